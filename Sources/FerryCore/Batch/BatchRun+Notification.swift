@@ -1,0 +1,33 @@
+extension BatchRun {
+    /// The device token of the entry at `index`, rebuilt from its bytes.
+    package func device(at index: Int) -> DeviceToken {
+        let entry = self.entries[index]
+        return DeviceToken(unchecked: self.slice(at: Int(entry.offset), count: Int(entry.tokenLength)))
+    }
+
+    /// The notification of the entry at `index`, rebuilt from its bytes.
+    package func notification(at index: Int) -> PushNotification {
+        let entry = self.entries[index]
+        let payload = Int(entry.offset) + Int(entry.tokenLength)
+        let topic = payload + Int(entry.payloadLength)
+        let collapseID = topic + Int(entry.topicLength)
+        let apnsID = collapseID + Int(entry.collapseIDLength)
+        return PushNotification(
+            uncheckedPayload: Array(self.slice(at: payload, count: Int(entry.payloadLength))),
+            topic: self.string(at: topic, count: Int(entry.topicLength)),
+            pushType: PushType(code: entry.pushType),
+            priority: Priority(rawValue: entry.priority),
+            expiration: entry.fields.contains(.expiration) ? Expiration(epochSeconds: entry.expiration) : nil,
+            collapseID: self.string(at: collapseID, count: Int(entry.collapseIDLength)),
+            apnsID: entry.fields.contains(.apnsID) ? APNSID(reading: self.storage.arena + apnsID) : nil
+        )
+    }
+
+    private func slice(at offset: Int, count: Int) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: self.storage.arena + offset, count: count)
+    }
+
+    private func string(at offset: Int, count: Int) -> String? {
+        count == 0 ? nil : String(decoding: self.slice(at: offset, count: count), as: UTF8.self)
+    }
+}

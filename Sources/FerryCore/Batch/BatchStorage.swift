@@ -1,0 +1,123 @@
+/// The memory of one batch: entries of 32 bytes and one arena with all their bytes.
+///
+/// A batch is filled by one owner and is then handed, in runs of entries, to a provider. Entries that were handed
+/// over belong to the provider; the owner of the batch reads only those that were not, so no byte has two users.
+/// The last run that is dropped frees the memory: nothing is counted for each notification.
+package final class BatchStorage: @unchecked Sendable {
+    // Unchecked because ownership is by range: a `PushBatch` hands a range of entries over once and never touches it
+    // again, and appends only while it is the sole owner.
+
+    package private(set) var entries: UnsafeMutablePointer<BatchEntry>
+    package private(set) var arena: UnsafeMutablePointer<UInt8>
+    package private(set) var count = 0
+    package private(set) var arenaCount = 0
+    private var capacity: Int
+    private var arenaCapacity: Int
+    /// The place of this storage in the order of submission, given by the provider that takes it.
+    package var order: UInt64 = 0
+
+    /// An arena offset is 32 bits wide.
+    package static let arenaLimit = Int(UInt32.max)
+
+    package init(capacity: Int, arenaCapacity: Int) {
+        self.capacity = max(capacity, 1)
+        self.arenaCapacity = max(arenaCapacity, 64)
+        self.entries = .allocate(capacity: self.capacity)
+        self.arena = .allocate(capacity: self.arenaCapacity)
+    }
+
+    deinit {
+        self.entries.deallocate()
+        self.arena.deallocate()
+    }
+
+    /// Makes room for one more entry with `bytes` bytes; false when the arena cannot grow that far.
+    package func reserve(bytes: Int) -> Bool {
+        if self.count == self.capacity {
+            self.grow(entries: self.capacity * 2)
+        }
+        let needed = self.arenaCount + bytes
+        if needed > self.arenaCapacity {
+            guard needed <= Self.arenaLimit else { return false }
+            self.grow(arena: min(max(self.arenaCapacity * 2, needed), Self.arenaLimit))
+        }
+        return true
+    }
+
+    /// Appends an entry whose bytes, `bytes` many, `fill` writes. The room was reserved.
+    @inline(__always)
+    package func append(_ entry: BatchEntry, bytes: Int, fill: (UnsafeMutablePointer<UInt8>) -> Void) {
+        assert(self.count < self.capacity && self.arenaCount + bytes <= self.arenaCapacity)
+        var entry = entry
+        entry.offset = UInt32(truncatingIfNeeded: self.arenaCount)
+        fill(self.arena + self.arenaCount)
+        (self.entries + self.count).initialize(to: entry)
+        self.arenaCount += bytes
+        self.count += 1
+    }
+
+    /// A copy of the entries in `range` in a storage of their own.
+    package func copy(_ range: Range<Int>) -> BatchStorage {
+        let bytes = range.reduce(0) { $0 + self.byteCount(at: $1) }
+        let copy = BatchStorage(capacity: max(range.count, 16), arenaCapacity: bytes)
+        for index in range {
+            copy.append(from: self, at: index)
+        }
+        return copy
+    }
+
+    /// Appends a copy of the entry at `index` of `other`. The room was reserved.
+    package func append(from other: BatchStorage, at index: Int) {
+        let bytes = other.byteCount(at: index)
+        let entry = other.entries[index]
+        self.append(entry, bytes: bytes) { target in
+            target.update(from: other.arena + Int(entry.offset), count: bytes)
+        }
+    }
+
+    /// The arena bytes of the entry at `index`.
+    package func byteCount(at index: Int) -> Int {
+        let entry = self.entries[index]
+        return Int(entry.tokenLength) + Int(entry.payloadLength) + Int(entry.topicLength)
+            + Int(entry.collapseIDLength) + (entry.fields.contains(.apnsID) ? 16 : 0)
+    }
+
+    private func grow(entries newCapacity: Int) {
+        let grown = UnsafeMutablePointer<BatchEntry>.allocate(capacity: newCapacity)
+        grown.moveInitialize(from: self.entries, count: self.count)
+        self.entries.deallocate()
+        self.entries = grown
+        self.capacity = newCapacity
+    }
+
+    private func grow(arena newCapacity: Int) {
+        let grown = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
+        grown.moveInitialize(from: self.arena, count: self.arenaCount)
+        self.arena.deallocate()
+        self.arena = grown
+        self.arenaCapacity = newCapacity
+    }
+}
+
+/// Consecutive entries of one storage: what queues, connections and histories pass around instead of notifications.
+package struct BatchRun: Sendable {
+    package var storage: BatchStorage
+    package var start: Int
+    package var count: Int
+
+    package init(storage: BatchStorage, start: Int, count: Int) {
+        self.storage = storage
+        self.start = start
+        self.count = count
+    }
+
+    package var entries: UnsafeMutablePointer<BatchEntry> { self.storage.entries + self.start }
+
+    /// Cuts the first `count` entries off and returns them.
+    package mutating func takeFirst(_ count: Int) -> BatchRun {
+        let head = BatchRun(storage: self.storage, start: self.start, count: count)
+        self.start += count
+        self.count -= count
+        return head
+    }
+}

@@ -1,0 +1,135 @@
+/// Notifications on their way to a provider, in one piece of memory.
+///
+/// A batch is filled with ``append(_:to:tag:)`` and given to ``PushProvider/submit(_:)``, which takes notifications
+/// off its front; what it did not take stays in the batch. Bytes are fixed at `append`: what the caller changes later
+/// changes nothing here.
+///
+/// Cost: `append` copies the bytes, amortised O(1), without an allocation for each notification.
+public struct PushBatch: ~Copyable, Sendable {
+    package private(set) var storage: BatchStorage
+    package private(set) var start = 0
+
+    /// - Parameter capacity: how many notifications to make room for at first; the batch grows on demand.
+    public init(capacity: Int = 256) {
+        self.storage = BatchStorage(capacity: capacity, arenaCapacity: capacity * 160)
+    }
+
+    /// How many notifications the batch holds.
+    public var count: Int { self.storage.count - self.start }
+
+    public var isEmpty: Bool { self.count == 0 }
+
+    /// Appends a notification to a device.
+    ///
+    /// - Parameter tag: comes back with the outcome.
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/batchFull`` when the batch would hold more than
+    ///   4 GiB; the batch is unchanged then.
+    public mutating func append(
+        _ notification: PushNotification,
+        to device: DeviceToken,
+        tag: Tag
+    ) throws(ValidationError) {
+        try self.append(notification, to: device, tag: tag.rawValue, fields: [])
+    }
+
+    package mutating func append(
+        _ notification: PushNotification,
+        to device: DeviceToken,
+        tag: UInt64,
+        fields: BatchEntry.Fields
+    ) throws(ValidationError) {
+        let added = notification.withBytes { payload, topic, collapseID in
+            device.bytes.withUnsafeBufferPointer { token in
+                self.append(
+                    token: token,
+                    payload: payload,
+                    topic: topic,
+                    collapseID: collapseID,
+                    apnsID: notification.apnsID,
+                    pushType: notification.pushType,
+                    priority: notification.priority,
+                    expiration: notification.expiration,
+                    tag: tag,
+                    fields: fields
+                )
+            }
+        }
+        guard added else { throw ValidationError([.init(.batchFull, "a batch holds at most 4 GiB")]) }
+    }
+
+    /// Appends bytes that were validated elsewhere; false when the batch is full.
+    package mutating func append(
+        token: UnsafeBufferPointer<UInt8>,
+        payload: UnsafeBufferPointer<UInt8>,
+        topic: UnsafeBufferPointer<UInt8>,
+        collapseID: UnsafeBufferPointer<UInt8>,
+        apnsID: APNSID?,
+        pushType: PushType?,
+        priority: Priority?,
+        expiration: Expiration?,
+        tag: UInt64,
+        fields: BatchEntry.Fields = []
+    ) -> Bool {
+        self.makeUnique()
+        let bytes = token.count + payload.count + topic.count + collapseID.count + (apnsID == nil ? 0 : 16)
+        guard self.storage.reserve(bytes: bytes) else { return false }
+        var fields = fields
+        if expiration != nil { fields.insert(.expiration) }
+        if apnsID != nil { fields.insert(.apnsID) }
+        let entry = BatchEntry(
+            tag: tag,
+            offset: 0,
+            expiration: expiration?.epochSeconds ?? 0,
+            tokenHash: DeviceToken.stableHash(token),
+            payloadLength: UInt16(truncatingIfNeeded: payload.count),
+            tokenLength: UInt8(truncatingIfNeeded: token.count),
+            topicLength: UInt8(truncatingIfNeeded: topic.count),
+            collapseIDLength: UInt8(truncatingIfNeeded: collapseID.count),
+            priority: priority?.rawValue ?? 0,
+            pushType: pushType?.code ?? 0,
+            fields: fields,
+            marks: [],
+            retries: 0
+        )
+        self.storage.append(entry, bytes: bytes) { target in
+            var target = target
+            Self.copy(token, to: &target)
+            Self.copy(payload, to: &target)
+            Self.copy(topic, to: &target)
+            Self.copy(collapseID, to: &target)
+            apnsID?.write(to: target)
+        }
+        return true
+    }
+
+    /// Takes every notification out.
+    public mutating func removeAll() {
+        self.storage = BatchStorage(capacity: 16, arenaCapacity: 1024)
+        self.start = 0
+    }
+
+    /// Takes the first `count` notifications, or all when there are fewer.
+    package mutating func takeFirst(_ count: Int) -> BatchRun {
+        let run = BatchRun(storage: self.storage, start: self.start, count: min(count, self.count))
+        self.start += run.count
+        if self.isEmpty {
+            self.storage = BatchStorage(capacity: self.storage.count, arenaCapacity: self.storage.arenaCount)
+            self.start = 0
+        }
+        return run
+    }
+
+    @inline(__always)
+    private static func copy(_ source: UnsafeBufferPointer<UInt8>, to target: inout UnsafeMutablePointer<UInt8>) {
+        guard let base = source.baseAddress else { return }
+        target.update(from: base, count: source.count)
+        target += source.count
+    }
+
+    /// A storage that a provider took a part of may not be written to: the rest moves to one of its own.
+    private mutating func makeUnique() {
+        guard self.start > 0 else { return }
+        self.storage = self.storage.copy(self.start..<self.storage.count)
+        self.start = 0
+    }
+}

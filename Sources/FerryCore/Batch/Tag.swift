@@ -1,0 +1,24 @@
+/// A number that the caller chooses for a notification and gets back with its outcome.
+///
+/// Ferry never interprets a tag, and never checks that it is unique: it is the caller's own way back to a row, an
+/// index or a pointer, so that no table of tickets exists anywhere. The idea is io_uring's `user_data`.
+public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    public var rawValue: UInt64
+
+    @inlinable
+    public init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    @inlinable
+    public init(_ rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    @inlinable
+    public init(integerLiteral value: UInt64) {
+        self.rawValue = value
+    }
+
+    public var description: String { "\(self.rawValue)" }
+}

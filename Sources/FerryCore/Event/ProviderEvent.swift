@@ -1,0 +1,71 @@
+/// What happens at a provider beside the outcomes: node-apn's events, and what Ferry adds.
+///
+/// Events inform, they do not account: a slow reader loses the oldest and is told how many, as ``dropped(_:)``.
+@nonexhaustive
+public enum ProviderEvent: Sendable {
+    /// A connection is ready to send. `open` counts it.
+    case connected(ConnectionID, open: Int)
+    /// A connection ended. `open` no longer counts it.
+    case disconnected(ConnectionID, open: Int)
+    /// Notifications were given to TLS on a connection. Says nothing about their fate.
+    case transmitted(ConnectionID, tags: [Tag])
+    /// Nothing is queued and nothing is unsettled.
+    case completed
+    /// An error response named a notification older than the cache; `by` more entries would have held it.
+    case cacheTooSmall(by: Int)
+    /// The peer rejected a notification. `notification` and `device` are nil when the cache no longer held them,
+    /// `tag` when nobody knows which notification was meant.
+    case transmissionError(Rejection, tag: Tag?, notification: PushNotification?, device: DeviceToken?)
+    /// A connection failed, or could not be made.
+    case socketError(ConnectionID, ProviderError)
+    /// A connection was idle for `connectionTimeout` and was closed.
+    case timeout(ConnectionID)
+    /// Something that needs a person: credentials refused, no connection within the limit, a peer that does not speak
+    /// the protocol.
+    case error(ProviderError)
+    /// Notifications go out again, because the peer discarded them or nothing says that it did not. With
+    /// `afterOutcome` their outcome had been given already and stands.
+    case resent(count: Int, afterOutcome: Bool)
+    /// Outcomes that were given turned out wrong.
+    case contradicted(Contradiction)
+    /// How many notifications may be unsettled on one connection has changed.
+    case windowAdjusted(Int)
+    /// A migrating provider moved its share of `share` (0…1) to the new wire.
+    case migrated(share: Double)
+    /// This many events were lost because they were not read in time.
+    case dropped(Int)
+}
+
+/// Outcomes of `accepted(.presumed)` that were wrong.
+public struct Contradiction: Sendable, Hashable {
+    /// How many outcomes were wrong.
+    public var count: Int
+    /// Their tags, as far as they were still known.
+    public var tags: [Tag]
+    public var kind: Kind
+
+    @nonexhaustive
+    public enum Kind: Sendable, Hashable {
+        /// The peer rejected the notification after it had been presumed accepted.
+        case rejected(Rejection)
+        /// The peer discarded the notification, and its bytes were no longer there to be sent again.
+        case lost
+    }
+
+    public init(count: Int, tags: [Tag], kind: Kind) {
+        self.count = count
+        self.tags = tags
+        self.kind = kind
+    }
+}
+
+/// A number for each connection that a provider opens, from 1 on, never used twice.
+public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
+    public var rawValue: UInt64
+
+    public init(_ rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+
+    public var description: String { "connection \(self.rawValue)" }
+}

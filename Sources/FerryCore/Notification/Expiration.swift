@@ -1,0 +1,35 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Until when APNs keeps a notification for a device that it cannot reach: whole seconds since the UNIX epoch, UTC.
+///
+/// The binary protocol has 32 bits for it (item 4), so the range ends in the year 2106 on both wires.
+public struct Expiration: Hashable, Sendable {
+    public let epochSeconds: UInt32
+
+    public init(epochSeconds: UInt32) {
+        self.epochSeconds = epochSeconds
+    }
+
+    /// - Throws: ``ValidationError`` when `seconds` is negative or does not fit into 32 bits.
+    public init(validating seconds: Int64) throws(ValidationError) {
+        guard let seconds = UInt32(exactly: seconds) else {
+            throw ValidationError([
+                .init(.badExpiration, "the expiration \(seconds) is not within 0…4294967295 seconds since 1970")
+            ])
+        }
+        self.epochSeconds = seconds
+    }
+
+    /// APNs tries once and stores nothing.
+    public static let once = Expiration(epochSeconds: 0)
+
+    /// That long from now, by the system's clock; at the latest in 2106.
+    public static func after(_ duration: Duration) -> Expiration {
+        let seconds = Int64(Date().timeIntervalSince1970) + duration.components.seconds
+        return Expiration(epochSeconds: UInt32(clamping: seconds))
+    }
+}

@@ -1,0 +1,130 @@
+/// A notification without a device: a JSON payload and how APNs is to treat it.
+///
+/// A value is valid as a whole: what no wire could take is refused when it is made. What only one wire refuses (2,049
+/// bytes on the binary protocol, a missing topic on HTTP/2) becomes the notification's outcome, because a migrating
+/// provider chooses the wire later.
+public struct PushNotification: Hashable, Sendable {
+    /// The largest payload that any wire takes: VoIP and broadcast Live Activities over HTTP/2.
+    public static let maximumPayloadLength = 5120
+    /// Apple's cap on `apns-collapse-id`.
+    public static let maximumCollapseIDLength = 64
+    /// A bundle ID with the longest suffix stays far below it; what is longer does not fit into a batch entry.
+    public static let maximumTopicLength = 255
+
+    /// A JSON object in UTF-8. Goes out as it stands, byte for byte.
+    public let payload: [UInt8]
+    /// The bundle ID of the app, with the suffix of the push type. Nil: the certificate's topic.
+    public let topic: String?
+    public let pushType: PushType?
+    /// Nil: the field is left out, which means ``Priority/immediate``.
+    public let priority: Priority?
+    /// Nil: the field is left out, and APNs decides.
+    public let expiration: Expiration?
+    /// Notifications with the same collapse id replace each other on the device. HTTP/2 only.
+    public let collapseID: String?
+    /// Nil: HTTP/2 makes one up, the binary protocol has none.
+    public let apnsID: APNSID?
+
+    /// - Parameter payload: a JSON object in UTF-8.
+    /// - Throws: ``ValidationError`` with every fault.
+    public init(
+        json payload: some Sequence<UInt8>,
+        topic: String? = nil,
+        pushType: PushType? = nil,
+        priority: Priority? = nil,
+        expiration: Expiration? = nil,
+        collapseID: String? = nil,
+        apnsID: APNSID? = nil
+    ) throws(ValidationError) {
+        let payload = Array(payload)
+        let faults =
+            payload.withUnsafeBufferPointer(Self.faults(payload:))
+            + Self.faults(topic: topic) + Self.faults(collapseID: collapseID)
+        guard faults.isEmpty else { throw ValidationError(faults) }
+        self.init(
+            uncheckedPayload: payload,
+            topic: topic,
+            pushType: pushType,
+            priority: priority,
+            expiration: expiration,
+            collapseID: collapseID,
+            apnsID: apnsID
+        )
+    }
+
+    package init(
+        uncheckedPayload payload: [UInt8],
+        topic: String?,
+        pushType: PushType?,
+        priority: Priority?,
+        expiration: Expiration?,
+        collapseID: String?,
+        apnsID: APNSID?
+    ) {
+        self.payload = payload
+        self.topic = topic
+        self.pushType = pushType
+        self.priority = priority
+        self.expiration = expiration
+        self.collapseID = collapseID
+        self.apnsID = apnsID
+    }
+
+    package static func faults(payload: UnsafeBufferPointer<UInt8>) -> [ValidationError.Fault] {
+        if payload.isEmpty { return [.init(.emptyPayload, "the payload is empty")] }
+        var faults: [ValidationError.Fault] = []
+        if payload.count > self.maximumPayloadLength {
+            faults.append(
+                .init(
+                    .payloadTooLarge,
+                    "the payload has \(payload.count) bytes; the limit is \(self.maximumPayloadLength)"
+                )
+            )
+        }
+        if !JSONScanner.isObject(payload) {
+            faults.append(.init(.payloadNotJSON, "the payload is not a JSON object"))
+        }
+        return faults
+    }
+
+    package static func faults(topic: String?) -> [ValidationError.Fault] {
+        guard let topic else { return [] }
+        guard (1...self.maximumTopicLength).contains(topic.utf8.count), topic.utf8.allSatisfy({ 0x21...0x7e ~= $0 })
+        else {
+            return [.init(.badTopic, "the topic is not 1 to \(self.maximumTopicLength) visible ASCII characters")]
+        }
+        return []
+    }
+
+    package static func faults(collapseID: String?) -> [ValidationError.Fault] {
+        guard let collapseID else { return [] }
+        var faults: [ValidationError.Fault] = []
+        if !(1...self.maximumCollapseIDLength).contains(collapseID.utf8.count) {
+            let length = collapseID.utf8.count
+            let limit = self.maximumCollapseIDLength
+            faults.append(.init(.badCollapseID, "the collapse id has \(length) bytes; it must have 1 to \(limit)"))
+        }
+        if collapseID.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
+            faults.append(.init(.badCollapseID, "the collapse id holds a control character"))
+        }
+        return faults
+    }
+
+    /// The bytes of payload, topic and collapse id, without a copy where that is possible.
+    func withBytes<R>(
+        _ body: (UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> R
+    ) -> R {
+        self.payload.withUnsafeBufferPointer { payload in
+            Self.withUTF8(of: self.topic) { topic in
+                Self.withUTF8(of: self.collapseID) { collapseID in
+                    body(payload, topic, collapseID)
+                }
+            }
+        }
+    }
+
+    private static func withUTF8<R>(of string: String?, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+        guard var string else { return body(UnsafeBufferPointer(start: nil, count: 0)) }
+        return string.withUTF8(body)
+    }
+}

@@ -1,0 +1,75 @@
+/// What became of a notification. Every notification that a provider took ends in exactly one outcome.
+@nonexhaustive
+public enum Outcome: Hashable, Sendable {
+    /// APNs took it.
+    case accepted(Acceptance)
+    /// APNs, a gateway or Ferry refused it, and said why.
+    indirect case rejected(Rejection)
+    /// Its expiration passed before it was written.
+    case expired
+    /// It is *known* not to have been delivered.
+    case undelivered(UndeliveredCause)
+    /// It was written, and nothing says whether it arrived.
+    case uncertain(UncertainCause)
+
+    /// How well an acceptance is founded.
+    @nonexhaustive
+    public enum Acceptance: UInt8, Hashable, Sendable {
+        /// The peer proved it: by HTTP/2 status 200, or by a later error response or a probe of the binary protocol.
+        case confirmed
+        /// The binary protocol never says yes. The peer's TCP acknowledged the notification and then stayed silent
+        /// for the settle time.
+        case presumed
+    }
+
+    /// Why a notification is known not to have been delivered.
+    @nonexhaustive
+    public enum UndeliveredCause: UInt8, Hashable, Sendable {
+        /// The provider was shut down before the notification was written.
+        case shutDown
+        /// The caller withdrew it before it was written.
+        case cancelled
+        /// It followed a rejected notification, so the gateway discarded it, and the cache no longer held it.
+        case evicted
+        /// It followed a rejected notification, so the gateway discarded it, and `buffersNotifications` is off.
+        case discarded
+        /// The peer refused the provider's credentials.
+        case credentials
+        /// No connection could be made within `connectionRetryLimit`.
+        case noConnection
+        /// The last reference to the provider was dropped before the notification was written.
+        case released
+    }
+
+    /// Why nothing can be said about a notification that was written.
+    @nonexhaustive
+    public enum UncertainCause: UInt8, Hashable, Sendable {
+        /// The connection ended, and nothing says how far the peer had read.
+        case positionUnknown
+        /// Every connection that carried it alone was closed without a word.
+        case peerCloses
+        /// The provider was shut down before the peer's silence had lasted long enough.
+        case shutDown
+        /// An earlier copy may have arrived; the one that was to replace it expired.
+        case expired
+        /// An earlier copy may have arrived; the one that was to replace it was not written any more.
+        case notRepeated
+        /// The last reference to the provider was dropped before it was settled.
+        case released
+    }
+}
+
+/// One notification's outcome, by its tag.
+public struct OutcomeRecord: Hashable, Sendable {
+    /// The tag given to ``PushBatch/append(_:to:tag:)``.
+    public var tag: Tag
+    public var outcome: Outcome
+    /// The `apns-id` that APNs knows the notification by; nil on the binary protocol, which has none.
+    public var apnsID: APNSID?
+
+    public init(tag: Tag, outcome: Outcome, apnsID: APNSID? = nil) {
+        self.tag = tag
+        self.outcome = outcome
+        self.apnsID = apnsID
+    }
+}

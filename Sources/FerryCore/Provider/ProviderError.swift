@@ -1,0 +1,45 @@
+/// Something that went wrong at a provider rather than with a notification.
+public struct ProviderError: Error, Sendable, CustomStringConvertible {
+    public var code: Code
+    /// What happened, where, and what to do, in one sentence. Holds no token, payload or key.
+    public var message: String
+    /// The error that caused this one.
+    public var cause: (any Error)?
+
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    public var description: String { self.message }
+
+    /// The kind of error. Open: later versions may add codes.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String {
+            case connectFailed, connectTimeout, connectionLost, credentialsRejected, peerNotTrusted
+            case connectionRetryLimit, protocolViolation
+        }
+
+        private var kind: Kind
+
+        private init(_ kind: Kind) { self.kind = kind }
+
+        /// No connection could be made: refused, unreachable, no such host, TLS failure.
+        public static let connectFailed = Code(.connectFailed)
+        /// Connecting, TLS included, took longer than `connectTimeout`.
+        public static let connectTimeout = Code(.connectTimeout)
+        /// An established connection failed.
+        public static let connectionLost = Code(.connectionLost)
+        /// The peer refused the client certificate or the provider token.
+        public static let credentialsRejected = Code(.credentialsRejected)
+        /// The peer's certificate was not accepted.
+        public static let peerNotTrusted = Code(.peerNotTrusted)
+        /// More consecutive failures than `connectionRetryLimit` allows.
+        public static let connectionRetryLimit = Code(.connectionRetryLimit)
+        /// The peer does not speak the protocol.
+        public static let protocolViolation = Code(.protocolViolation)
+
+        public var description: String { self.kind.rawValue }
+    }
+}

@@ -1,0 +1,85 @@
+/// A way to APNs: over the binary protocol, over HTTP/2, or from one to the other.
+///
+/// What holds for every provider:
+/// * A notification that was taken ends in exactly one ``Outcome``, whatever happens.
+/// * Methods may be called on any thread. Work happens on event loops that the provider was given and does not own.
+/// * Order is kept for each device as far as the wire allows; between devices there is none.
+public protocol PushProvider: AnyObject, Sendable {
+    /// Takes the notifications of `batch` from its front, as room appears.
+    ///
+    /// Returns when the batch is empty. What is left in the batch when this throws was not taken.
+    ///
+    /// - Throws: ``SubmitError/shutDown`` once the provider was shut down, ``SubmitError/cancelled`` when the calling
+    ///   task was cancelled.
+    func submit(_ batch: inout PushBatch) async throws(SubmitError)
+
+    /// Takes what fits at once and never waits; the rest stays in the batch, as does everything after a shutdown.
+    ///
+    /// May be called from within ``OutcomeSink/settled(_:)``.
+    func trySubmit(_ batch: inout PushBatch)
+
+    /// Sends one notification and returns its outcome.
+    ///
+    /// When the calling task is cancelled before the notification was written, it is withdrawn and the outcome is
+    /// ``Outcome/undelivered(_:)`` with ``Outcome/UndeliveredCause/cancelled``; afterwards cancellation has no effect,
+    /// because what was written cannot be called back.
+    ///
+    /// - Throws: ``SubmitError`` when the notification was not taken.
+    func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome
+
+    /// A new subscription to the provider's events, holding at most `bufferingNewest` unread ones.
+    func events(bufferingNewest: Int) -> ProviderEvents
+
+    /// Waits until everything that was taken has its outcome, or `limit` has passed. The provider stays usable.
+    func drain(within limit: Duration) async -> DrainReport
+
+    /// Takes nothing more, sends what was taken, and gives every notification its outcome within `limit`: what is not
+    /// written by then is `undelivered(.shutDown)`, what is written but not settled `uncertain(.shutDown)`.
+    ///
+    /// - Parameter proof: how the acceptance of the last notifications is found out.
+    func shutdown(within limit: Duration, proof: Proof) async -> DrainReport
+}
+
+/// How the acceptance of the last notifications is found out.
+@nonexhaustive
+public enum Proof: Sendable, Hashable {
+    /// By the peer's silence. On HTTP/2 every acceptance is proved anyway.
+    case silence
+    /// By a notification that the peer must reject: its error response proves everything before it.
+    case probe
+}
+
+/// What a drain or a shutdown left behind.
+public struct DrainReport: Sendable, Hashable {
+    /// The outcomes that the provider has given in its whole life.
+    public var outcomes: OutcomeCounts
+    /// How many notifications had no outcome when the limit passed. 0 after a shutdown.
+    public var unsettled: Int
+    /// How many outcomes of its whole life turned out wrong.
+    public var contradicted: Int
+    /// How many copies beyond the first were sent in its whole life.
+    public var resent: Int
+
+    public init(outcomes: OutcomeCounts, unsettled: Int, contradicted: Int, resent: Int) {
+        self.outcomes = outcomes
+        self.unsettled = unsettled
+        self.contradicted = contradicted
+        self.resent = resent
+    }
+}
+
+/// Why notifications were not taken.
+@nonexhaustive
+public enum SubmitError: Error, Hashable, CustomStringConvertible {
+    /// The provider was shut down.
+    case shutDown
+    /// The calling task was cancelled.
+    case cancelled
+
+    public var description: String {
+        switch self {
+        case .shutDown: "The provider was shut down and takes no more notifications."
+        case .cancelled: "The task was cancelled before the provider had room for the notifications."
+        }
+    }
+}
