@@ -1,0 +1,83 @@
+package import NIOCore
+
+/// The only thing that a gateway ever writes: which notification it refused and why.
+///
+/// ```
+/// 08 | u8 status | u32 identifier
+/// ```
+package struct ErrorResponse: Hashable, Sendable {
+    /// The first byte.
+    package static let command: UInt8 = 8
+    /// The number of bytes on the wire.
+    package static let length = 6
+
+    package var status: BinaryStatus
+    /// As the client wrote it: four opaque bytes to a gateway.
+    package var identifier: UInt32
+
+    package init(status: BinaryStatus, identifier: UInt32) {
+        self.status = status
+        self.identifier = identifier
+    }
+
+    /// The six bytes, the first one the most significant of 48 bits.
+    private var bits: UInt64 {
+        UInt64(Self.command) << 40 | UInt64(self.status.rawValue) << 32 | UInt64(self.identifier)
+    }
+
+    package var bytes: [UInt8] {
+        (0..<Self.length).map { UInt8(truncatingIfNeeded: self.bits >> (40 - 8 * $0)) }
+    }
+
+    package func write(to buffer: inout ByteBuffer) {
+        buffer.writeMultipleIntegers(Self.command, self.status.rawValue, self.identifier)
+    }
+}
+
+/// Reads error responses from a stream that may be split anywhere.
+///
+/// Six complete bytes count whatever comes after them: a reset, the end of the stream, or nothing.
+package struct ErrorResponseDecoder: Sendable {
+    /// What the bytes say.
+    package enum Step: Hashable, Sendable {
+        /// All bytes are taken; a response may have begun.
+        case needMore
+        /// A whole response. Bytes behind it are left in the buffer.
+        case response(ErrorResponse)
+        /// The peer says something else: its first byte was not 8. Nothing is taken, and nothing after it has a meaning.
+        case notAResponse(firstByte: UInt8)
+    }
+
+    /// The bytes of the response that has begun, right-aligned.
+    private var bits: UInt64 = 0
+    /// How many bytes of a response that is not complete have come. After the end of the stream: a truncated tail.
+    package private(set) var pendingBytes = 0
+
+    package init() {}
+
+    /// Takes bytes up to the end of one response.
+    package mutating func next(in buffer: inout ByteBuffer) -> Step {
+        while let byte = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) {
+            if self.pendingBytes == 0 && byte != ErrorResponse.command {
+                return .notAResponse(firstByte: byte)
+            }
+            buffer.moveReaderIndex(forwardBy: 1)
+            self.bits = self.bits << 8 | UInt64(byte)
+            self.pendingBytes += 1
+            if self.pendingBytes == ErrorResponse.length {
+                return .response(self.finish())
+            }
+        }
+        return .needMore
+    }
+
+    private mutating func finish() -> ErrorResponse {
+        let response = ErrorResponse(
+            status: BinaryStatus(rawValue: UInt8(truncatingIfNeeded: self.bits >> 32)),
+            identifier: UInt32(truncatingIfNeeded: self.bits)
+        )
+        self.bits = 0
+        self.pendingBytes = 0
+        return response
+    }
+}

@@ -1,0 +1,68 @@
+package import FerryCore
+package import NIOCore
+
+/// One entry of the feedback list: the app was gone from the device at that time.
+///
+/// ```
+/// u32 time_t | u16 token length | token
+/// ```
+package struct FeedbackTuple: Hashable, Sendable {
+    /// Time and token length.
+    package static let headerLength = 6
+
+    /// UNIX seconds, UTC.
+    package var time: UInt32
+    package var token: DeviceToken
+
+    package init(time: UInt32, token: DeviceToken) {
+        self.time = time
+        self.token = token
+    }
+
+    package func write(to buffer: inout ByteBuffer) {
+        // A token has at most 100 bytes.
+        buffer.writeMultipleIntegers(self.time, UInt16(truncatingIfNeeded: self.token.bytes.count))
+        buffer.writeBytes(self.token.bytes)
+    }
+}
+
+/// Reads feedback tuples from a stream that may be split anywhere.
+///
+/// A bad tuple costs only itself: one whose token is empty or longer than a token can be is skipped and counted, and
+/// the end of the stream in the middle of a tuple loses that tuple.
+package struct FeedbackDecoder: Sendable {
+    /// How many tuples were skipped.
+    package private(set) var skipped = 0
+    private var buffer = ByteBuffer()
+
+    package init() {}
+
+    /// How many bytes of a tuple that is not complete have come. After the end of the stream: a truncated tuple.
+    package var pendingBytes: Int { self.buffer.readableBytes }
+
+    /// Takes all of `bytes`. Then ``next()`` until it gives nothing.
+    package mutating func append(_ bytes: consuming ByteBuffer) {
+        if self.buffer.readableBytes == 0 {
+            self.buffer = bytes
+        } else {
+            self.buffer.writeBuffer(&bytes)
+        }
+    }
+
+    /// The next whole tuple with a usable token.
+    package mutating func next() -> FeedbackTuple? {
+        while true {
+            let start = self.buffer.readerIndex
+            guard let (time, length) = self.buffer.readMultipleIntegers(as: (UInt32, UInt16).self),
+                let token = self.buffer.readSlice(length: Int(length))
+            else {
+                self.buffer.moveReaderIndex(to: start)
+                return nil
+            }
+            if (1...DeviceToken.maximumLength).contains(Int(length)) {
+                return FeedbackTuple(time: time, token: DeviceToken(unchecked: token.readableBytesView))
+            }
+            self.skipped += 1
+        }
+    }
+}
