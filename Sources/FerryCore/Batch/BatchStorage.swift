@@ -16,6 +16,9 @@ package final class BatchStorage: @unchecked Sendable {
     /// The place of this storage in the order of submission, given by the provider that takes it.
     package var order: UInt64 = 0
 
+    /// How many entries no longer need their bytes.
+    private var releasedCount = 0
+
     /// An arena offset is 32 bits wide.
     package static let arenaLimit = Int(UInt32.max)
 
@@ -73,6 +76,16 @@ package final class BatchStorage: @unchecked Sendable {
         self.append(entry, bytes: bytes) { target in
             target.update(from: other.arena + Int(entry.offset), count: bytes)
         }
+    }
+
+    /// Notes that `count` more entries no longer need their bytes. When none needs them, the arena is freed; the
+    /// entries stay. Called by the provider that took all the entries, never twice for one.
+    package func releaseBytes(of count: Int) {
+        self.releasedCount += count
+        guard self.releasedCount == self.count, self.arenaCapacity > 1 else { return }
+        self.arena.deallocate()
+        self.arenaCapacity = 1
+        self.arena = .allocate(capacity: self.arenaCapacity)
     }
 
     /// The arena bytes of the entry at `index`.

@@ -50,8 +50,6 @@ public enum Outcome: Hashable, Sendable {
         case peerCloses
         /// The provider was shut down before the peer's silence had lasted long enough.
         case shutDown
-        /// An earlier copy may have arrived; the one that was to replace it expired.
-        case expired
         /// An earlier copy may have arrived; the one that was to replace it was not written any more.
         case notRepeated
         /// The last reference to the provider was dropped before it was settled.

@@ -1,0 +1,241 @@
+package import FerryCore
+internal import NIOCore
+
+/// How connections end, and what is done when nothing says how far the peer had read.
+extension BinaryClient {
+    /// Connections in a row on which the peer speaks something else, until that needs a person.
+    static let violationLimit = 3
+
+    /// Why the position is unknown.
+    enum Unknown {
+        /// The peer rejected a notification that nobody can name.
+        case culprit(BinaryStatus)
+        /// The peer ended the connection for reasons of its own, or the network did.
+        case noCulprit
+        /// The peer closed without a word: for reasons of its own, or because of a notification.
+        case wordless
+    }
+
+    /// Notes that a connection ended or was not made. What it had sent before must have been given to
+    /// ``received(_:_:handed:now:)``.
+    ///
+    /// - Parameter handed: how many bytes of the stream below TLS the system took in all.
+    package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+        guard let index = self.lane(of: id) else { return }
+        if let connection = self.lanes[index].connection {
+            self.endedOpen(index, connection, end, handed: handed, now: now)
+        } else {
+            self.notConnected(index, id, end, now: now)
+        }
+        self.advance(now: now)
+    }
+
+    private mutating func notConnected(_ index: Int, _ id: ConnectionID, _ end: End, now: Moment) {
+        switch end {
+        case .credentialsRejected(let error):
+            self.refused(index, error, now: now)
+        case .lost(let error), .notConnected(let error):
+            self.report(.socketError(id, error))
+            self.failed(index, error, now: now)
+        case .endOfStream:
+            let error = ProviderError(.connectFailed, "The peer closed the connection before it was established.")
+            self.report(.socketError(id, error))
+            self.failed(index, error, now: now)
+        }
+    }
+
+    private mutating func endedOpen(
+        _ index: Int,
+        _ connection: Connection,
+        _ end: End,
+        handed: UInt64,
+        now: Moment
+    ) {
+        switch end {
+        case .credentialsRejected(let error):
+            for written in self.lanes[index].connection?.cache.removeUnsettled() ?? [] {
+                self.outcomes.give(.undelivered(.credentials), tainted: .uncertain(.notRepeated), to: written.run)
+            }
+            self.closed(index, now: now)
+            self.refused(index, error, now: now)
+            return
+        case .lost(let error), .notConnected(let error):
+            self.report(.socketError(connection.id, error))
+        case .endOfStream:
+            break
+        }
+        if connection.responses.pendingBytes > 0 {
+            // A response was cut off: something was rejected, and nobody can say what.
+            self.positionUnknown(index, .culprit(.unknown), handed: handed, now: now)
+        } else if connection.silence.stalledSince != nil {
+            self.positionUnknown(index, .noCulprit, handed: handed, now: now)
+        } else {
+            self.positionUnknown(index, .wordless, handed: handed, now: now)
+        }
+        self.closed(index, now: now)
+    }
+
+    /// The peer refused the credentials: nothing that was queued can be delivered, and waiting would not help.
+    private mutating func refused(_ index: Int, _ error: ProviderError, now: Moment) {
+        self.report(.error(error))
+        for lane in self.lanes.indices {
+            self.giveUpQueue(lane, undelivered: .credentials, uncertain: .notRepeated)
+        }
+        self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.fail(using: &self.jitter))
+    }
+
+    /// A connection failed without progress.
+    private mutating func failed(_ index: Int, _ error: ProviderError?, now: Moment) {
+        let wait = self.lanes[index].backOff.fail(using: &self.jitter)
+        self.lanes[index].dial = .waiting(until: now.monotonic + wait)
+        let limit = self.options.connectionRetryLimit
+        guard limit > 0, self.lanes[index].backOff.failures > limit else { return }
+        let failures = self.lanes[index].backOff.failures
+        self.report(
+            .error(
+                ProviderError(
+                    .connectionRetryLimit,
+                    "\(failures) connections in a row failed; what was queued is given up. "
+                        + (error?.message ?? "The peer closed each without a word."),
+                    cause: error
+                )
+            )
+        )
+        self.giveUpQueue(index, undelivered: .noConnection, uncertain: .positionUnknown)
+        self.lanes[index].isolation = nil
+        self.lanes[index].backOff.reset()
+    }
+
+    /// A connection that was open is gone; its unsettled notifications were dealt with.
+    mutating func closed(_ index: Int, now: Moment) {
+        guard let connection = self.lanes[index].connection else { return }
+        self.lanes[index].connection = nil
+        self.lanes[index].dial = .idle
+        self.report(.disconnected(connection.id, open: self.openCount))
+        if connection.hasProgress || connection.isFinishing { return }
+        if self.lanes[index].isolation != nil {
+            self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.first)
+        } else if self.lanes[index].violations >= Self.violationLimit {
+            self.failed(index, nil, now: now)
+            self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.cap)
+        } else {
+            self.failed(index, nil, now: now)
+        }
+    }
+
+    /// The unsettled notifications of a lane's connection, which are no longer on it.
+    struct Unsettled {
+        /// Those whose last TLS record the system had, at least in part.
+        var mayHaveLeft: [NotificationCache.Written] = []
+        var neverLeft: [NotificationCache.Written] = []
+    }
+
+    mutating func takeUnsettled(_ index: Int, handed: UInt64) -> Unsettled {
+        guard let connection = self.lanes[index].connection else { return Unsettled() }
+        let boundary = connection.silence.mayHaveLeft(handed: handed, atLeast: connection.cache.settledTo)
+        var result = Unsettled()
+        for var written in self.lanes[index].connection?.cache.removeUnsettled() ?? [] {
+            let left = written.takeFirst(before: boundary)
+            if left.run.count > 0 { result.mayHaveLeft.append(left) }
+            if written.run.count > 0 { result.neverLeft.append(written) }
+        }
+        return result
+    }
+
+    /// Decides on what is unsettled on a connection that says nothing more.
+    mutating func positionUnknown(_ index: Int, _ cause: Unknown, handed: UInt64, now: Moment) {
+        guard let connection = self.lanes[index].connection else { return }
+        let unsettled = self.takeUnsettled(index, handed: handed)
+        self.requeue(unsettled.neverLeft, on: index)
+        let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
+        guard onWire > 0 else { return }
+        if connection.probe != nil, case .wordless = cause {
+            // A close after a probe proves nothing, and sending again would double what was most likely accepted.
+            self.probesAreAnswered = false
+            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
+        } else if self.options.onUnknown == .report {
+            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
+            if case .wordless = cause { self.lanes[index].wordlessCloses += 1 }
+        } else {
+            self.isolate(unsettled.mayHaveLeft, onWire: onWire, cause, connection, index, now: now)
+        }
+    }
+
+    private mutating func isolate(
+        _ written: [NotificationCache.Written],
+        onWire: Int,
+        _ cause: Unknown,
+        _ connection: Connection,
+        _ index: Int,
+        now: Moment
+    ) {
+        if let first = written.first {
+            self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
+        }
+        switch cause {
+        case .noCulprit:
+            break
+        case .culprit(let status):
+            if onWire == 1 {
+                self.lanes[index].isolation = nil
+                self.lanes[index].connection?.hasProgress = true
+                self.infer(written, status)
+                return
+            }
+            self.beginOrHalve(index, onWire: onWire)
+        case .wordless:
+            if !connection.hasProgress { self.lanes[index].wordlessCloses += 1 }
+            if self.lanes[index].isolation != nil || self.lanes[index].wordlessCloses >= Self.wordlessLimit {
+                self.beginOrHalve(index, onWire: onWire)
+            }
+            if onWire == 1, let alone = self.lanes[index].isolation?.closedAlone, alone >= Isolation.wordlessProofs {
+                self.lanes[index].isolation = nil
+                self.settle(written, as: .uncertain(.peerCloses))
+                return
+            }
+        }
+        for part in written { part.run.taint() }
+        self.requeue(written, copies: true, on: index)
+    }
+
+    private mutating func beginOrHalve(_ index: Int, onWire: Int) {
+        if self.lanes[index].isolation == nil {
+            self.lanes[index].isolation = Isolation(failed: onWire)
+        } else {
+            self.lanes[index].isolation?.failed(onWire: onWire)
+        }
+    }
+
+    /// The peer rejected the only notification on the connection, whatever name it gave.
+    private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus) {
+        let rejection = Rejection(
+            reason: Reason(binaryStatus: status.rawValue),
+            origin: .inferred,
+            status: Int(status.rawValue)
+        )
+        for part in written {
+            self.outcomes.give(.rejected(rejection), to: part.run)
+            self.report(self.transmissionError(rejection, part.run, isCached: true))
+        }
+    }
+
+    private mutating func settle(_ written: [NotificationCache.Written], as outcome: Outcome) {
+        for part in written { self.outcomes.give(outcome, to: part.run) }
+    }
+
+    /// Puts notifications back into the queue; what has lost its bytes ends as uncertain.
+    private mutating func requeue(_ written: [NotificationCache.Written], copies: Bool = false, on index: Int) {
+        let cachedFrom = self.lanes[index].connection?.cache.cachedFrom ?? 0
+        var runs: [BatchRun] = []
+        for var part in written {
+            let evicted = part.takeFirst(before: cachedFrom)
+            if evicted.run.count > 0 { self.outcomes.give(.uncertain(.notRepeated), to: evicted.run) }
+            if part.run.count > 0 { runs.append(part.run) }
+        }
+        if copies {
+            self.resend(runs, isolating: true, on: index)
+        } else {
+            for run in runs { self.lanes[index].queue.insert(run) }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+package import FerryCore
+package import NIOCore
+
+/// What the peer says.
+extension BinaryClient {
+    /// Takes what came on a connection, however it was split.
+    ///
+    /// - Parameter handed: how many bytes of the stream below TLS the system took so far.
+    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
+        var bytes = bytes
+        while let index = self.lane(of: id), self.lanes[index].connection != nil, bytes.readableBytes > 0 {
+            self.lanes[index].connection?.activeAt = now.monotonic
+            switch self.lanes[index].connection?.responses.next(in: &bytes) {
+            case .response(let response):
+                self.respond(to: response, on: index, handed: handed, now: now)
+            case .notAResponse(let firstByte):
+                self.violated(index, firstByte: firstByte, handed: handed, now: now)
+            case .needMore, nil:
+                break
+            }
+        }
+        self.advance(now: now)
+    }
+
+    private mutating func respond(to response: ErrorResponse, on index: Int, handed: UInt64, now: Moment) {
+        guard let connection = self.lanes[index].connection else { return }
+        let issued = connection.cache.start..<connection.cache.next
+        let sequence = Identifier.sequence(of: response.identifier, in: issued)
+        if let probe = connection.probe, self.answers(probe.sequence, response, sequence: sequence) {
+            self.confirm(before: probe.sequence, on: index)
+            self.lanes[index].connection?.hasProgress = true
+            self.hangUp(index, now: now)
+            return
+        }
+        if let sequence {
+            if let writtenAt = connection.cache.writtenAt(sequence) {
+                self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
+            }
+            self.settle(sequence, by: response.status, on: index, now: now)
+        } else if response.status == .noErrors {
+            return
+        } else {
+            let cause: Unknown = response.status == .shutdown ? .noCulprit : .culprit(response.status)
+            self.positionUnknown(index, cause, handed: handed, now: now)
+            self.hangUp(index, now: now)
+        }
+    }
+
+    /// Whether a response is the answer to the probe, and so proves everything before it.
+    private func answers(_ probe: UInt64, _ response: ErrorResponse, sequence: UInt64?) -> Bool {
+        if sequence == probe { return true }
+        let nameless: [BinaryStatus] = [.missingDeviceToken, .missingPayload, .invalidTokenSize]
+        return response.identifier == 0 && nameless.contains(response.status)
+    }
+
+    /// A response that names a notification of this connection.
+    private mutating func settle(_ sequence: UInt64, by status: BinaryStatus, on index: Int, now: Moment) {
+        if status.namesAccepted {
+            self.confirm(before: sequence + 1, on: index)
+            if status == .noErrors { return }
+        } else {
+            self.confirm(before: sequence, on: index)
+        }
+        let accepted = self.lanes[index].connection.map { Int(sequence - $0.cache.start) } ?? 0
+        var followers = self.takeFollowers(of: sequence, on: index)
+        if !status.namesAccepted, let retried = self.reject(sequence, status, on: index) {
+            followers.insert(retried, at: 0)
+        }
+        self.resend(followers, isolating: false, on: index)
+        if !status.namesAccepted {
+            self.lanes[index].window.narrow(
+                progress: accepted,
+                cacheLength: self.effectiveCacheLength,
+                settleTime: self.delay.settleTime,
+                now: now.monotonic
+            )
+            if let size = self.lanes[index].window.size { self.report(.windowAdjusted(size)) }
+        }
+        self.lanes[index].isolation = nil
+        self.progressed(index, by: 1)
+        self.hangUp(index, now: now)
+    }
+
+    /// Settles everything before `end` as proved.
+    private mutating func confirm(before end: UInt64, on index: Int) {
+        guard let settled = self.lanes[index].connection?.cache.settle(before: end) else { return }
+        self.lanes[index].connection?.silence.settled(before: end)
+        for written in settled {
+            self.outcomes.give(.accepted(.confirmed), to: written.run)
+            self.progressed(index, by: written.run.count)
+            self.lanes[index].isolation?.cleared(written.run.count, onWire: 0)
+        }
+    }
+
+    /// Settles the notification that the peer named; returns it if it is to be sent once more instead.
+    private mutating func reject(_ sequence: UInt64, _ status: BinaryStatus, on index: Int) -> BatchRun? {
+        guard let cache = self.lanes[index].connection?.cache else { return nil }
+        let isCached = cache.isCached(sequence)
+        if !isCached, self.options.cachePolicy == .evict {
+            let shortfall = Int(cache.cachedFrom - sequence)
+            self.report(.cacheTooSmall(by: shortfall))
+            if self.options.autoAdjustCache {
+                self.cacheLength = min(self.cacheLength + shortfall, max(self.options.cacheLimit.entries, 1))
+            }
+        }
+        let rejection = Rejection(
+            reason: Reason(binaryStatus: status.rawValue),
+            origin: .gateway,
+            status: Int(status.rawValue)
+        )
+        guard let run = self.lanes[index].connection?.cache.remove(sequence)?.run else {
+            self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
+            self.report(.transmissionError(rejection, tag: nil, notification: nil, device: nil))
+            return nil
+        }
+        if status == .processingError || status == .unknown, isCached, self.mayRetry(run) { return run }
+        self.outcomes.give(.rejected(rejection), to: run)
+        self.report(self.transmissionError(rejection, run, isCached: isCached))
+        return nil
+    }
+
+    private func mayRetry(_ run: BatchRun) -> Bool {
+        guard Int(run.entries[0].retries) < min(self.options.retryLimit, Int(UInt8.max)) else { return false }
+        run.entries[0].retries += 1
+        return true
+    }
+
+    func transmissionError(_ rejection: Rejection, _ run: BatchRun, isCached: Bool) -> ProviderEvent {
+        let entry = run.entries[0]
+        return .transmissionError(
+            rejection,
+            tag: entry.fields.contains(.awaited) ? nil : Tag(entry.tag),
+            notification: isCached ? run.notification(at: 0) : nil,
+            device: isCached ? run.device(at: 0) : nil
+        )
+    }
+
+    /// Takes what was written after `sequence` and settles what cannot be sent again; returns the rest.
+    private mutating func takeFollowers(of sequence: UInt64, on index: Int) -> [BatchRun] {
+        guard let connection = self.lanes[index].connection else { return [] }
+        let knownFrom = connection.cache.knownFrom
+        if sequence + 1 < knownFrom {
+            self.outcomes.contradict(count: Int(knownFrom - sequence - 1), tags: [], kind: .lost)
+        }
+        let cachedFrom = connection.cache.cachedFrom
+        var followers: [BatchRun] = []
+        for var written in self.lanes[index].connection?.cache.removeFollowers(of: sequence) ?? [] {
+            let evicted = written.takeFirst(before: cachedFrom)
+            if evicted.run.count > 0 {
+                self.outcomes.give(.undelivered(.evicted), tainted: .uncertain(.notRepeated), to: evicted.run)
+            }
+            guard written.run.count > 0 else { continue }
+            if self.options.buffersNotifications {
+                followers.append(written.run)
+            } else {
+                self.outcomes.give(.undelivered(.discarded), tainted: .uncertain(.notRepeated), to: written.run)
+            }
+        }
+        return followers
+    }
+
+    /// Puts notifications that were written back into the queue, for another copy.
+    mutating func resend(_ runs: [BatchRun], isolating: Bool, on index: Int) {
+        var count = 0
+        var repairs = 0
+        for run in runs {
+            if run.entries[0].marks.contains(.settled) { repairs += run.count } else { count += run.count }
+            self.lanes[index].queue.insert(run)
+        }
+        self.outcomes.resent += count + repairs
+        if repairs > 0 { self.report(.resent(count: repairs, afterOutcome: true)) }
+        if count > 0 { self.report(.resent(count: count, afterOutcome: false)) }
+    }
+
+    /// Bytes that are no error response.
+    private mutating func violated(_ index: Int, firstByte: UInt8, handed: UInt64, now: Moment) {
+        self.positionUnknown(index, .noCulprit, handed: handed, now: now)
+        self.lanes[index].violations += 1
+        let error = ProviderError(
+            .protocolViolation,
+            "The peer does not speak the binary protocol: it began with byte \(firstByte) where an error response "
+                + "begins with 8. Check that host and port are those of a binary gateway."
+        )
+        if let id = self.lanes[index].connectionID { self.report(.socketError(id, error)) }
+        if self.lanes[index].violations == Self.violationLimit { self.report(.error(error)) }
+        self.hangUp(index, now: now)
+    }
+
+    /// Gives the connection up: what the peer discards needs no more bytes.
+    mutating func hangUp(_ index: Int, now: Moment) {
+        guard let connection = self.lanes[index].connection else { return }
+        self.act(.close(connection.id))
+        self.closed(index, now: now)
+    }
+}

@@ -1,0 +1,304 @@
+package import FerryCore
+internal import NIOCore
+
+/// A client of the legacy binary protocol, without I/O: notifications, bytes, events and time in; bytes, actions,
+/// outcomes and events out.
+///
+/// The owner calls an input method, then carries out ``takeActions()``, delivers ``outcomes`` and ``takeEvents()``,
+/// asks ``write(_:into:atMost:now:)`` for bytes while a connection takes some, and comes back at ``nextDeadline``.
+///
+/// What becomes of a notification:
+///
+/// ```
+///              submit                 write              silence, proof
+///   ─────────▶ queued ──────────────▶ unsettled ───────────────────────▶ settled ──▶ forgotten
+///               │  ▲                      │                                │
+///    expired,   │  │  followers of an     │ named by an error response     │ late error response
+///    withdrawn  │  └─ error, position ────┤                                ├─▶ contradicted
+///               ▼     unknown             ▼                                └─▶ queued again, outcome stands
+///            settled                   settled (rejected)
+/// ```
+///
+/// Everything follows `binary client` semantics as `Docs/semantics.md` describes them.
+package struct BinaryClient: ~Copyable {
+    /// What the owner must do.
+    package enum Action: Sendable, Equatable {
+        /// Connect, TLS included; then say ``connected(_:now:)`` or ``ended(_:_:handed:now:)``.
+        case dial(ConnectionID)
+        /// Close at once and drop what was not sent. No ``ended(_:_:handed:now:)`` is expected.
+        case close(ConnectionID)
+        /// Half-close after what was written, and go on reading.
+        case finish(ConnectionID)
+        /// Ask the operating system, then say ``sampled(_:_:now:)``.
+        case sample(ConnectionID)
+    }
+
+    /// How a connection ended, or why there is none.
+    package enum End: Sendable {
+        /// The peer closed, with or without close_notify.
+        case endOfStream
+        /// It failed after it was established.
+        case lost(ProviderError)
+        /// It was never established.
+        case notConnected(ProviderError)
+        /// The peer refused the credentials before it said anything else.
+        case credentialsRejected(ProviderError)
+    }
+
+    /// How many notifications without bytes each connection remembers after they were settled.
+    static let stubLimit = 262_144
+    /// How many notifications without bytes may be unsettled under `.evict`.
+    static let accountLimit = 8_388_608
+    /// Connections in a row that the peer closes without a word and without progress, until the cause is isolated.
+    static let wordlessLimit = 3
+    /// How long a probe may remain without an answer.
+    static let probeLimit: TimeAmount = .seconds(30)
+    /// How long a finished connection waits for the peer's end of stream.
+    static let lingerLimit: TimeAmount = .seconds(5)
+
+    let options: BinaryOptions
+    let connectionTimeout: TimeAmount
+    var lanes: [Lane]
+    package var outcomes = OutcomeLog()
+    var delay: ErrorDelay
+    /// `cacheLength` as it was adjusted.
+    var cacheLength: Int
+    /// Whether a probe would be answered. A peer that closes on one without a word is not asked again.
+    var probesAreAnswered = true
+    var isShuttingDown = false
+    var provesAtShutdown = false
+    /// Whether outcomes wait for their reader, so that nothing more may be written.
+    package var isPaused = false
+    /// Whether anyone wants `transmitted` events, which cost an allocation for each flush.
+    package var reportsTransmitted = false
+    var jitter = SystemRandomNumberGenerator()
+    private var actions: [Action] = []
+    private var events: [ProviderEvent] = []
+    var dialLimiter = DialLimiter()
+    private var lastConnectionID: UInt64 = 0
+    private var submissions: UInt64 = 0
+    /// Whether something was submitted since the last `completed` event.
+    private var isIncomplete = false
+
+    package init(options: BinaryOptions) {
+        self.options = options
+        self.connectionTimeout = TimeAmount(options.connectionTimeout)
+        self.cacheLength = max(options.cacheLength, 1)
+        self.delay = ErrorDelay(settleTime: options.settleTime)
+        self.lanes = Array(
+            repeating: Lane(backOff: BackOff(options.backOff)),
+            count: max(options.maxConnections, 1)
+        )
+    }
+
+    // MARK: What there is
+
+    package var queuedCount: Int { self.lanes.reduce(0) { $0 + $1.queue.count } }
+
+    package var queuedBytes: Int { self.lanes.reduce(0) { $0 + $1.queue.byteCount } }
+
+    package var unsettledCount: Int { self.lanes.reduce(0) { $0 + ($1.connection?.cache.unsettledCount ?? 0) } }
+
+    /// Whether everything has its outcome and nothing is being repaired.
+    package var isSettled: Bool { self.queuedCount == 0 && self.unsettledCount == 0 }
+
+    /// Whether a shutdown is complete: everything settled and every connection gone.
+    package var isFinished: Bool {
+        self.isShuttingDown && self.isSettled && self.lanes.allSatisfy { $0.connectionID == nil }
+    }
+
+    /// How many notifications may be unsettled on a connection; nil when only the cache limits it.
+    package func window(of id: ConnectionID) -> Int? {
+        self.lane(of: id).flatMap { self.lanes[$0].window.size }
+    }
+
+    // MARK: What to do
+
+    package mutating func takeActions() -> [Action] {
+        defer { self.actions.removeAll(keepingCapacity: true) }
+        return self.actions
+    }
+
+    package mutating func takeEvents() -> [ProviderEvent] {
+        defer { self.events.removeAll(keepingCapacity: true) }
+        return self.events + self.outcomes.takeContradictions().map { .contradicted($0) }
+    }
+
+    mutating func act(_ action: Action) { self.actions.append(action) }
+
+    mutating func report(_ event: ProviderEvent) { self.events.append(event) }
+
+    // MARK: Notifications
+
+    /// Takes notifications. The owner keeps to `queueLimit`.
+    package mutating func submit(_ run: BatchRun, now: Moment) {
+        guard run.count > 0 else { return }
+        self.submissions += 1
+        self.isIncomplete = true
+        var run = run
+        if self.lanes.count == 1 {
+            run.storage.order = self.submissions
+            self.lanes[0].queue.append(run)
+        } else {
+            self.distribute(&run)
+        }
+        self.connectIfNeeded(now: now)
+    }
+
+    /// Withdraws awaited notifications, by their tags, that were not written yet. O(queued).
+    package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
+        for index in self.lanes.indices {
+            let withdrawn = self.lanes[index].queue.remove { entry in
+                entry.fields.contains(.awaited) && !entry.marks.contains(.tainted) && tags.contains(entry.tag)
+            }
+            for run in withdrawn {
+                self.outcomes.give(.undelivered(.cancelled), to: run)
+            }
+        }
+        self.checkCompleted(now: now)
+    }
+
+    /// Spreads a run over the lanes by device token, so that what goes to one device keeps its order.
+    private mutating func distribute(_ run: inout BatchRun) {
+        let parts = self.lanes.map { _ in BatchStorage(capacity: 64, arenaCapacity: 8192) }
+        for index in run.start..<run.start + run.count {
+            let lane = Int(run.storage.entries[index].tokenHash) % parts.count
+            guard parts[lane].reserve(bytes: run.storage.byteCount(at: index)) else { continue }
+            parts[lane].append(from: run.storage, at: index)
+        }
+        for (lane, storage) in parts.enumerated() where storage.count > 0 {
+            storage.order = self.submissions
+            self.lanes[lane].queue.append(BatchRun(storage: storage, start: 0, count: storage.count))
+        }
+    }
+
+    // MARK: Connections
+
+    func lane(of id: ConnectionID) -> Int? {
+        self.lanes.firstIndex { $0.connectionID == id }
+    }
+
+    var openCount: Int { self.lanes.reduce(0) { $0 + ($1.connection == nil ? 0 : 1) } }
+
+    package mutating func connected(_ id: ConnectionID, now: Moment) {
+        guard let index = self.lane(of: id), case .dialing = self.lanes[index].dial else { return }
+        self.lanes[index].dial = .idle
+        self.lanes[index].connection = Connection(
+            id: id,
+            firstSequence: self.options.firstSequence,
+            now: now.monotonic
+        )
+        self.report(.connected(id, open: self.openCount))
+        self.advance(now: now)
+    }
+
+    /// Gives lanes with work a connection, as fast as dialling is allowed.
+    mutating func connectIfNeeded(now: Moment) {
+        for index in self.lanes.indices where self.lanes[index].connection?.isFinishing == true {
+            // Half-closed for idleness, and there is work again.
+            if !self.lanes[index].queue.isEmpty { self.hangUp(index, now: now) }
+        }
+        for index in self.lanes.indices where self.lanes[index].connection == nil {
+            switch self.lanes[index].dial {
+            case .dialing: continue
+            case .waiting(let until) where until > now.monotonic: continue
+            case .idle, .waiting: break
+            }
+            guard !self.lanes[index].queue.isEmpty else {
+                self.lanes[index].dial = .idle
+                continue
+            }
+            if let later = self.dialLimiter.take(now: now.monotonic) {
+                self.lanes[index].dial = .waiting(until: later)
+            } else {
+                self.lastConnectionID += 1
+                let id = ConnectionID(self.lastConnectionID)
+                self.lanes[index].dial = .dialing(id, since: now.monotonic)
+                self.act(.dial(id))
+            }
+        }
+    }
+
+    /// Notes that notifications of the lane were accepted: the peer is well.
+    mutating func progressed(_ index: Int, by count: Int) {
+        guard count > 0 else { return }
+        self.lanes[index].connection?.hasProgress = true
+        self.lanes[index].connection?.accepted += count
+        self.lanes[index].backOff.reset()
+        self.lanes[index].wordlessCloses = 0
+        self.lanes[index].violations = 0
+    }
+
+    // MARK: The end
+
+    /// Sends what was taken and then finishes every connection: half-closed, until the peer has read everything.
+    package mutating func shutDown(proof: Proof, now: Moment) {
+        self.isShuttingDown = true
+        self.provesAtShutdown = proof == .probe
+        self.settleDown(now: now)
+    }
+
+    /// Gives everything that has no outcome one now, and closes every connection.
+    ///
+    /// - Parameter handed: how many bytes of the stream below TLS the system took, for each connection.
+    package mutating func abandon(
+        undelivered: Outcome.UndeliveredCause,
+        uncertain: Outcome.UncertainCause,
+        handed: (ConnectionID) -> UInt64,
+        now: Moment
+    ) {
+        self.isShuttingDown = true
+        for index in self.lanes.indices {
+            if let connection = self.lanes[index].connection {
+                let unsettled = self.takeUnsettled(index, handed: handed(connection.id))
+                for written in unsettled.mayHaveLeft {
+                    self.outcomes.give(.uncertain(uncertain), to: written.run)
+                }
+                for written in unsettled.neverLeft {
+                    self.outcomes.give(.undelivered(undelivered), tainted: .uncertain(uncertain), to: written.run)
+                }
+            }
+            self.giveUpQueue(index, undelivered: undelivered, uncertain: uncertain)
+            if let id = self.lanes[index].connectionID { self.act(.close(id)) }
+            let wasOpen = self.lanes[index].connection?.id
+            self.lanes[index].connection = nil
+            self.lanes[index].dial = .idle
+            if let wasOpen { self.report(.disconnected(wasOpen, open: self.openCount)) }
+        }
+        self.checkCompleted(now: now)
+    }
+
+    mutating func giveUpQueue(
+        _ index: Int,
+        undelivered: Outcome.UndeliveredCause,
+        uncertain: Outcome.UncertainCause
+    ) {
+        for run in self.lanes[index].queue.removeAll() {
+            self.outcomes.give(.undelivered(undelivered), tainted: .uncertain(uncertain), to: run)
+        }
+    }
+
+    mutating func checkCompleted(now: Moment) {
+        guard self.isSettled else { return }
+        if self.isIncomplete {
+            self.isIncomplete = false
+            self.report(.completed)
+        }
+        if self.isShuttingDown { self.settleDown(now: now) }
+    }
+
+    /// During a shutdown: proves or finishes what is settled.
+    mutating func settleDown(now: Moment) {
+        for index in self.lanes.indices where self.lanes[index].queue.isEmpty {
+            if case .dialing(let id, _) = self.lanes[index].dial {
+                self.lanes[index].dial = .idle
+                self.act(.close(id))
+            }
+            guard let connection = self.lanes[index].connection, !connection.isFinishing else { continue }
+            if connection.cache.unsettledCount == 0, connection.probe == nil {
+                self.lanes[index].connection?.finishingUntil = now.monotonic + Self.lingerLimit
+                self.act(.finish(connection.id))
+            }
+        }
+    }
+}

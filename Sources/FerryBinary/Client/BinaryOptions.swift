@@ -1,0 +1,96 @@
+/// How a binary provider behaves. Names that node-apn has mean what they mean there; defaults are sensible for a
+/// provider of any size.
+public struct BinaryOptions: Sendable, Hashable {
+    /// Which command notifications are written with.
+    @nonexhaustive
+    public enum Command: UInt8, Sendable, Hashable, CaseIterable {
+        /// Command 0. It has no identifier, so an error can never be traced to a notification.
+        case simple = 0
+        /// Command 1. It has no priority.
+        case enhanced = 1
+        /// Command 2, with the five items 3, 1, 2, 4, 5 in that order.
+        case frame = 2
+    }
+
+    /// What happens when the notification cache is full.
+    @nonexhaustive
+    public enum CachePolicy: Sendable, Hashable {
+        /// Writing waits for the oldest to settle. Nothing is lost as long as error responses come within the settle
+        /// time.
+        case hold
+        /// node-apn's way: the oldest loses its bytes. If an error response then names an earlier one, it is reported
+        /// as `undelivered(.evicted)`.
+        case evict
+    }
+
+    /// What happens to notifications that were written when the connection ended without saying how far the peer had
+    /// read.
+    @nonexhaustive
+    public enum UnknownPolicy: Sendable, Hashable {
+        /// They are sent again: nothing is missing, some may arrive twice.
+        case resend
+        /// They end as `uncertain`: nothing arrives twice, some may be missing.
+        case report
+    }
+
+    /// What counts as acceptance.
+    @nonexhaustive
+    public enum Finality: Sendable, Hashable {
+        /// Proof, or acknowledged silence for the settle time.
+        case silence
+        /// Only error responses and probes.
+        case proof
+    }
+
+    /// The bounds of all notification caches of a provider together.
+    public struct CacheLimit: Sendable, Hashable {
+        /// In notifications.
+        public var entries: Int
+        /// In bytes of tokens, payloads and the other fields.
+        public var bytes: Int
+
+        public init(entries: Int, bytes: Int) {
+            self.entries = entries
+            self.bytes = bytes
+        }
+    }
+
+    public var command: Command = .frame
+    /// The largest payload in bytes: 2048 since iOS 8, 256 before, 4096 in node-apn's `voip` mode.
+    public var payloadLimit = 2048
+    /// How many notifications may be written and not yet settled: where the cache starts when it adjusts itself, its
+    /// size when it does not. At least 1.
+    public var cacheLength = 1000
+    /// Whether the cache grows: under `.hold` on demand, under `.evict` by what an error response showed to be missing.
+    public var autoAdjustCache = true
+    /// Where growing ends.
+    public var cacheLimit = CacheLimit(entries: 262_144, bytes: 64 << 20)
+    public var cachePolicy: CachePolicy = .hold
+    /// Under `.hold` at the limit: a probe proves acceptance, at the price of a new connection, instead of waiting.
+    public var probeWhenHeld = false
+    /// Whether what followed a rejected notification is sent again. If not, it ends as `undelivered(.discarded)`.
+    public var buffersNotifications = true
+    public var onUnknown: UnknownPolicy = .resend
+    public var finality: Finality = .silence
+    /// How long the peer must stay silent after its TCP acknowledged a notification for it to be presumed accepted.
+    /// Raised to 1.5 times the longest delay of an error response seen, up to 10 s.
+    public var settleTime: Duration = .seconds(1)
+    /// How often a notification is sent again after status 1 (processing error) or 255 (none).
+    public var retryLimit = 0
+    /// At least 1. Devices are spread over the connections by their token.
+    public var maxConnections = 1
+    /// For TCP and TLS together.
+    public var connectTimeout: Duration = .seconds(10)
+    /// An idle connection is closed after this time.
+    public var connectionTimeout: Duration = .seconds(3600)
+    /// How many failures in a row, without one notification proved, until what is queued is given up. 0: no limit.
+    public var connectionRetryLimit = 10
+    /// The first and the longest wait after a failed connection; doubled in between, with jitter.
+    public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)
+    /// How many notifications may wait to be written, or for their outcome to be read.
+    public var queueLimit = 65_536
+    /// The sequence number that each connection starts with; a test puts it close to the wrap-around.
+    package var firstSequence: UInt64 = 0
+
+    public init() {}
+}

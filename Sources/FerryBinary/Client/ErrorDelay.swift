@@ -1,0 +1,48 @@
+internal import NIOCore
+
+/// How long error responses take, and what follows from that for the settle time.
+struct ErrorDelay {
+    /// The settle time is never raised beyond this.
+    static let settleTimeCap: TimeAmount = .seconds(10)
+    /// The shortest wait for silence after a suspect notification.
+    static let quietFloor: TimeAmount = .milliseconds(50)
+    /// What is settled is kept at least this long, if there is room.
+    static let memoryFloor: TimeAmount = .seconds(10)
+    private static let halfLife: TimeAmount = .hours(1)
+
+    let settleTimeFloor: TimeAmount
+    private(set) var longest: TimeAmount = .zero
+    private var seenAt: NIODeadline?
+
+    init(settleTime: Duration) {
+        self.settleTimeFloor = max(TimeAmount(settleTime), .zero)
+    }
+
+    var settleTime: TimeAmount {
+        max(self.settleTimeFloor, min(.nanoseconds(self.longest.nanoseconds / 2 * 3), Self.settleTimeCap))
+    }
+
+    /// How long to wait for silence after a suspect.
+    var quietTime: TimeAmount {
+        min(max(Self.quietFloor, .nanoseconds(self.longest.nanoseconds * 4)), Self.settleTimeCap)
+    }
+
+    /// How long what is settled is remembered.
+    var memory: TimeAmount { max(Self.memoryFloor, .nanoseconds(self.longest.nanoseconds * 4)) }
+
+    mutating func saw(_ delay: TimeAmount, now: NIODeadline) {
+        // Beyond the cap a delay changes nothing any more, and four times as much must not overflow.
+        let delay = min(max(delay, .zero), .hours(1))
+        if delay >= self.longest {
+            self.longest = delay
+            self.seenAt = now
+        }
+    }
+
+    /// Halves the longest delay for every hour in which no longer one was seen.
+    mutating func decay(now: NIODeadline) {
+        guard let seenAt, now - seenAt >= Self.halfLife else { return }
+        self.longest = .nanoseconds(self.longest.nanoseconds / 2)
+        self.seenAt = now
+    }
+}

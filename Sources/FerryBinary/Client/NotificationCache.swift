@@ -1,0 +1,245 @@
+internal import DequeModule
+internal import FerryCore
+internal import NIOCore
+
+/// What one connection has written: the FIFO that maps the identifier of an error response back to its notification.
+///
+/// ```
+///   knownFrom          settledTo               next
+///       │   history        │     unsettled      │
+///       ▼                  ▼                    ▼
+///   ────┬──────────────────┬────────────────────┬──── sequence numbers
+///       │ outcome given,   │ outcome not given  │ not written
+///       │ kept for a late  │                    │
+///       │ error response   │                    │
+/// ```
+///
+/// Bytes exist from `cachedFrom` on, which lies in either part. What is older is only a stub: an entry without bytes.
+struct NotificationCache {
+    /// Notifications that were written one after the other and at the same time.
+    struct Written {
+        var run: BatchRun
+        var first: UInt64
+        var writtenAt: NIODeadline
+
+        var end: UInt64 { self.first + UInt64(self.run.count) }
+
+        mutating func takeFirst(_ count: Int) -> Written {
+            let head = Written(run: self.run.takeFirst(count), first: self.first, writtenAt: self.writtenAt)
+            self.first += UInt64(count)
+            return head
+        }
+
+        /// Cuts off what was written before the sequence number `end`.
+        mutating func takeFirst(before end: UInt64) -> Written {
+            guard end > self.first else { return self.takeFirst(0) }
+            return self.takeFirst(Int(min(end - self.first, UInt64(self.run.count))))
+        }
+    }
+
+    private(set) var history: Deque<Written> = []
+    private(set) var unsettled: Deque<Written> = []
+    /// The sequence number that the connection started with.
+    let start: UInt64
+    /// The sequence number of the next notification.
+    private(set) var next: UInt64
+    private(set) var cachedFrom: UInt64
+    private(set) var unsettledCount = 0
+    /// Of the unsettled notifications that have their bytes.
+    private(set) var unsettledBytes = 0
+    /// Settled notifications that are still known, with or without bytes.
+    private(set) var historyCount = 0
+    /// Of the settled notifications that have their bytes.
+    private(set) var historyBytes = 0
+
+    init(start: UInt64) {
+        self.start = start
+        self.next = start
+        self.cachedFrom = start
+    }
+
+    var settledTo: UInt64 { self.unsettled.first?.first ?? self.next }
+
+    /// How many settled notifications have their bytes.
+    var retainedCount: Int { Int(self.settledTo - min(max(self.cachedFrom, self.knownFrom), self.settledTo)) }
+
+    /// The oldest notification that is still known.
+    var knownFrom: UInt64 { self.history.first?.first ?? self.settledTo }
+
+    /// How many notifications have their bytes.
+    var cachedCount: Int { Int(self.next - self.cachedFrom) }
+
+    mutating func append(_ run: BatchRun, at now: NIODeadline) {
+        self.unsettled.append(Written(run: run, first: self.next, writtenAt: now))
+        self.next += UInt64(run.count)
+        self.unsettledCount += run.count
+        self.unsettledBytes += run.byteCount
+    }
+
+    /// Takes a sequence number for something that is no notification: a probe.
+    mutating func skip() -> UInt64 {
+        defer { self.next += 1 }
+        return self.next
+    }
+
+    /// Moves the unsettled notifications before `end` into the history, and returns them.
+    mutating func settle(before end: UInt64) -> [Written] {
+        var settled: [Written] = []
+        while var first = self.unsettled.first, first.first < end {
+            if first.end <= end {
+                self.unsettled.removeFirst()
+            } else {
+                first = self.unsettled[0].takeFirst(Int(end - first.first))
+            }
+            let bytes = self.cachedBytes(of: first)
+            self.unsettledCount -= first.run.count
+            self.unsettledBytes -= bytes
+            self.historyCount += first.run.count
+            self.historyBytes += bytes
+            self.history.append(first)
+            settled.append(first)
+        }
+        return settled
+    }
+
+    /// Takes the notification `sequence` out; nil when it is no longer known.
+    ///
+    /// Only right before the connection is given up: the numbers around it do not move.
+    mutating func remove(_ sequence: UInt64) -> Written? {
+        var found = self.take(from: sequence, before: sequence + 1)
+        return found.popLast()
+    }
+
+    /// Takes all notifications after `sequence` out, settled or not.
+    mutating func removeFollowers(of sequence: UInt64) -> [Written] {
+        self.take(from: sequence + 1, before: .max)
+    }
+
+    /// Takes all unsettled notifications out.
+    mutating func removeUnsettled() -> [Written] {
+        self.take(from: self.settledTo, before: .max)
+    }
+
+    /// When the notification was written; nil when it is no longer known.
+    func writtenAt(_ sequence: UInt64) -> NIODeadline? {
+        let part = sequence >= self.settledTo ? self.unsettled : self.history
+        return part.first { $0.first <= sequence && sequence < $0.end }?.writtenAt
+    }
+
+    /// Whether the bytes of the notification are still there.
+    func isCached(_ sequence: UInt64) -> Bool { sequence >= self.cachedFrom }
+
+    /// Takes the bytes of the oldest notifications until `count` have theirs.
+    mutating func evict(keeping count: Int) {
+        self.evict(before: self.next - min(UInt64(max(count, 0)), self.next - self.cachedFrom))
+    }
+
+    /// Takes the bytes of settled notifications, oldest first, until at least `count` and `bytes` were given back or
+    /// none has any.
+    mutating func evictHistory(count: Int, bytes: Int) {
+        var count = count
+        var bytes = bytes
+        for written in self.history where written.end > self.cachedFrom && (count > 0 || bytes > 0) {
+            count -= written.run.count
+            bytes -= self.cachedBytes(of: written)
+            self.evict(before: written.end)
+        }
+    }
+
+    /// Forgets settled notifications that were written until `deadline`, and what is more than `stubLimit`.
+    mutating func forget(writtenUntil deadline: NIODeadline, stubLimit: Int) {
+        while let oldest = self.history.first,
+            oldest.writtenAt <= deadline || oldest.end + UInt64(stubLimit) < min(self.cachedFrom, self.settledTo)
+        {
+            self.evict(before: oldest.end)
+            self.history.removeFirst()
+            self.historyCount -= oldest.run.count
+        }
+    }
+
+    private mutating func evict(before end: UInt64) {
+        guard end > self.cachedFrom else { return }
+        self.historyBytes -= Self.releaseBytes(of: self.history, in: self.cachedFrom..<end)
+        self.unsettledBytes -= Self.releaseBytes(of: self.unsettled, in: self.cachedFrom..<end)
+        self.cachedFrom = end
+    }
+
+    private static func releaseBytes(of part: Deque<Written>, in range: Range<UInt64>) -> Int {
+        var released = 0
+        var index = part.partitionIndex { $0.end <= range.lowerBound }
+        while index < part.endIndex, part[index].first < range.upperBound {
+            let written = part[index]
+            let from = max(written.first, range.lowerBound)
+            let to = min(written.end, range.upperBound)
+            let slice = written.run.slice(Int(from - written.first)..<Int(to - written.first))
+            released += slice.byteCount
+            slice.storage.releaseBytes(of: slice.count)
+            index += 1
+        }
+        return released
+    }
+
+    private func cachedBytes(of written: Written) -> Int {
+        guard written.first < self.cachedFrom else { return written.run.byteCount }
+        guard written.end > self.cachedFrom else { return 0 }
+        return written.run.slice(Int(self.cachedFrom - written.first)..<written.run.count).byteCount
+    }
+
+    private mutating func take(from start: UInt64, before end: UInt64) -> [Written] {
+        let history = Self.take(&self.history, from: start, before: end)
+        let unsettled = Self.take(&self.unsettled, from: start, before: end)
+        for written in history {
+            self.historyCount -= written.run.count
+            self.historyBytes -= self.cachedBytes(of: written)
+        }
+        for written in unsettled {
+            self.unsettledCount -= written.run.count
+            self.unsettledBytes -= self.cachedBytes(of: written)
+        }
+        return history + unsettled
+    }
+
+    private static func take(_ part: inout Deque<Written>, from start: UInt64, before end: UInt64) -> [Written] {
+        var taken: [Written] = []
+        var kept: Deque<Written> = []
+        for var written in part {
+            for (part, isTaken) in [(written.takeFirst(before: start), false), (written.takeFirst(before: end), true)]
+            where part.run.count > 0 {
+                if isTaken { taken.append(part) } else { kept.append(part) }
+            }
+            if written.run.count > 0 { kept.append(written) }
+        }
+        part = kept
+        return taken
+    }
+}
+
+extension BatchRun {
+    /// The bytes of its entries in the arena, where they lie one after the other. O(1).
+    var byteCount: Int {
+        guard self.count > 0 else { return 0 }
+        let last = self.start + self.count - 1
+        return Int(self.storage.entries[last].offset) + self.storage.byteCount(at: last) - Int(self.entries[0].offset)
+    }
+
+    func slice(_ range: Range<Int>) -> BatchRun {
+        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count)
+    }
+}
+
+extension Deque {
+    /// The index of the first element that `belongsBefore` does not hold for. The elements are partitioned by it.
+    func partitionIndex(where belongsBefore: (Element) -> Bool) -> Int {
+        var low = self.startIndex
+        var high = self.endIndex
+        while low < high {
+            let middle = low + (high - low) / 2
+            if belongsBefore(self[middle]) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+}

@@ -1,0 +1,86 @@
+package import FerryCore
+
+/// Gives outcomes, one to each notification, and keeps the books.
+package struct OutcomeLog {
+    /// Outcomes that were given and not yet taken, in the order they were given.
+    package var records: [OutcomeRecord] = []
+    /// The same for entries that someone awaits.
+    package var awaited: [OutcomeRecord] = []
+    package private(set) var counts = OutcomeCounts()
+    /// How many outcomes turned out wrong.
+    package private(set) var contradicted = 0
+    /// How many copies beyond the first were sent, or are queued to be.
+    package internal(set) var resent = 0
+    private var contradictions: [Contradiction] = []
+
+    /// Gives `outcome` to every notification of `run` that has none yet.
+    ///
+    /// An outcome is final. For a notification that has one, bad news is a contradiction and anything else no news.
+    mutating func give(_ outcome: Outcome, to run: BatchRun) {
+        let entries = run.entries
+        let contradiction = Contradiction.Kind(outcome)
+        var given = 0
+        var contradicted: [Tag] = []
+        for index in 0..<run.count {
+            let marks = entries[index].marks
+            let tag = Tag(entries[index].tag)
+            guard !marks.contains(.settled) else {
+                if contradiction != nil { contradicted.append(tag) }
+                continue
+            }
+            entries[index].marks = marks.union(.settled)
+            given += 1
+            if entries[index].fields.contains(.awaited) {
+                self.awaited.append(OutcomeRecord(tag: tag, outcome: outcome))
+            } else {
+                self.records.append(OutcomeRecord(tag: tag, outcome: outcome))
+            }
+        }
+        self.counts.add(outcome, count: given)
+        if let contradiction {
+            self.contradict(count: contradicted.count, tags: contradicted, kind: contradiction)
+        }
+    }
+
+    /// Notes outcomes that turned out wrong.
+    mutating func contradict(count: Int, tags: [Tag], kind: Contradiction.Kind) {
+        guard count > 0 else { return }
+        self.contradicted += count
+        self.contradictions.append(Contradiction(count: count, tags: tags, kind: kind))
+    }
+
+    package mutating func takeContradictions() -> [Contradiction] {
+        defer { self.contradictions.removeAll() }
+        return self.contradictions
+    }
+
+    /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
+    mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {
+        for index in 0..<run.count {
+            let isTainted = run.entries[index].marks.contains(.tainted)
+            self.give(isTainted ? tainted : clean, to: run.slice(index..<index + 1))
+        }
+    }
+}
+
+extension BatchRun {
+    var tags: [Tag] { (0..<self.count).map { Tag(self.entries[$0].tag) } }
+
+    /// Notes that a copy of each may have arrived.
+    func taint() {
+        for index in 0..<self.count {
+            self.entries[index].marks.insert(.tainted)
+        }
+    }
+}
+
+extension Contradiction.Kind {
+    /// How `outcome` contradicts an acceptance; nil when it does not.
+    fileprivate init?(_ outcome: Outcome) {
+        switch outcome {
+        case .rejected(let rejection): self = .rejected(rejection)
+        case .undelivered, .expired: self = .lost
+        case .accepted, .uncertain: return nil
+        }
+    }
+}

@@ -1,0 +1,87 @@
+internal import DequeModule
+internal import FerryCore
+
+/// Notifications that wait to be written, in the order of their submission.
+///
+/// It holds runs, so that a batch goes in, and the followers of an error go back to the front, in one piece.
+struct RunQueue {
+    private var runs: Deque<BatchRun> = []
+    private(set) var count = 0
+    private(set) var byteCount = 0
+
+    var isEmpty: Bool { self.count == 0 }
+
+    var first: BatchRun? { self.runs.first }
+
+    mutating func append(_ run: BatchRun) {
+        guard run.count > 0 else { return }
+        self.count += run.count
+        self.byteCount += run.byteCount
+        self.runs.append(run)
+    }
+
+    /// Puts a run back to where the order of submission wants it. It is nearly always the front.
+    mutating func insert(_ run: BatchRun) {
+        guard run.count > 0 else { return }
+        self.count += run.count
+        self.byteCount += run.byteCount
+        var index = self.runs.startIndex
+        while index < self.runs.endIndex, self.runs[index].precedes(run) {
+            index += 1
+        }
+        self.runs.insert(run, at: index)
+    }
+
+    /// Takes up to `limit` notifications off the front, all of one storage.
+    mutating func popFirst(atMost limit: Int) -> BatchRun? {
+        guard limit > 0, !self.runs.isEmpty else { return nil }
+        let run: BatchRun
+        if self.runs[0].count <= limit {
+            run = self.runs.removeFirst()
+        } else {
+            run = self.runs[0].takeFirst(limit)
+        }
+        self.count -= run.count
+        self.byteCount -= run.byteCount
+        return run
+    }
+
+    /// Puts back what was popped and not used.
+    mutating func prepend(_ run: BatchRun) {
+        guard run.count > 0 else { return }
+        self.count += run.count
+        self.byteCount += run.byteCount
+        self.runs.prepend(run)
+    }
+
+    /// Takes everything out.
+    mutating func removeAll() -> [BatchRun] {
+        defer { self = RunQueue() }
+        return Array(self.runs)
+    }
+
+    /// Takes the notifications out that `isWithdrawn` says yes to, each as a run of its own. O(count).
+    mutating func remove(where isWithdrawn: (BatchEntry) -> Bool) -> [BatchRun] {
+        var withdrawn: [BatchRun] = []
+        for var run in self.removeAll() {
+            var index = 0
+            while index < run.count {
+                guard isWithdrawn(run.entries[index]) else {
+                    index += 1
+                    continue
+                }
+                self.append(run.takeFirst(index))
+                withdrawn.append(run.takeFirst(1))
+                index = 0
+            }
+            self.append(run)
+        }
+        return withdrawn
+    }
+}
+
+extension BatchRun {
+    func precedes(_ other: BatchRun) -> Bool {
+        (self.storage.order, self.start) < (other.storage.order, other.start)
+    }
+}

@@ -1,0 +1,33 @@
+internal import NIOCore
+
+/// How many notifications may be unsettled on a connection after the peer rejected some.
+///
+/// An error response costs everything in flight: with a share p of bad tokens and no window, the copies sent grow
+/// without bound. The window follows how far connections get until an error, and opens again while there is none.
+struct Window {
+    static let floor = 100
+
+    /// Nil: no limit but the cache's.
+    private(set) var size: Int?
+    private var averageProgress: Double?
+    private var doublesAt: NIODeadline?
+
+    /// Notes an error after `progress` accepted notifications on that connection.
+    mutating func narrow(progress: Int, cacheLength: Int, settleTime: TimeAmount, now: NIODeadline) {
+        let average = self.averageProgress.map { $0 * 0.75 + Double(progress) * 0.25 } ?? Double(progress)
+        self.averageProgress = average
+        self.size = min(max(Int(min(average * 4, Double(Int32.max))), Self.floor), max(cacheLength, Self.floor))
+        self.doublesAt = now + settleTime
+    }
+
+    /// Doubles when a settle time passed without an error; true when the size changed.
+    mutating func widen(cacheLength: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
+        guard let size, let doublesAt, now >= doublesAt else { return false }
+        self.size = size * 2 >= cacheLength ? nil : size * 2
+        self.doublesAt = now + settleTime
+        return true
+    }
+
+    /// When it may double next; nil when there is no limit.
+    var nextChange: NIODeadline? { self.size == nil ? nil : self.doublesAt }
+}
