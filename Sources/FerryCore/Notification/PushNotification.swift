@@ -81,8 +81,8 @@ public struct PushNotification: Hashable, Sendable {
                 )
             )
         }
-        if !JSONScanner.isObject(payload) {
-            faults.append(.init(.payloadNotJSON, "the payload is not a JSON object"))
+        if let fault = JSONScanner.faultInObject(payload) {
+            faults.append(.init(.payloadNotJSON, "the payload is not a JSON object: \(fault)"))
         }
         return faults
     }
