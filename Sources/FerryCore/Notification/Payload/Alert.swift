@@ -2,7 +2,8 @@ extension Payload {
     /// What the device shows: texts, or keys of the app's localised texts.
     ///
     /// An alert that has nothing but a body is written as plain text, `"alert":"…"`, which devices treat like
-    /// `"alert":{"body":"…"}`. In a Live Activity, which knows no plain text, it is always an object.
+    /// `"alert":{"body":"…"}`. In a Live Activity, which knows no plain text, it is always an object, with no more than
+    /// title, subtitle, body and the payload's sound.
     public struct Alert: Hashable, Sendable, ExpressibleByStringLiteral {
         public var title: String?
         public var subtitle: String?

@@ -33,28 +33,9 @@ extension Payload {
     }
 
     private func writeAPS(_ writer: inout JSONWriter) {
-        if let alert = self.alert {
-            if let text = alert.plainText, self.liveActivity == nil {
-                writer.member("alert", text)
-            } else {
-                writer.member("alert") { $0.object { self.write(alert, to: &$0) } }
-            }
-        }
+        self.writeAlert(to: &writer)
         writer.member("badge", self.badge)
-        switch self.sound {
-        case .named(let name):
-            writer.member("sound", name)
-        case .critical(let name, let volume):
-            writer.member("sound") { writer in
-                writer.object { writer in
-                    writer.member("critical", 1)
-                    writer.member("name", name)
-                    writer.member("volume", volume)
-                }
-            }
-        case nil:
-            break
-        }
+        if self.soundOfLiveActivity == nil { self.writeSound(to: &writer) }
         writer.member("thread-id", self.threadID)
         writer.member("category", self.category)
         writer.member("content-available", self.isContentAvailable ? 1 : nil)
@@ -68,11 +49,42 @@ extension Payload {
         writer.members(self.apsExtras)
     }
 
-    private func write(_ alert: Alert, to writer: inout JSONWriter) {
-        if self.liveActivity == nil {
-            alert.write(to: &writer)
+    private func writeAlert(to writer: inout JSONWriter) {
+        guard let alert = self.alert else { return }
+        if self.liveActivity != nil {
+            writer.member("alert") { writer in
+                writer.object { writer in
+                    alert.writeForLiveActivity(to: &writer)
+                    writer.member("sound", self.soundOfLiveActivity)
+                }
+            }
+        } else if let text = alert.plainText {
+            writer.member("alert", text)
         } else {
-            alert.writeForLiveActivity(to: &writer)
+            writer.member("alert") { $0.object(alert.write) }
+        }
+    }
+
+    /// The sound that ActivityKit looks for within the alert.
+    private var soundOfLiveActivity: String? {
+        guard self.liveActivity != nil, self.alert != nil, case .named(let name) = self.sound else { return nil }
+        return name
+    }
+
+    private func writeSound(to writer: inout JSONWriter) {
+        switch self.sound {
+        case .named(let name):
+            writer.member("sound", name)
+        case .critical(let name, let volume):
+            writer.member("sound") { writer in
+                writer.object { writer in
+                    writer.member("critical", 1)
+                    writer.member("name", name)
+                    writer.member("volume", volume)
+                }
+            }
+        case nil:
+            break
         }
     }
 }

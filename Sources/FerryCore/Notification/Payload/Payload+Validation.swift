@@ -24,8 +24,12 @@ extension Payload {
             check(!self.hasAPS, .conflictingPayloadFields, "an MDM payload has no aps")
             check(self.custom["mdm"] == nil, .conflictingPayloadFields, "mdm is given twice")
         }
-        if case .start(let type, _) = self.liveActivity?.event {
-            check(!type.isEmpty, .badPayloadField, "the type of the Live Activity's attributes is empty")
+        if let activity = self.liveActivity {
+            let hasState = activity.contentState != nil || activity.event == .end
+            check(hasState, .badPayloadField, "the Live Activity has no content state")
+            if case .start(let type, _) = activity.event {
+                check(!type.isEmpty, .badPayloadField, "the type of the Live Activity's attributes is empty")
+            }
         }
         check(self.custom["aps"] == nil, .conflictingPayloadFields, "aps is not a custom member")
         for name in self.apsExtras.keys.sorted() where Self.apsMembers.contains(name) {
