@@ -14,6 +14,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
 
     /// One thing that is wrong.
     public struct Fault: Hashable, Sendable {
+        /// The kind of the fault.
         public var code: Code
         /// What is wrong, with the limit that was passed.
         public var message: String
