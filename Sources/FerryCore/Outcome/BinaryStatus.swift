@@ -5,6 +5,7 @@
 ///
 /// Source: "Binary Provider API", table A-1 (Apple, 2018), whose wording the descriptions keep.
 public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The byte on the wire.
     public var rawValue: UInt8
 
     public init(rawValue: UInt8) {

@@ -18,48 +18,82 @@ public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConverti
 
 // MARK: - What is wrong with the notification
 
+// Each one's meaning is its `explanation`.
+
 extension Reason {
+    /// HTTP 400.
     public static let badCollapseID = Reason(rawValue: "BadCollapseId")
+    /// HTTP 400.
     public static let badDeviceToken = Reason(rawValue: "BadDeviceToken")
+    /// HTTP 400.
     public static let badExpirationDate = Reason(rawValue: "BadExpirationDate")
+    /// HTTP 400.
     public static let badMessageID = Reason(rawValue: "BadMessageId")
+    /// HTTP 400.
     public static let badPriority = Reason(rawValue: "BadPriority")
+    /// HTTP 400.
     public static let badTopic = Reason(rawValue: "BadTopic")
+    /// HTTP 400.
     public static let deviceTokenNotForTopic = Reason(rawValue: "DeviceTokenNotForTopic")
+    /// HTTP 400.
     public static let duplicateHeaders = Reason(rawValue: "DuplicateHeaders")
+    /// HTTP 400.
     public static let invalidPushType = Reason(rawValue: "InvalidPushType")
+    /// HTTP 400.
     public static let missingDeviceToken = Reason(rawValue: "MissingDeviceToken")
+    /// HTTP 400.
     public static let missingTopic = Reason(rawValue: "MissingTopic")
+    /// HTTP 400.
     public static let payloadEmpty = Reason(rawValue: "PayloadEmpty")
+    /// HTTP 413.
     public static let payloadTooLarge = Reason(rawValue: "PayloadTooLarge")
+    /// HTTP 400.
     public static let topicDisallowed = Reason(rawValue: "TopicDisallowed")
+    /// HTTP 404.
     public static let badPath = Reason(rawValue: "BadPath")
+    /// HTTP 405.
     public static let methodNotAllowed = Reason(rawValue: "MethodNotAllowed")
+    /// HTTP 410.
     public static let expiredToken = Reason(rawValue: "ExpiredToken")
+    /// HTTP 410.
     public static let unregistered = Reason(rawValue: "Unregistered")
 }
 
 // MARK: - What is wrong with the credentials
 
 extension Reason {
+    /// HTTP 403.
     public static let badCertificate = Reason(rawValue: "BadCertificate")
+    /// HTTP 403.
     public static let badCertificateEnvironment = Reason(rawValue: "BadCertificateEnvironment")
+    /// HTTP 403.
     public static let badEnvironmentKeyIDInToken = Reason(rawValue: "BadEnvironmentKeyIdInToken")
+    /// HTTP 403.
     public static let expiredProviderToken = Reason(rawValue: "ExpiredProviderToken")
+    /// HTTP 403.
     public static let forbidden = Reason(rawValue: "Forbidden")
+    /// HTTP 403.
     public static let invalidProviderToken = Reason(rawValue: "InvalidProviderToken")
+    /// HTTP 403.
     public static let missingProviderToken = Reason(rawValue: "MissingProviderToken")
+    /// HTTP 429.
     public static let tooManyProviderTokenUpdates = Reason(rawValue: "TooManyProviderTokenUpdates")
+    /// HTTP 403.
     public static let unrelatedKeyIDInToken = Reason(rawValue: "UnrelatedKeyIdInToken")
 }
 
 // MARK: - What is wrong with the service
 
 extension Reason {
+    /// HTTP 400.
     public static let idleTimeout = Reason(rawValue: "IdleTimeout")
+    /// HTTP 500.
     public static let internalServerError = Reason(rawValue: "InternalServerError")
+    /// HTTP 503.
     public static let serviceUnavailable = Reason(rawValue: "ServiceUnavailable")
+    /// HTTP 503.
     public static let shutdown = Reason(rawValue: "Shutdown")
+    /// HTTP 429.
     public static let tooManyRequests = Reason(rawValue: "TooManyRequests")
 }
 

@@ -3,6 +3,7 @@ extension Payload {
     ///
     /// Source: "Starting and updating Live Activities with ActivityKit push notifications" (Apple).
     public struct LiveActivity: Hashable, Sendable {
+        /// Start, update or end.
         public var event: Event
         /// When the content was true. A device ignores what is older than what it has.
         public var timestamp: UnixTime
@@ -41,6 +42,7 @@ extension Payload {
 
     /// A moment in whole seconds since the UNIX epoch, UTC.
     public struct UnixTime: Hashable, Sendable {
+        /// Whole seconds since 1970-01-01T00:00:00Z.
         public var epochSeconds: Int64
 
         public init(epochSeconds: Int64) {

@@ -66,9 +66,13 @@ public struct Payload: Hashable, Sendable {
     /// How much a notification may interrupt.
     @nonexhaustive
     public enum InterruptionLevel: String, CaseIterable, Hashable, Sendable {
+        /// Lands in the list without a sound or a lit screen.
         case passive
+        /// Sounds and lights the screen at once. What devices do unless told otherwise.
         case active
+        /// As active, and breaks through Focus.
         case timeSensitive = "time-sensitive"
+        /// Sounds even when the device is muted. Apple grants it to few apps.
         case critical
     }
 
