@@ -1,11 +1,17 @@
 /// The memory of one batch: entries of 32 bytes and one arena with all their bytes.
 ///
 /// A batch is filled by one owner and is then handed, in runs of entries, to a provider. Entries that were handed
-/// over belong to the provider; the owner of the batch reads only those that were not, so no byte has two users.
-/// The last run that is dropped frees the memory: nothing is counted for each notification.
+/// over belong to the provider; the owner reads only those that were not, so no byte has two users. The last run that is
+/// dropped frees the memory: nothing is counted for each notification.
+///
+/// ```
+/// entries  | handed over: the provider's | still the owner's | room |
+///                                        ^ PushBatch.start   ^ count
+/// ```
 package final class BatchStorage: @unchecked Sendable {
     // Unchecked because ownership is by range: a `PushBatch` hands a range of entries over once and never touches it
-    // again, and appends only while it is the sole owner.
+    // again. Once it has, it moves no memory any more and only fills what room is left behind every entry: the provider
+    // reads `entries` and `arena`, which then stay as they are, but neither `count` nor `arenaCount`.
 
     package private(set) var entries: UnsafeMutablePointer<BatchEntry>
     package private(set) var arena: UnsafeMutablePointer<UInt8>
@@ -22,9 +28,10 @@ package final class BatchStorage: @unchecked Sendable {
     /// An arena offset is 32 bits wide.
     package static let arenaLimit = Int(UInt32.max)
 
+    /// Room for `capacity` entries with `arenaCapacity` bytes at first.
     package init(capacity: Int, arenaCapacity: Int) {
         self.capacity = max(capacity, 1)
-        self.arenaCapacity = max(arenaCapacity, 64)
+        self.arenaCapacity = min(max(arenaCapacity, 64), Self.arenaLimit)
         self.entries = .allocate(capacity: self.capacity)
         self.arena = .allocate(capacity: self.arenaCapacity)
     }
@@ -34,14 +41,19 @@ package final class BatchStorage: @unchecked Sendable {
         self.arena.deallocate()
     }
 
+    /// Whether one more entry with `bytes` bytes fits without moving memory.
+    package func hasRoom(bytes: Int) -> Bool {
+        self.count < self.capacity && bytes <= self.arenaCapacity - self.arenaCount
+    }
+
     /// Makes room for one more entry with `bytes` bytes; false when the arena cannot grow that far.
     package func reserve(bytes: Int) -> Bool {
+        let needed = self.arenaCount + bytes
+        guard needed <= Self.arenaLimit else { return false }
         if self.count == self.capacity {
             self.grow(entries: self.capacity * 2)
         }
-        let needed = self.arenaCount + bytes
         if needed > self.arenaCapacity {
-            guard needed <= Self.arenaLimit else { return false }
             self.grow(arena: min(max(self.arenaCapacity * 2, needed), Self.arenaLimit))
         }
         return true
@@ -50,7 +62,7 @@ package final class BatchStorage: @unchecked Sendable {
     /// Appends an entry whose bytes, `bytes` many, `fill` writes. The room was reserved.
     @inline(__always)
     package func append(_ entry: BatchEntry, bytes: Int, fill: (UnsafeMutablePointer<UInt8>) -> Void) {
-        assert(self.count < self.capacity && self.arenaCount + bytes <= self.arenaCapacity)
+        assert(self.hasRoom(bytes: bytes))
         var entry = entry
         entry.offset = UInt32(truncatingIfNeeded: self.arenaCount)
         fill(self.arena + self.arenaCount)
@@ -59,10 +71,10 @@ package final class BatchStorage: @unchecked Sendable {
         self.count += 1
     }
 
-    /// A copy of the entries in `range` in a storage of their own.
+    /// A copy of the entries in `range` in a storage of their own, with room for as many again.
     package func copy(_ range: Range<Int>) -> BatchStorage {
         let bytes = range.reduce(0) { $0 + self.byteCount(at: $1) }
-        let copy = BatchStorage(capacity: max(range.count, 16), arenaCapacity: bytes)
+        let copy = BatchStorage(capacity: max(range.count * 2, 16), arenaCapacity: max(bytes * 2, 1024))
         for index in range {
             copy.append(from: self, at: index)
         }
@@ -124,13 +136,14 @@ package struct BatchRun: Sendable {
         self.count = count
     }
 
+    /// The first of ``count`` entries.
     package var entries: UnsafeMutablePointer<BatchEntry> { self.storage.entries + self.start }
 
-    /// Cuts the first `count` entries off and returns them.
+    /// Cuts the first `count` entries off and returns them; all of them when there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
-        let head = BatchRun(storage: self.storage, start: self.start, count: count)
-        self.start += count
-        self.count -= count
+        let head = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
+        self.start += head.count
+        self.count -= head.count
         return head
     }
 }

@@ -4,26 +4,36 @@
 /// off its front; what it did not take stays in the batch. Bytes are fixed at `append`: what the caller changes later
 /// changes nothing here.
 ///
-/// Cost: `append` copies the bytes, amortised O(1), without an allocation for each notification.
+/// Cost: `append` copies the bytes, amortised O(1), without an allocation for each notification, also when providers
+/// take parts of the batch between one `append` and the next.
 public struct PushBatch: ~Copyable, Sendable {
     package private(set) var storage: BatchStorage
     package private(set) var start = 0
+    /// Whether a provider has taken a part of the storage.
+    private var isShared = false
 
     /// - Parameter capacity: how many notifications to make room for at first; the batch grows on demand.
     public init(capacity: Int = 256) {
-        self.storage = BatchStorage(capacity: capacity, arenaCapacity: capacity * 160)
+        let capacity = min(max(capacity, 1), Self.largestFirstCapacity)
+        self.storage = BatchStorage(capacity: capacity, arenaCapacity: capacity * Self.typicalLength)
     }
+
+    /// Bytes of a notification with a token of 32 bytes and a short alert.
+    private static let typicalLength = 160
+    /// What is larger grows as it is filled.
+    private static let largestFirstCapacity = 1 << 20
 
     /// How many notifications the batch holds.
     public var count: Int { self.storage.count - self.start }
 
+    /// Whether there is nothing left to take.
     public var isEmpty: Bool { self.count == 0 }
 
     /// Appends a notification to a device.
     ///
     /// - Parameter tag: comes back with the outcome.
     /// - Throws: ``ValidationError`` with ``ValidationError/Code/batchFull`` when the batch would hold more than
-    ///   4 GiB; the batch is unchanged then.
+    ///   4 GiB; it holds then what it held before.
     public mutating func append(
         _ notification: PushNotification,
         to device: DeviceToken,
@@ -70,9 +80,10 @@ public struct PushBatch: ~Copyable, Sendable {
         tag: UInt64,
         fields: BatchEntry.Fields = []
     ) -> Bool {
-        self.makeUnique()
+        assert(token.count <= UInt8.max && payload.count <= UInt16.max)
+        assert(topic.count <= UInt8.max && collapseID.count <= UInt8.max)
         let bytes = token.count + payload.count + topic.count + collapseID.count + (apnsID == nil ? 0 : 16)
-        guard self.storage.reserve(bytes: bytes) else { return false }
+        guard self.reserve(bytes: bytes) else { return false }
         var fields = fields
         if expiration != nil { fields.insert(.expiration) }
         if apnsID != nil { fields.insert(.apnsID) }
@@ -104,17 +115,18 @@ public struct PushBatch: ~Copyable, Sendable {
 
     /// Takes every notification out.
     public mutating func removeAll() {
-        self.storage = BatchStorage(capacity: 16, arenaCapacity: 1024)
-        self.start = 0
+        self.replaceStorage(with: BatchStorage(capacity: 16, arenaCapacity: 1024))
     }
 
     /// Takes the first `count` notifications, or all when there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
-        let run = BatchRun(storage: self.storage, start: self.start, count: min(count, self.count))
+        let run = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
         self.start += run.count
+        self.isShared = true
         if self.isEmpty {
-            self.storage = BatchStorage(capacity: self.storage.count, arenaCapacity: self.storage.arenaCount)
-            self.start = 0
+            self.replaceStorage(
+                with: BatchStorage(capacity: self.storage.count, arenaCapacity: self.storage.arenaCount)
+            )
         }
         return run
     }
@@ -126,10 +138,20 @@ public struct PushBatch: ~Copyable, Sendable {
         target += source.count
     }
 
-    /// A storage that a provider took a part of may not be written to: the rest moves to one of its own.
-    private mutating func makeUnique() {
-        guard self.start > 0 else { return }
-        self.storage = self.storage.copy(self.start..<self.storage.count)
+    /// Makes room for one more notification with `bytes` bytes.
+    ///
+    /// Memory of which a provider holds a part must not move under it: when the room runs out, the rest of the batch
+    /// moves to a storage of its own, which is twice as large, so that this does not happen at every `append`.
+    private mutating func reserve(bytes: Int) -> Bool {
+        if self.isShared && !self.storage.hasRoom(bytes: bytes) {
+            self.replaceStorage(with: self.storage.copy(self.start..<self.storage.count))
+        }
+        return self.storage.reserve(bytes: bytes)
+    }
+
+    private mutating func replaceStorage(with storage: BatchStorage) {
+        self.storage = storage
         self.start = 0
+        self.isShared = false
     }
 }

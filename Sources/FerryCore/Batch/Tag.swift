@@ -3,6 +3,7 @@
 /// Ferry never interprets a tag, and never checks that it is unique: it is the caller's own way back to a row, an
 /// index or a pointer, so that no table of tickets exists anywhere. The idea is io_uring's `user_data`.
 public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    /// The number itself, any of 64 bits.
     public var rawValue: UInt64
 
     @inlinable

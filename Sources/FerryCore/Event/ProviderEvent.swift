@@ -42,8 +42,10 @@ public struct Contradiction: Sendable, Hashable {
     public var count: Int
     /// Their tags, as far as they were still known.
     public var tags: [Tag]
+    /// What really became of them.
     public var kind: Kind
 
+    /// What really became of notifications that had been presumed accepted.
     @nonexhaustive
     public enum Kind: Sendable, Hashable {
         /// The peer rejected the notification after it had been presumed accepted.
@@ -61,6 +63,7 @@ public struct Contradiction: Sendable, Hashable {
 
 /// A number for each connection that a provider opens, from 1 on, never used twice.
 public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
+    /// The number itself.
     public var rawValue: UInt64
 
     public init(_ rawValue: UInt64) {

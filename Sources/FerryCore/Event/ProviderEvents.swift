@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// Each call of ``PushProvider/events(bufferingNewest:)`` makes one of its own. It holds at most the given number of
 /// unread events; of more, the oldest are dropped and their number comes as ``ProviderEvent/dropped(_:)``. It ends
-/// when the provider does. For one consumer.
+/// when the provider does. For one consumer: a second one that reads while the first waits gets nil.
 public struct ProviderEvents: AsyncSequence, Sendable {
     public typealias Element = ProviderEvent
     public typealias Failure = Never
@@ -15,10 +15,12 @@ public struct ProviderEvents: AsyncSequence, Sendable {
         self.buffer = buffer
     }
 
+    /// Every iterator reads from the same subscription: an event goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(buffer: self.buffer)
     }
 
+    /// Reads the subscription. Any task.
     public struct Iterator: AsyncIteratorProtocol {
         private let buffer: EventBuffer
 
@@ -31,13 +33,17 @@ public struct ProviderEvents: AsyncSequence, Sendable {
             await self.buffer.next()
         }
 
+        /// The next event; nil when the provider has ended, or the task was cancelled.
         public mutating func next() async -> ProviderEvent? {
             await self.buffer.next()
         }
     }
 }
 
-/// The subscriptions of one provider. Any thread.
+/// The subscriptions of one provider, which end with it. Any thread.
+///
+/// Events of one thread keep their order; those of several threads come in some order, which may differ between
+/// subscriptions. No lock is held while a reader is woken.
 package final class EventHub: Sendable {
     private struct State {
         var buffers: [Weak] = []
@@ -53,9 +59,14 @@ package final class EventHub: Sendable {
 
     package init() {}
 
+    deinit {
+        self.finish()
+    }
+
     /// False when nobody would read an event: whoever makes them may save the work.
     package var hasSubscribers: Bool { self.subscribers.load(ordering: .relaxed) > 0 }
 
+    /// A new subscription, which lives as long as someone holds it. One that is made after ``finish()`` has ended.
     package func subscribe(bufferingNewest limit: Int) -> ProviderEvents {
         let buffer = EventBuffer(limit: limit)
         let finished = self.state.withLock { state in
@@ -68,7 +79,9 @@ package final class EventHub: Sendable {
         return ProviderEvents(buffer: buffer)
     }
 
+    /// Gives `event` to every subscription. Does nothing after ``finish()``.
     package func send(_ event: ProviderEvent) {
+        guard self.hasSubscribers else { return }
         for buffer in self.live() {
             buffer.append(event)
         }
@@ -96,12 +109,28 @@ package final class EventHub: Sendable {
 
 /// The unread events of one subscription.
 final class EventBuffer: Sendable {
+    private typealias Continuation = CheckedContinuation<ProviderEvent?, Never>
+
+    /// A call of `next()` that waits. Its number keeps the cancellation of one call from ending another.
+    private struct Waiter {
+        let id: UInt64
+        let continuation: Continuation
+    }
+
     private struct State {
         var events: [ProviderEvent] = []
         var head = 0
         var dropped = 0
         var finished = false
-        var waiter: CheckedContinuation<ProviderEvent?, Never>?
+        var waiter: Waiter?
+        var waiters: UInt64 = 0
+
+        /// Makes the waiter that has `id` no longer wait; nil when it no longer does.
+        mutating func takeWaiter(_ id: UInt64) -> Waiter? {
+            guard self.waiter?.id == id else { return nil }
+            defer { self.waiter = nil }
+            return self.waiter
+        }
 
         mutating func pop() -> ProviderEvent? {
             if self.dropped > 0 {
@@ -128,7 +157,7 @@ final class EventBuffer: Sendable {
     }
 
     func append(_ event: ProviderEvent) {
-        let waiter = self.state.withLock { state -> CheckedContinuation<ProviderEvent?, Never>? in
+        let waiter = self.state.withLock { state -> Waiter? in
             guard !state.finished else { return nil }
             if let waiter = state.waiter {
                 state.waiter = nil
@@ -145,40 +174,46 @@ final class EventBuffer: Sendable {
             state.events.append(event)
             return nil
         }
-        waiter?.resume(returning: event)
+        waiter?.continuation.resume(returning: event)
     }
 
+    /// What is unread stays to be read.
     func finish() {
         let waiter = self.state.withLock { state in
             state.finished = true
             defer { state.waiter = nil }
             return state.waiter
         }
-        waiter?.resume(returning: nil)
+        waiter?.continuation.resume(returning: nil)
     }
 
     func next() async -> ProviderEvent? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                enum Step {
-                    case resume(ProviderEvent?)
-                    case wait
-                }
-                let step = self.state.withLock { state -> Step in
-                    if let event = state.pop() { return .resume(event) }
-                    // A second consumer gets nil at once: it must not displace the first, who would wait for ever.
-                    if state.finished || state.waiter != nil || Task.isCancelled { return .resume(nil) }
-                    state.waiter = continuation
-                    return .wait
-                }
-                if case .resume(let event) = step { continuation.resume(returning: event) }
-            }
-        } onCancel: {
-            let waiter = self.state.withLock { state in
-                defer { state.waiter = nil }
-                return state.waiter
-            }
-            waiter?.resume(returning: nil)
+        let id = self.state.withLock { state in
+            state.waiters += 1
+            return state.waiters
         }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { self.wait(Waiter(id: id, continuation: $0)) }
+        } onCancel: {
+            // When this runs before the call waits, the call itself sees that its task was cancelled.
+            let waiter = self.state.withLock { $0.takeWaiter(id) }
+            waiter?.continuation.resume(returning: nil)
+        }
+    }
+
+    private func wait(_ waiter: Waiter) {
+        enum Step {
+            case resume(ProviderEvent?)
+            case wait
+        }
+        let step = self.state.withLock { state -> Step in
+            if Task.isCancelled { return .resume(nil) }
+            if let event = state.pop() { return .resume(event) }
+            // A second consumer gets nil at once: it must not displace the first, who would wait for ever.
+            if state.finished || state.waiter != nil { return .resume(nil) }
+            state.waiter = waiter
+            return .wait
+        }
+        if case .resume(let event) = step { waiter.continuation.resume(returning: event) }
     }
 }

@@ -22,40 +22,58 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// - Parameter string: 32 hexadecimal digits of either case in groups of 8-4-4-4-12.
-    /// - Throws: ``ValidationError`` when `string` has another form.
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/badAPNSID`` when `string` has another form.
     public init(_ string: String) throws(ValidationError) {
-        var words: [UInt64] = [0, 0]
-        var digits = 0
-        var valid = string.utf8.count == 36
-        for (index, character) in string.utf8.enumerated() where valid {
-            if [8, 13, 18, 23].contains(index) {
-                valid = character == UInt8(ascii: "-")
-            } else if let nibble = DeviceToken.nibble(character) {
-                words[digits / 16] = words[digits / 16] << 4 | UInt64(nibble)
-                digits += 1
-            } else {
-                valid = false
-            }
-        }
-        guard valid else {
+        guard let value = Self.parse(string.utf8) else {
             throw ValidationError([.init(.badAPNSID, "the apns-id is not a UUID of the form 8-4-4-4-12")])
         }
-        self.init(high: words[0], low: words[1])
+        self = value
     }
 
-    public var description: String {
-        let digits = Self.hex(self.high) + Self.hex(self.low)
-        var result = ""
-        for (index, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(index) { result.append("-") }
-            result.append(digit)
+    package static func parse(_ characters: some Collection<UInt8>) -> APNSID? {
+        guard characters.count == self.textLength else { return nil }
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for (index, character) in characters.enumerated() {
+            if self.isHyphen(at: index) {
+                guard character == UInt8(ascii: "-") else { return nil }
+            } else {
+                guard let nibble = DeviceToken.nibble(character) else { return nil }
+                high = high << 4 | low >> 60
+                low = low << 4 | UInt64(nibble)
+            }
         }
-        return result
+        return APNSID(high: high, low: low)
     }
 
-    private static func hex(_ word: UInt64) -> String {
-        let digits = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+    /// The UUID in lower case, 8-4-4-4-12.
+    public var description: String {
+        String(unsafeUninitializedCapacity: Self.textLength) { target in
+            self.writeText(to: target)
+            return Self.textLength
+        }
+    }
+
+    /// Hexadecimal digits and hyphens of a UUID in text.
+    package static let textLength = 36
+
+    /// Writes the UUID in lower case to `target`, which has room for ``textLength`` bytes.
+    package func writeText(to target: UnsafeMutableBufferPointer<UInt8>) {
+        let digits: StaticString = "0123456789abcdef"
+        var (high, low) = (self.high, self.low)
+        for index in 0..<Self.textLength {
+            guard !Self.isHyphen(at: index) else {
+                target[index] = UInt8(ascii: "-")
+                continue
+            }
+            target[index] = digits.utf8Start[Int(high >> 60)]
+            high = high << 4 | low >> 60
+            low <<= 4
+        }
+    }
+
+    @inline(__always)
+    private static func isHyphen(at index: Int) -> Bool {
+        index == 8 || index == 13 || index == 18 || index == 23
     }
 
     /// Writes the 16 bytes, big-endian.
@@ -65,6 +83,7 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
         target.storeBytes(of: self.low.bigEndian, toByteOffset: 8, as: UInt64.self)
     }
 
+    /// Reads the 16 bytes that ``write(to:)`` wrote.
     package init(reading source: UnsafePointer<UInt8>) {
         let source = UnsafeRawPointer(source)
         self.high = UInt64(bigEndian: source.loadUnaligned(as: UInt64.self))

@@ -5,9 +5,10 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     /// Apple's cap ("Binary Provider API", item 1).
     public static let maximumLength = 100
 
+    /// The token itself: 1 to ``maximumLength`` bytes.
     public let bytes: [UInt8]
 
-    /// - Throws: ``ValidationError`` when `bytes` is empty or longer than ``maximumLength``.
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/emptyToken`` or ``ValidationError/Code/tokenTooLong``.
     public init(_ bytes: some Sequence<UInt8>) throws(ValidationError) {
         let bytes = Array(bytes)
         let faults = Self.faults(length: bytes.count)
@@ -16,24 +17,20 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// - Parameter hex: an even number of hexadecimal digits of either case, and nothing else.
-    /// - Throws: ``ValidationError`` that says what is wrong with the digits or with the length.
+    /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/oddHex``,
+    ///   ``ValidationError/Code/notHex``, and those of the length.
     public init(hex: String) throws(ValidationError) {
         var hex = hex
-        let result = hex.withUTF8 { digits -> Result<[UInt8], ValidationError> in
-            guard digits.count.isMultiple(of: 2) else {
-                return .failure(ValidationError([.init(.oddHex, "a device token has an even number of hex digits")]))
-            }
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(digits.count / 2)
-            for index in stride(from: 0, to: digits.count, by: 2) {
-                guard let high = Self.nibble(digits[index]), let low = Self.nibble(digits[index + 1]) else {
-                    return .failure(ValidationError([.init(.notHex, "a device token has only hex digits")]))
+        let decoded = hex.withUTF8 { digits -> Result<[UInt8], ValidationError> in
+            let faults = Self.faults(hex: digits)
+            guard faults.isEmpty else { return .failure(ValidationError(faults)) }
+            return .success(
+                [UInt8](unsafeUninitializedCapacity: digits.count / 2) { target, count in
+                    count = Self.decode(hex: digits, into: target) ? digits.count / 2 : 0
                 }
-                bytes.append(high << 4 | low)
-            }
-            return .success(bytes)
+            )
         }
-        try self.init(result.get())
+        self.bytes = try decoded.get()
     }
 
     package init(unchecked bytes: some Sequence<UInt8>) {
@@ -62,15 +59,49 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         return []
     }
 
+    package static func faults(hex digits: UnsafeBufferPointer<UInt8>) -> [ValidationError.Fault] {
+        var faults: [ValidationError.Fault] = []
+        if !digits.count.isMultiple(of: 2) {
+            faults.append(.init(.oddHex, "a device token has an even number of hex digits"))
+        }
+        if digits.contains(where: { self.nibble($0) == nil }) {
+            faults.append(.init(.notHex, "a device token has only hex digits"))
+        }
+        return faults + self.faults(length: (digits.count + 1) / 2)
+    }
+
+    /// Writes the bytes that `digits` stand for to `target`, which has room for them; false when a digit is none, or one
+    /// is left over. What was written then means nothing.
+    ///
+    /// Tokens are random, so a branch for each digit would be guessed wrong every other time: faults are gathered.
+    package static func decode(
+        hex digits: UnsafeBufferPointer<UInt8>,
+        into target: UnsafeMutableBufferPointer<UInt8>
+    ) -> Bool {
+        guard digits.count.isMultiple(of: 2), target.count >= digits.count / 2 else { return false }
+        var seen: UInt8 = 0
+        for index in 0..<digits.count / 2 {
+            let high = self.value(ofHex: digits[2 * index])
+            let low = self.value(ofHex: digits[2 * index + 1])
+            seen |= high | low
+            target[index] = high << 4 | low & 15
+        }
+        return seen < 16
+    }
+
     /// The value of a hexadecimal digit.
     @inline(__always)
     package static func nibble(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit &- UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit &- UInt8(ascii: "a") &+ 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit &- UInt8(ascii: "A") &+ 10
-        default: nil
-        }
+        let value = self.value(ofHex: digit)
+        return value < 16 ? value : nil
+    }
+
+    /// The value of a hexadecimal digit; 255 for everything else. Without a branch.
+    @inline(__always)
+    private static func value(ofHex digit: UInt8) -> UInt8 {
+        let decimal = digit &- UInt8(ascii: "0")
+        let letter = (digit | 0x20) &- UInt8(ascii: "a")
+        return decimal < 10 ? decimal : letter < 6 ? letter &+ 10 : .max
     }
 
     /// A hash that is the same in every run and on every machine, so that a device keeps its connection and its share

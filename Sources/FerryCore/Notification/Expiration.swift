@@ -8,6 +8,7 @@ internal import Foundation
 ///
 /// The binary protocol has 32 bits for it (item 4), so the range ends in the year 2106 on both wires.
 public struct Expiration: Hashable, Sendable {
+    /// Whole seconds since 1970-01-01T00:00:00Z; 0 is ``once``.
     public let epochSeconds: UInt32
 
     public init(epochSeconds: UInt32) {
@@ -27,9 +28,11 @@ public struct Expiration: Hashable, Sendable {
     /// APNs tries once and stores nothing.
     public static let once = Expiration(epochSeconds: 0)
 
-    /// That long from now, by the system's clock; at the latest in 2106.
+    /// That long from now by the system's clock, rounded up to a whole second; at the latest in 2106.
     public static func after(_ duration: Duration) -> Expiration {
-        let seconds = Int64(Date().timeIntervalSince1970) + duration.components.seconds
-        return Expiration(epochSeconds: UInt32(clamping: seconds))
+        let now = Date().timeIntervalSince1970
+        // A double holds every second of this range exactly, and no sum of it overflows.
+        let end = now + Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
+        return Expiration(epochSeconds: UInt32(min(max(end.rounded(.up), 0), Double(UInt32.max))))
     }
 }

@@ -15,6 +15,7 @@ public struct PushNotification: Hashable, Sendable {
     public let payload: [UInt8]
     /// The bundle ID of the app, with the suffix of the push type. Nil: the certificate's topic.
     public let topic: String?
+    /// What kind of notification the device gets. Nil: HTTP/2 leaves the header out, the binary protocol has none.
     public let pushType: PushType?
     /// Nil: the field is left out, which means ``Priority/immediate``.
     public let priority: Priority?
@@ -25,8 +26,13 @@ public struct PushNotification: Hashable, Sendable {
     /// Nil: HTTP/2 makes one up, the binary protocol has none.
     public let apnsID: APNSID?
 
-    /// - Parameter payload: a JSON object in UTF-8.
-    /// - Throws: ``ValidationError`` with every fault.
+    /// Takes JSON as it stands.
+    ///
+    /// - Parameter payload: a JSON object in UTF-8, at most ``maximumPayloadLength`` bytes.
+    /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/emptyPayload``,
+    ///   ``ValidationError/Code/payloadTooLarge``, ``ValidationError/Code/payloadNotJSON``,
+    ///   ``ValidationError/Code/badTopic``, ``ValidationError/Code/badCollapseID``.
+    /// - Complexity: O(n) in the length of the payload, which is checked whole.
     public init(
         json payload: some Sequence<UInt8>,
         topic: String? = nil,
@@ -52,6 +58,7 @@ public struct PushNotification: Hashable, Sendable {
         )
     }
 
+    /// For bytes that were checked before.
     package init(
         uncheckedPayload payload: [UInt8],
         topic: String?,
@@ -81,8 +88,8 @@ public struct PushNotification: Hashable, Sendable {
                 )
             )
         }
-        if !JSONScanner.isObject(payload) {
-            faults.append(.init(.payloadNotJSON, "the payload is not a JSON object"))
+        if let fault = JSONScanner.faultInObject(payload) {
+            faults.append(.init(.payloadNotJSON, "the payload is not a JSON object: \(fault)"))
         }
         return faults
     }

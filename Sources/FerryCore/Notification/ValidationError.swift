@@ -1,5 +1,6 @@
 /// What is wrong with a notification or a device token, whole: every fault, not only the first.
 public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong, in the order in which it was found; never empty.
     public var faults: [Fault]
 
     public init(_ faults: [Fault]) {
@@ -13,6 +14,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
 
     /// One thing that is wrong.
     public struct Fault: Hashable, Sendable {
+        /// The kind of the fault.
         public var code: Code
         /// What is wrong, with the limit that was passed.
         public var message: String
@@ -28,6 +30,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
         private enum Kind: String {
             case emptyToken, tokenTooLong, oddHex, notHex
             case emptyPayload, payloadTooLarge, payloadNotJSON
+            case badPayloadField, conflictingPayloadFields, encodingFailed
             case badTopic, badCollapseID, badAPNSID, badExpiration, badPriority, badPushType
             case batchFull
         }
@@ -36,19 +39,39 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
 
         private init(_ kind: Kind) { self.kind = kind }
 
+        /// The device token has no bytes.
         public static let emptyToken = Code(.emptyToken)
+        /// The device token has more than ``DeviceToken/maximumLength`` bytes.
         public static let tokenTooLong = Code(.tokenTooLong)
+        /// The device token has an odd number of hexadecimal digits.
         public static let oddHex = Code(.oddHex)
+        /// The device token holds something that is not a hexadecimal digit.
         public static let notHex = Code(.notHex)
+        /// The payload has no bytes.
         public static let emptyPayload = Code(.emptyPayload)
+        /// The payload has more than ``PushNotification/maximumPayloadLength`` bytes.
         public static let payloadTooLarge = Code(.payloadTooLarge)
+        /// The payload is not a JSON object, or a part of it not JSON; the message says where.
         public static let payloadNotJSON = Code(.payloadNotJSON)
+        /// A field of a ``Payload`` is out of its range.
+        public static let badPayloadField = Code(.badPayloadField)
+        /// Two fields of a ``Payload`` exclude each other.
+        public static let conflictingPayloadFields = Code(.conflictingPayloadFields)
+        /// A value cannot be encoded as JSON.
+        public static let encodingFailed = Code(.encodingFailed)
+        /// The topic is empty, longer than ``PushNotification/maximumTopicLength``, or not visible ASCII.
         public static let badTopic = Code(.badTopic)
+        /// The collapse id is empty, longer than ``PushNotification/maximumCollapseIDLength``, or not printable.
         public static let badCollapseID = Code(.badCollapseID)
+        /// The apns-id is not a UUID.
         public static let badAPNSID = Code(.badAPNSID)
+        /// The expiration does not fit into 32 bits.
         public static let badExpiration = Code(.badExpiration)
+        /// A priority that does not exist; from text, as the command line and the C interface read it.
         public static let badPriority = Code(.badPriority)
+        /// A push type that does not exist; from text, as the command line and the C interface read it.
         public static let badPushType = Code(.badPushType)
+        /// The batch has no room for another notification.
         public static let batchFull = Code(.batchFull)
 
         public var description: String { self.kind.rawValue }

@@ -61,6 +61,7 @@ public enum Outcome: Hashable, Sendable {
 public struct OutcomeRecord: Hashable, Sendable {
     /// The tag given to ``PushBatch/append(_:to:tag:)``.
     public var tag: Tag
+    /// What became of the notification.
     public var outcome: Outcome
     /// The `apns-id` that APNs knows the notification by; nil on the binary protocol, which has none.
     public var apnsID: APNSID?

@@ -1,18 +1,28 @@
 /// How many notifications ended how. The six outcomes add up to what was submitted and has settled.
 public struct OutcomeCounts: Hashable, Sendable {
+    /// ``Outcome/accepted(_:)``, proved by the peer.
     public var confirmed = 0
+    /// ``Outcome/accepted(_:)``, after the peer's silence.
     public var presumed = 0
+    /// ``Outcome/rejected(_:)``.
     public var rejected = 0
+    /// ``Outcome/expired``.
     public var expired = 0
+    /// ``Outcome/undelivered(_:)``.
     public var undelivered = 0
+    /// ``Outcome/uncertain(_:)``.
     public var uncertain = 0
 
+    /// All zero.
     public init() {}
 
+    /// Confirmed and presumed.
     public var accepted: Int { self.confirmed + self.presumed }
 
+    /// All six.
     public var settled: Int { self.accepted + self.rejected + self.expired + self.undelivered + self.uncertain }
 
+    /// Counts `count` notifications that ended with `outcome`.
     public mutating func add(_ outcome: Outcome, count: Int = 1) {
         switch outcome {
         case .accepted(.confirmed): self.confirmed += count

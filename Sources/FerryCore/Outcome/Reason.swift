@@ -1,26 +1,115 @@
 /// Why a notification was refused: one vocabulary for both wires, in APNs' own words for HTTP/2.
 ///
-/// Unknown reasons are kept as they came.
+/// Open: a reason that Apple adds later is kept as it came. Status codes of the binary protocol have a word each way,
+/// see ``init(binaryStatus:)`` and ``binaryStatus``.
+///
+/// Source: "Handling notification responses from APNs" (Apple), table of error strings.
 public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// The string of the key `reason` in the body of an HTTP/2 response.
     public var rawValue: String
 
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
 
+    /// The reason in one word; ``explanation`` is the sentence.
     public var description: String { self.rawValue }
-
-    public static let payloadTooLarge = Reason(rawValue: "PayloadTooLarge")
-    public static let badDeviceToken = Reason(rawValue: "BadDeviceToken")
-    public static let shutdown = Reason(rawValue: "Shutdown")
 }
 
-extension Reason {
-    /// The reason that a status code of the binary protocol stands for. Total: unknown codes are kept as `Status<n>`.
-    public init(binaryStatus: UInt8) {
-        self.init(rawValue: "Status\(binaryStatus)")
-    }
+// MARK: - What is wrong with the notification
 
-    /// The status code of the binary protocol that says most nearly the same. Total.
-    public var binaryStatus: UInt8 { 255 }
+// Each one's meaning is its `explanation`.
+
+extension Reason {
+    /// HTTP 400.
+    public static let badCollapseID = Reason(rawValue: "BadCollapseId")
+    /// HTTP 400.
+    public static let badDeviceToken = Reason(rawValue: "BadDeviceToken")
+    /// HTTP 400.
+    public static let badExpirationDate = Reason(rawValue: "BadExpirationDate")
+    /// HTTP 400.
+    public static let badMessageID = Reason(rawValue: "BadMessageId")
+    /// HTTP 400.
+    public static let badPriority = Reason(rawValue: "BadPriority")
+    /// HTTP 400.
+    public static let badTopic = Reason(rawValue: "BadTopic")
+    /// HTTP 400.
+    public static let deviceTokenNotForTopic = Reason(rawValue: "DeviceTokenNotForTopic")
+    /// HTTP 400.
+    public static let duplicateHeaders = Reason(rawValue: "DuplicateHeaders")
+    /// HTTP 400.
+    public static let invalidPushType = Reason(rawValue: "InvalidPushType")
+    /// HTTP 400.
+    public static let missingDeviceToken = Reason(rawValue: "MissingDeviceToken")
+    /// HTTP 400.
+    public static let missingTopic = Reason(rawValue: "MissingTopic")
+    /// HTTP 400.
+    public static let payloadEmpty = Reason(rawValue: "PayloadEmpty")
+    /// HTTP 413.
+    public static let payloadTooLarge = Reason(rawValue: "PayloadTooLarge")
+    /// HTTP 400.
+    public static let topicDisallowed = Reason(rawValue: "TopicDisallowed")
+    /// HTTP 404.
+    public static let badPath = Reason(rawValue: "BadPath")
+    /// HTTP 405.
+    public static let methodNotAllowed = Reason(rawValue: "MethodNotAllowed")
+    /// HTTP 410.
+    public static let expiredToken = Reason(rawValue: "ExpiredToken")
+    /// HTTP 410.
+    public static let unregistered = Reason(rawValue: "Unregistered")
+}
+
+// MARK: - What is wrong with the credentials
+
+extension Reason {
+    /// HTTP 403.
+    public static let badCertificate = Reason(rawValue: "BadCertificate")
+    /// HTTP 403.
+    public static let badCertificateEnvironment = Reason(rawValue: "BadCertificateEnvironment")
+    /// HTTP 403.
+    public static let badEnvironmentKeyIDInToken = Reason(rawValue: "BadEnvironmentKeyIdInToken")
+    /// HTTP 403.
+    public static let expiredProviderToken = Reason(rawValue: "ExpiredProviderToken")
+    /// HTTP 403.
+    public static let forbidden = Reason(rawValue: "Forbidden")
+    /// HTTP 403.
+    public static let invalidProviderToken = Reason(rawValue: "InvalidProviderToken")
+    /// HTTP 403.
+    public static let missingProviderToken = Reason(rawValue: "MissingProviderToken")
+    /// HTTP 429.
+    public static let tooManyProviderTokenUpdates = Reason(rawValue: "TooManyProviderTokenUpdates")
+    /// HTTP 403.
+    public static let unrelatedKeyIDInToken = Reason(rawValue: "UnrelatedKeyIdInToken")
+}
+
+// MARK: - What is wrong with the service
+
+extension Reason {
+    /// HTTP 400.
+    public static let idleTimeout = Reason(rawValue: "IdleTimeout")
+    /// HTTP 500.
+    public static let internalServerError = Reason(rawValue: "InternalServerError")
+    /// HTTP 503.
+    public static let serviceUnavailable = Reason(rawValue: "ServiceUnavailable")
+    /// HTTP 503.
+    public static let shutdown = Reason(rawValue: "Shutdown")
+    /// HTTP 429.
+    public static let tooManyRequests = Reason(rawValue: "TooManyRequests")
+}
+
+// MARK: - What only the binary protocol can say
+
+extension Reason {
+    /// Status 0.
+    public static let noErrorsEncountered = Reason(rawValue: "NoErrorsEncountered")
+    /// Status 1.
+    public static let processingError = Reason(rawValue: "ProcessingError")
+    /// Status 5.
+    public static let invalidTokenSize = Reason(rawValue: "InvalidTokenSize")
+    /// Status 6.
+    public static let invalidTopicSize = Reason(rawValue: "InvalidTopicSize")
+    /// Status 128.
+    public static let protocolError = Reason(rawValue: "ProtocolError")
+    /// Status 255: the peer refused and gave no reason.
+    public static let unknown = Reason(rawValue: "Unknown")
 }

@@ -1,8 +1,10 @@
 /// Why, by whom and with which status a notification was refused.
 public struct Rejection: Hashable, Sendable {
+    /// Why.
     public var reason: Reason
+    /// By whom.
     public var origin: Origin
-    /// The number on the wire: a status code of the binary protocol (1–255) or an HTTP status (400–599). Nil when no
+    /// The number on the wire: a ``BinaryStatus`` (0–255) or an HTTP status (400–599). Nil when no
     /// peer spoke.
     public var status: Int?
     /// When APNs last knew the token to be good, in milliseconds since the UNIX epoch. Only with HTTP status 410.

@@ -1,5 +1,6 @@
 /// Something that went wrong at a provider rather than with a notification.
 public struct ProviderError: Error, Sendable, CustomStringConvertible {
+    /// What kind of thing went wrong.
     public var code: Code
     /// What happened, where, and what to do, in one sentence. Holds no token, payload or key.
     public var message: String

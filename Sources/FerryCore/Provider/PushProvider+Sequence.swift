@@ -1,7 +1,10 @@
 /// A notification, the device it goes to, and the tag its outcome comes back with.
 public struct Submission: Sendable {
+    /// What to send.
     public var notification: PushNotification
+    /// To whom.
     public var device: DeviceToken
+    /// Comes back with the outcome.
     public var tag: Tag
 
     @inlinable

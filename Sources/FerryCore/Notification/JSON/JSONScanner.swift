@@ -1,0 +1,331 @@
+/// Checks JSON (RFC 8259) in one pass, without an allocation and without building anything.
+///
+/// Strict: exactly the grammar of the RFC, well-formed UTF-8, and no byte order mark. The one thing the grammar allows
+/// and Ferry limits is nesting, to ``maximumDepth``.
+///
+/// Every read compares its index with the length first.
+package struct JSONScanner {
+    /// How many brackets may be open at once. Foundation reads no more, and so neither does a device.
+    package static let maximumDepth = 512
+
+    private let bytes: UnsafeBufferPointer<UInt8>
+    package private(set) var position = 0
+
+    package init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// Whether `bytes` are one JSON object and nothing else.
+    package static func isObject(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.faultInObject(bytes) == nil
+    }
+
+    /// What keeps `bytes` from being one JSON object and nothing else; nil when nothing does.
+    package static func faultInObject(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONFault? {
+        var scanner = JSONScanner(bytes)
+        scanner.skipWhitespace()
+        guard scanner.peek() == UInt8(ascii: "{") else { return JSONFault(.notAnObject, at: scanner.position) }
+        return scanner.faultInRest()
+    }
+
+    /// What keeps `bytes` from being one JSON value of any kind and nothing else; nil when nothing does.
+    package static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONFault? {
+        var scanner = JSONScanner(bytes)
+        scanner.skipWhitespace()
+        return scanner.faultInRest()
+    }
+
+    private mutating func faultInRest() -> JSONFault? {
+        do {
+            _ = try self.skipValue()
+            try self.expectEnd()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The byte at the position; nil at the end.
+    @inline(__always)
+    package func peek() -> UInt8? {
+        self.position < self.bytes.count ? self.bytes[self.position] : nil
+    }
+
+    /// Steps over `byte`; false, and no step, when something else stands there.
+    @inline(__always)
+    package mutating func skip(_ byte: UInt8) -> Bool {
+        guard self.peek() == byte else { return false }
+        self.position += 1
+        return true
+    }
+
+    @inline(__always)
+    package mutating func skipWhitespace() {
+        while let byte = self.peek(), byte <= 0x20 {
+            guard byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 else { return }
+            self.position += 1
+        }
+    }
+
+    /// Only whitespace may follow.
+    package mutating func expectEnd() throws(JSONFault) {
+        self.skipWhitespace()
+        guard self.position == self.bytes.count else { throw self.fault(.trailingBytes) }
+    }
+
+    /// `reason` at the position, or that the text ends there.
+    package func fault(_ reason: JSONFault.Reason) -> JSONFault {
+        JSONFault(self.position < self.bytes.count ? reason : .endsEarly, at: self.position)
+    }
+}
+
+// MARK: - Values
+
+extension JSONScanner {
+    /// Steps over the value that begins at the position.
+    ///
+    /// Brackets are followed with one bit for each level instead of recursion, so hostile input reaches no stack.
+    package mutating func skipValue() throws(JSONFault) -> JSONValue {
+        let start = self.position
+        switch self.peek() {
+        case UInt8(ascii: "{"):
+            try self.skipNested()
+            return JSONValue(kind: .object, range: start..<self.position)
+        case UInt8(ascii: "["):
+            try self.skipNested()
+            return JSONValue(kind: .array, range: start..<self.position)
+        default:
+            return try self.skipScalar()
+        }
+    }
+
+    private mutating func skipNested() throws(JSONFault) {
+        var nesting = Nesting()
+        while true {
+            // A value begins here.
+            switch self.peek() {
+            case UInt8(ascii: "{"):
+                guard nesting.open(object: true) else { throw self.fault(.tooDeep) }
+                self.position += 1
+                self.skipWhitespace()
+                if !self.skip(UInt8(ascii: "}")) {
+                    _ = try self.skipKey()
+                    continue
+                }
+                nesting.close()
+            case UInt8(ascii: "["):
+                guard nesting.open(object: false) else { throw self.fault(.tooDeep) }
+                self.position += 1
+                self.skipWhitespace()
+                if !self.skip(UInt8(ascii: "]")) { continue }
+                nesting.close()
+            default:
+                _ = try self.skipScalar()
+            }
+            // A value has ended here: close what closes, until another value follows.
+            while true {
+                if nesting.depth == 0 { return }
+                self.skipWhitespace()
+                if self.skip(UInt8(ascii: ",")) {
+                    self.skipWhitespace()
+                    if nesting.isObject { _ = try self.skipKey() }
+                    break
+                }
+                guard self.skip(nesting.isObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
+                    throw self.fault(.expectedComma)
+                }
+                nesting.close()
+            }
+        }
+    }
+
+    /// Steps over a member name, its colon and the whitespace around it; a value follows.
+    @inline(__always)
+    package mutating func skipKey() throws(JSONFault) -> JSONText {
+        guard self.peek() == UInt8(ascii: "\"") else { throw self.fault(.expectedKey) }
+        let key = try self.skipString()
+        self.skipWhitespace()
+        guard self.skip(UInt8(ascii: ":")) else { throw self.fault(.expectedColon) }
+        self.skipWhitespace()
+        return key
+    }
+
+    @inline(__always)
+    private mutating func skipScalar() throws(JSONFault) -> JSONValue {
+        let start = self.position
+        guard let first = self.peek() else { throw self.fault(.endsEarly) }
+        switch first {
+        case UInt8(ascii: "\""):
+            let text = try self.skipString()
+            return JSONValue(kind: .string, range: start..<self.position, isPlain: text.isPlain)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            try self.skipNumber()
+            return JSONValue(kind: .number, range: start..<self.position)
+        case UInt8(ascii: "t"):
+            try self.skipLiteral("true")
+            return JSONValue(kind: .bool, range: start..<self.position)
+        case UInt8(ascii: "f"):
+            try self.skipLiteral("false")
+            return JSONValue(kind: .bool, range: start..<self.position)
+        case UInt8(ascii: "n"):
+            try self.skipLiteral("null")
+            return JSONValue(kind: .null, range: start..<self.position)
+        default:
+            throw self.fault(.expectedValue)
+        }
+    }
+
+    private mutating func skipLiteral(_ literal: StaticString) throws(JSONFault) {
+        for index in 0..<literal.utf8CodeUnitCount {
+            guard self.skip(literal.utf8Start[index]) else { throw self.fault(.badLiteral) }
+        }
+    }
+
+    /// `[ minus ] int [ frac ] [ exp ]` (RFC 8259, section 6)
+    private mutating func skipNumber() throws(JSONFault) {
+        _ = self.skip(UInt8(ascii: "-"))
+        if !self.skip(UInt8(ascii: "0")) { try self.skipDigits() }
+        if self.skip(UInt8(ascii: ".")) { try self.skipDigits() }
+        if self.skip(UInt8(ascii: "e")) || self.skip(UInt8(ascii: "E")) {
+            if !self.skip(UInt8(ascii: "+")) { _ = self.skip(UInt8(ascii: "-")) }
+            try self.skipDigits()
+        }
+        // "01" and "1x" end up here as a number followed by something that no grammar rule expects.
+        if let byte = self.peek(), UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { throw self.fault(.badNumber) }
+    }
+
+    private mutating func skipDigits() throws(JSONFault) {
+        let start = self.position
+        while let byte = self.peek(), UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte {
+            self.position += 1
+        }
+        guard self.position > start else { throw self.fault(.badNumber) }
+    }
+}
+
+// MARK: - Strings
+
+extension JSONScanner {
+    /// Steps over the string whose opening quote stands at the position.
+    @inline(__always)
+    package mutating func skipString() throws(JSONFault) -> JSONText {
+        self.position += 1
+        let start = self.position
+        var isPlain = true
+        while true {
+            self.skipPlainRun()
+            guard let byte = self.peek() else { throw self.fault(.endsEarly) }
+            switch byte {
+            case UInt8(ascii: "\""):
+                let text = JSONText(range: start..<self.position, isPlain: isPlain)
+                self.position += 1
+                return text
+            case UInt8(ascii: "\\"):
+                isPlain = false
+                try self.skipEscape()
+            case 0..<0x20:
+                throw self.fault(.controlCharacter)
+            default:
+                // Text beyond ASCII stays beyond it, mostly.
+                repeat { try self.skipMultibyte() } while self.peek() ?? 0 >= 0x80
+            }
+        }
+    }
+
+    /// Steps over ASCII that needs no look: eight bytes at a time, then one by one.
+    ///
+    /// A byte of `special` has its top bit set when the text's byte is a control character, a quote, a backslash or
+    /// beyond ASCII. Borrows of the subtractions only reach bytes behind the first such byte, which alone is used.
+    @inline(__always)
+    private mutating func skipPlainRun() {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let raw = UnsafeRawBufferPointer(self.bytes)
+        while self.position &+ 8 <= raw.count {
+            let word = UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: self.position, as: UInt64.self))
+            let quote = (word ^ (ones &* 0x22)) &- ones
+            let backslash = (word ^ (ones &* 0x5c)) &- ones
+            let special = (word | (word &- ones &* 0x20) | quote | backslash) & (ones &* 0x80)
+            guard special == 0 else {
+                self.position &+= special.trailingZeroBitCount >> 3
+                return
+            }
+            self.position &+= 8
+        }
+        while let byte = self.peek(), byte != 0x22, byte != 0x5c, 0x20..<0x80 ~= byte {
+            self.position &+= 1
+        }
+    }
+
+    /// `\" \\ \/ \b \f \n \r \t` or `\u` and four hexadecimal digits.
+    ///
+    /// Surrogates are not paired here: the grammar does not ask for it (RFC 8259, section 8.2).
+    private mutating func skipEscape() throws(JSONFault) {
+        self.position += 1
+        switch self.peek() {
+        case UInt8(ascii: "u"):
+            self.position += 1
+            for _ in 0..<4 {
+                guard let digit = self.peek(), DeviceToken.nibble(digit) != nil else { throw self.fault(.badEscape) }
+                self.position += 1
+            }
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            self.position += 1
+        default:
+            throw self.fault(.badEscape)
+        }
+    }
+
+    /// Steps over one character of two to four bytes (Unicode 16, table 3-7: no overlong forms, no surrogates, nothing
+    /// beyond U+10FFFF).
+    private mutating func skipMultibyte() throws(JSONFault) {
+        guard let lead = self.peek() else { throw self.fault(.endsEarly) }
+        let second: ClosedRange<UInt8>
+        let length: Int
+        switch lead {
+        case 0xc2...0xdf: (second, length) = (0x80...0xbf, 2)
+        case 0xe0: (second, length) = (0xa0...0xbf, 3)
+        case 0xed: (second, length) = (0x80...0x9f, 3)
+        case 0xe1...0xef: (second, length) = (0x80...0xbf, 3)
+        case 0xf0: (second, length) = (0x90...0xbf, 4)
+        case 0xf1...0xf3: (second, length) = (0x80...0xbf, 4)
+        case 0xf4: (second, length) = (0x80...0x8f, 4)
+        default: throw self.fault(.badUTF8)
+        }
+        guard self.bytes.count - self.position >= length else { throw self.fault(.badUTF8) }
+        guard second ~= self.bytes[self.position + 1] else { throw self.fault(.badUTF8) }
+        for index in 2..<length {
+            guard 0x80...0xbf ~= self.bytes[self.position + index] else { throw self.fault(.badUTF8) }
+        }
+        self.position += length
+    }
+}
+
+/// Which brackets are open: one bit for each level, set for an object.
+private struct Nesting {
+    private var levels = InlineArray<8, UInt64>(repeating: 0)
+    private(set) var depth = 0
+    /// Whether the innermost open bracket is an object's.
+    private(set) var isObject = false
+
+    /// False when no more brackets may open.
+    mutating func open(object: Bool) -> Bool {
+        guard self.depth < JSONScanner.maximumDepth else { return false }
+        let bit: UInt64 = 1 << UInt64(self.depth & 63)
+        if object {
+            self.levels[self.depth >> 6] |= bit
+        } else {
+            self.levels[self.depth >> 6] &= ~bit
+        }
+        self.depth += 1
+        self.isObject = object
+        return true
+    }
+
+    mutating func close() {
+        self.depth -= 1
+        guard self.depth > 0 else { return }
+        let top = self.depth - 1
+        self.isObject = self.levels[top >> 6] & 1 << UInt64(top & 63) != 0
+    }
+}

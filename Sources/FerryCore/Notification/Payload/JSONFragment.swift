@@ -1,0 +1,42 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// One JSON value of any kind, as the bytes that go out.
+public struct JSONFragment: Hashable, Sendable {
+    /// The value in UTF-8, byte for byte as it was given.
+    public let bytes: [UInt8]
+
+    /// - Parameter bytes: one JSON value in UTF-8.
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/payloadNotJSON`` when it is anything else.
+    public init(json bytes: some Sequence<UInt8>) throws(ValidationError) {
+        let bytes = Array(bytes)
+        if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.fault(in: $0) }) {
+            throw ValidationError([.init(.payloadNotJSON, "the value is not JSON: \(fault)")])
+        }
+        self.bytes = bytes
+    }
+
+    /// - Parameter json: the text of one JSON value: `"[1, 2]"`, `"null"`, `"\"text\""`.
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/payloadNotJSON`` when it is anything else.
+    public init(json: String) throws(ValidationError) {
+        try self.init(json: json.utf8)
+    }
+
+    /// Encodes a value. Keys are sorted, so that equal values give equal bytes; slashes are not escaped; dates become
+    /// seconds since 2001, as a `JSONDecoder` on the device expects unless told otherwise.
+    ///
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/encodingFailed`` when `value` cannot be encoded.
+    public init(encoding value: some Encodable) throws(ValidationError) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
+        do {
+            self.bytes = Array(try encoder.encode(value))
+        } catch {
+            // The encoder's own words may quote the value.
+            throw ValidationError([.init(.encodingFailed, "\(type(of: value)) cannot be encoded as JSON")])
+        }
+    }
+}

@@ -1,0 +1,52 @@
+extension Payload {
+    /// What happens to a Live Activity. Its alert, its sound and its relevance are fields of the ``Payload``.
+    ///
+    /// Source: "Starting and updating Live Activities with ActivityKit push notifications" (Apple).
+    public struct LiveActivity: Hashable, Sendable {
+        /// Start, update or end.
+        public var event: Event
+        /// When the content was true. A device ignores what is older than what it has.
+        public var timestamp: UnixTime
+        /// The activity's `ContentState`, in the encoding that the app decodes. Only ``Event/end`` can do without.
+        public var contentState: JSONFragment?
+        /// From when on the content counts as out of date.
+        public var staleDate: UnixTime?
+        /// When the system removes an activity that has ended; nil leaves it to the system, which takes hours.
+        public var dismissalDate: UnixTime?
+
+        public init(
+            _ event: Event,
+            timestamp: UnixTime,
+            contentState: JSONFragment?,
+            staleDate: UnixTime? = nil,
+            dismissalDate: UnixTime? = nil
+        ) {
+            self.event = event
+            self.timestamp = timestamp
+            self.contentState = contentState
+            self.staleDate = staleDate
+            self.dismissalDate = dismissalDate
+        }
+
+        /// What happens to the activity.
+        @nonexhaustive
+        public enum Event: Hashable, Sendable {
+            /// Starts an activity: only now it is said which, by the name of its `ActivityAttributes` type.
+            case start(attributesType: String, attributes: JSONFragment)
+            /// Changes what a running activity shows.
+            case update
+            /// Ends an activity.
+            case end
+        }
+    }
+
+    /// A moment in whole seconds since the UNIX epoch, UTC.
+    public struct UnixTime: Hashable, Sendable {
+        /// Whole seconds since 1970-01-01T00:00:00Z.
+        public var epochSeconds: Int64
+
+        public init(epochSeconds: Int64) {
+            self.epochSeconds = epochSeconds
+        }
+    }
+}

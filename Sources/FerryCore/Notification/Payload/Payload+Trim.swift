@@ -1,0 +1,66 @@
+extension Payload {
+    /// The payload limit of the binary protocol, in bytes.
+    public static let binaryLimit = 2048
+
+    /// What ``trim(to:atWordEnd:)`` did.
+    public enum Trimming: Hashable, Sendable {
+        /// The payload fits as it is.
+        case fits
+        /// The body was shortened by `removed`, its end; in JSON that were `bytes` bytes.
+        case trimmed(removed: String, bytes: Int)
+        /// Without its body the payload would still be `excess` bytes too large. Nothing was changed.
+        case cannotFit(excess: Int)
+    }
+
+    /// Shortens the alert's body from its end, so that the JSON has at most `limit` bytes.
+    ///
+    /// Cuts between characters as people see them (grapheme clusters), so neither an emoji nor an escape is ever cut in
+    /// two. The body may become empty, but it stays.
+    ///
+    /// - Parameters:
+    ///   - limit: in bytes of JSON in UTF-8.
+    ///   - atWordEnd: cut back to the end of a word, unless not even one word fits.
+    /// - Complexity: O(n) in the length of the payload.
+    @discardableResult
+    public mutating func trim(to limit: Int = Payload.binaryLimit, atWordEnd: Bool = false) -> Trimming {
+        let excess = self.write().count - limit
+        guard excess > 0 else { return .fits }
+        // A Live Activity's localised body takes the place of the text, which is then not in the JSON.
+        guard let body = self.alert?.body, self.liveActivity == nil || self.alert?.locKey == nil else {
+            return .cannotFit(excess: excess)
+        }
+        let length = body.jsonLength
+        guard length >= excess else { return .cannotFit(excess: excess - length) }
+
+        var end = Self.end(of: body, within: length - excess)
+        if atWordEnd { end = Self.wordEnd(of: body, before: end) }
+        let removed = String(body[end...])
+        self.alert?.body = String(body[..<end])
+        return .trimmed(removed: removed, bytes: removed.jsonLength)
+    }
+
+    /// The end of the longest run of whole characters that has at most `room` bytes in JSON.
+    private static func end(of body: String, within room: Int) -> String.Index {
+        var room = room
+        var end = body.startIndex
+        while end < body.endIndex {
+            let next = body.index(after: end)
+            room -= body[end..<next].jsonLength
+            guard room >= 0 else { break }
+            end = next
+        }
+        return end
+    }
+
+    /// The end of the last whole word before `end`; `end` itself when no whole word is there.
+    private static func wordEnd(of body: String, before end: String.Index) -> String.Index {
+        guard end < body.endIndex else { return end }
+        var kept = body[..<end]
+        if !body[end].isWhitespace {
+            guard let space = kept.lastIndex(where: \.isWhitespace) else { return end }
+            kept = kept[..<space]
+        }
+        guard let last = kept.lastIndex(where: { !$0.isWhitespace }) else { return end }
+        return body.index(after: last)
+    }
+}

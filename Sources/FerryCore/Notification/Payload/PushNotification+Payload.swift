@@ -1,0 +1,56 @@
+extension PushNotification {
+    /// Builds the JSON of a payload. What becomes of `payload` later changes nothing here.
+    ///
+    /// Push type and priority are not taken from the payload's fields.
+    ///
+    /// - Throws: ``ValidationError`` with every fault, of the payload and of everything beside it.
+    public init(
+        _ payload: Payload,
+        topic: String? = nil,
+        pushType: PushType? = nil,
+        priority: Priority? = nil,
+        expiration: Expiration? = nil,
+        collapseID: String? = nil,
+        apnsID: APNSID? = nil
+    ) throws(ValidationError) {
+        let json = payload.write()
+        // Infinity and NaN are written as null, so a faulty payload is JSON too, and its length is worth a word.
+        let faults =
+            payload.faults() + json.withUnsafeBufferPointer(Self.faults(payload:))
+            + Self.faults(topic: topic) + Self.faults(collapseID: collapseID)
+        guard faults.isEmpty else { throw ValidationError(faults) }
+        self.init(
+            uncheckedPayload: json,
+            topic: topic,
+            pushType: pushType,
+            priority: priority,
+            expiration: expiration,
+            collapseID: collapseID,
+            apnsID: apnsID
+        )
+    }
+
+    /// Encodes any value as the payload, in the way of ``JSONFragment/init(encoding:)``. It must become a JSON object.
+    ///
+    /// - Throws: ``ValidationError``: ``ValidationError/Code/encodingFailed`` alone when `payload` cannot be encoded,
+    ///   otherwise every fault.
+    public init(
+        encoding payload: some Encodable,
+        topic: String? = nil,
+        pushType: PushType? = nil,
+        priority: Priority? = nil,
+        expiration: Expiration? = nil,
+        collapseID: String? = nil,
+        apnsID: APNSID? = nil
+    ) throws(ValidationError) {
+        try self.init(
+            json: JSONFragment(encoding: payload).bytes,
+            topic: topic,
+            pushType: pushType,
+            priority: priority,
+            expiration: expiration,
+            collapseID: collapseID,
+            apnsID: apnsID
+        )
+    }
+}

@@ -1,0 +1,52 @@
+extension Reason {
+    /// What the reason means and what to do about it, in one or two sentences; nil when Ferry does not know it.
+    ///
+    /// Source: Apple's table of error strings, and the status codes of the "Binary Provider API".
+    public var explanation: String? { Self.explanations[self] }
+
+    private static let explanations: [Reason: String] = [
+        .badCollapseID: "The collapse id is longer than 64 bytes.",
+        .badDeviceToken: "The device token is invalid, or belongs to the other environment. Do not send to it again.",
+        .badExpirationDate: "The expiration is invalid.",
+        .badMessageID: "The apns-id is not a UUID.",
+        .badPriority: "The priority is invalid, or does not suit the push type: background needs 5.",
+        .badTopic: "The topic is invalid.",
+        .deviceTokenNotForTopic: "The device token belongs to another app. Do not send to it with this topic again.",
+        .duplicateHeaders: "A header was repeated.",
+        .invalidPushType: "The push type is invalid.",
+        .missingDeviceToken: "No device token was given.",
+        .missingTopic: "No topic was given, and the credentials are good for more than one.",
+        .payloadEmpty: "The payload is empty.",
+        .payloadTooLarge: "The payload is larger than APNs takes for its push type. Do not repeat it as it is.",
+        .topicDisallowed: "Pushing to this topic is not allowed with these credentials.",
+        .badPath: "The request's path is invalid.",
+        .methodNotAllowed: "The request's method is not POST.",
+        .expiredToken: "The device token has expired. Do not send to it again.",
+        .unregistered: "The device token is no longer active for the topic: most often the app was removed. "
+            + "Do not send to it again unless the app registers it anew.",
+
+        .badCertificate: "The client certificate is invalid.",
+        .badCertificateEnvironment: "The client certificate belongs to the other environment.",
+        .badEnvironmentKeyIDInToken: "The key of the provider token belongs to the other environment.",
+        .expiredProviderToken: "The provider token is older than an hour. Make a new one.",
+        .forbidden: "The credentials do not allow this. Do not repeat it.",
+        .invalidProviderToken: "The provider token is invalid, or its signature is: check key, key ID and team ID.",
+        .missingProviderToken: "The connection has no client certificate, and the request no provider token.",
+        .tooManyProviderTokenUpdates: "The provider token changes more often than every 20 minutes.",
+        .unrelatedKeyIDInToken: "The provider token's key is not the one this connection began with. "
+            + "Open another connection for it.",
+
+        .idleTimeout: "The connection was idle for too long.",
+        .internalServerError: "APNs failed. Try again after 15 minutes.",
+        .serviceUnavailable: "APNs is unavailable. Try again after 15 minutes.",
+        .shutdown: "The server is shutting down. Use another connection.",
+        .tooManyRequests: "Too many notifications to the same device token in a row. Wait before the next.",
+
+        .noErrorsEncountered: "No error was met.",
+        .processingError: "The gateway failed to process the notification.",
+        .invalidTokenSize: "The device token has a length that the gateway does not take.",
+        .invalidTopicSize: "The topic has a length that the gateway does not take.",
+        .protocolError: "The gateway could not parse the notification.",
+        .unknown: "The peer gave no reason.",
+    ]
+}
