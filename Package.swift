@@ -83,7 +83,7 @@ let package = Package(
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
             name: "FerryBinaryTests",
-            dependencies: ["FerryBinary", .product(name: "NIOCore", package: "swift-nio")],
+            dependencies: ["FerryBinary", "FerryCore", .product(name: "NIOCore", package: "swift-nio")],
             resources: [.copy("Vectors")],
             swiftSettings: settings
         ),
