@@ -22,13 +22,13 @@ package final class GatewayRules: Sendable {
         func holds(token: Span<UInt8>, place: Int) -> Bool {
             if let at = self.rule.at, at != place { return false }
             if let prefix = self.rule.prefix {
-                guard prefix.count <= token.count, prefix.indices.allSatisfy({ prefix[$0] == token[$0] }) else {
-                    return false
-                }
+                guard prefix.count <= token.count else { return false }
+                for index in prefix.indices where prefix[index] != token[index] { return false }
             }
             if let tokens = self.rule.tokens {
                 return token.withUnsafeBufferPointer { bytes in
-                    self.hashes.contains(DeviceToken.stableHash(bytes)) && tokens.contains(DeviceToken(unchecked: bytes))
+                    self.hashes.contains(DeviceToken.stableHash(bytes))
+                        && tokens.contains(DeviceToken(unchecked: bytes))
                 }
             }
             return true
