@@ -65,6 +65,7 @@ let package = Package(
                 "FerryCore", "FerryBinary", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -93,6 +94,16 @@ let package = Package(
                 "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryTestingTests",
+            dependencies: [
+                "FerryTesting", "FerryBinary", "FerryCore", "FerryOpenSSL",
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],

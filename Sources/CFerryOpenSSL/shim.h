@@ -5,6 +5,81 @@
 #error "OpenSSL's headers are missing: install libssl-dev"
 #endif
 
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/pkcs12.h>
+#include <openssl/provider.h>
+#include <openssl/rsa.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+// Swift imports functions but not function-like macros, casts or variadic functions: only those are wrapped here.
+
+static inline long CFerryOpenSSL_SSL_CTX_set_mode(SSL_CTX *context, long mode) {
+    return SSL_CTX_set_mode(context, mode);
+}
+
+static inline int CFerryOpenSSL_SSL_CTX_set_protocol_range(SSL_CTX *context, int minimum, int maximum) {
+    return SSL_CTX_set_min_proto_version(context, minimum) == 1 && SSL_CTX_set_max_proto_version(context, maximum) == 1;
+}
+
+static inline void CFerryOpenSSL_SSL_CTX_disable_session_cache(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+
+static inline uint64_t CFerryOpenSSL_options(void) {
+    return SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE;
+}
+
+static inline int CFerryOpenSSL_SSL_set_host_name(SSL *ssl, const char *name) {
+    return SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+static inline int CFerryOpenSSL_alert_number(int reason) {
+    return reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256 ? reason - SSL_AD_REASON_OFFSET : -1;
+}
+
+static inline STACK_OF(X509) *CFerryOpenSSL_sk_X509_new(void) {
+    return sk_X509_new_null();
+}
+
+static inline int CFerryOpenSSL_sk_X509_count(const STACK_OF(X509) *stack) {
+    return stack == NULL ? 0 : sk_X509_num(stack);
+}
+
+static inline X509 *CFerryOpenSSL_sk_X509_value(const STACK_OF(X509) *stack, int index) {
+    return sk_X509_value(stack, index);
+}
+
+// Takes a reference of its own to the certificate.
+static inline int CFerryOpenSSL_sk_X509_push(STACK_OF(X509) *stack, X509 *certificate) {
+    return X509_add_cert(stack, certificate, X509_ADD_FLAG_UP_REF);
+}
+
+static inline void CFerryOpenSSL_sk_X509_free(STACK_OF(X509) *stack) {
+    sk_X509_pop_free(stack, X509_free);
+}
+
+// RFC 2253, with UTF-8 left as it is.
+static inline int CFerryOpenSSL_print_name(BIO *bio, const X509_NAME *name) {
+    return X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) >= 0;
+}
+
+static inline EVP_PKEY *CFerryOpenSSL_generate_P256(void) {
+    return EVP_EC_gen("P-256");
+}
+
+static inline EVP_PKEY *CFerryOpenSSL_generate_RSA(size_t bits) {
+    return EVP_RSA_gen(bits);
+}
+
+static inline void CFerryOpenSSL_free(void *memory) {
+    OPENSSL_free(memory);
+}
 
 #endif

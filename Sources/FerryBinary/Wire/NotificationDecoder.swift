@@ -32,7 +32,7 @@ package struct NotificationDecoder: Sendable {
     package enum Step: Hashable, Sendable {
         /// The notification is not complete.
         case needMore
-        /// A notification that a gateway can take. Its ranges count from the same origin as the offset.
+        /// A notification that a gateway can take.
         case notification(NotificationFrame)
         /// A whole notification that is faulty.
         case refused(NotificationRefusal)
@@ -40,26 +40,18 @@ package struct NotificationDecoder: Sendable {
         case violation(NotificationViolation)
     }
 
-    /// Decodes one notification from the front of `buffer` and takes it, unless it is incomplete or a violation.
-    ///
-    /// The ranges are indices of `buffer`, good until bytes are discarded from it.
-    package func next(in buffer: inout ByteBuffer) -> Step {
+    /// Decodes the notification at the front of `buffer`, which stays there: the caller moves the reader index by the
+    /// notification's length when it has used the ranges, which are indices of `buffer`.
+    package func peek(_ buffer: ByteBuffer) -> Step {
         let origin = buffer.readerIndex
-        switch self.decode(buffer.readableBytesSpan, at: 0) {
-        case .notification(var frame):
-            frame.token = frame.token.lowerBound + origin..<frame.token.upperBound + origin
-            frame.payload = frame.payload.lowerBound + origin..<frame.payload.upperBound + origin
-            buffer.moveReaderIndex(forwardBy: frame.length)
-            return .notification(frame)
-        case .refused(let refusal):
-            buffer.moveReaderIndex(forwardBy: refusal.length)
-            return .refused(refusal)
-        case let step:
-            return step
-        }
+        let step = self.decode(buffer.readableBytesSpan, at: 0)
+        guard case .notification(var frame) = step else { return step }
+        frame.token = frame.token.lowerBound + origin..<frame.token.upperBound + origin
+        frame.payload = frame.payload.lowerBound + origin..<frame.payload.upperBound + origin
+        return .notification(frame)
     }
 
-    /// Decodes the notification that begins at `offset`.
+    /// Decodes the notification that begins at `offset`. Its ranges are offsets into `bytes`.
     package func decode(_ bytes: RawSpan, at offset: Int) -> Step {
         guard offset < bytes.byteCount else { return .needMore }
         let byte = bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)

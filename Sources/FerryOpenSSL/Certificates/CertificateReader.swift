@@ -1,0 +1,101 @@
+internal import CFerryOpenSSL
+
+/// Takes single facts out of an `X509`, which it only borrows.
+struct CertificateReader {
+    private let certificate: OpaquePointer
+
+    init(_ certificate: OpaquePointer) {
+        self.certificate = certificate
+    }
+
+    var subject: String { text(of: X509_get_subject_name(certificate)) }
+    var issuer: String { text(of: X509_get_issuer_name(certificate)) }
+    var commonName: String? { subjectEntry(NID_commonName) }
+    var userID: String? { subjectEntry(NID_userId) }
+    /// Seconds since 1970.
+    var notBefore: Int? { seconds(X509_get0_notBefore(certificate)) }
+    /// Seconds since 1970.
+    var notAfter: Int? { seconds(X509_get0_notAfter(certificate)) }
+
+    var keyKind: String {
+        guard let key = X509_get0_pubkey(certificate) else {
+            ErrorQueue.clear()
+            return "unknown"
+        }
+        if EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA { return "RSA \(EVP_PKEY_get_bits(key))" }
+        if let group = keyGroup(key) { return group }
+        return EVP_PKEY_get0_type_name(key).map { String(cString: $0) } ?? "unknown"
+    }
+
+    var fingerprint: [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
+            var length: UInt32 = 0
+            if X509_digest(certificate, EVP_sha256(), storage.baseAddress, &length) == 1 { count = Int(length) }
+        }
+    }
+
+    var alternativeNames: (dns: [String], ip: [String]) {
+        var dns: [String] = []
+        var ip: [String] = []
+        // GeneralName: dNSName is [2] IA5String, iPAddress is [7] OCTET STRING (RFC 5280 section 4.2.1.6).
+        for element in DERReader.elements(ofSequence: extensionValue(oid: "2.5.29.17") ?? []) {
+            switch element.tag {
+            case 0x82: dns.append(String(decoding: element.contents, as: UTF8.self))
+            case 0x87: ip.append(addressText(element.contents))
+            default: break
+            }
+        }
+        return (dns, ip)
+    }
+
+    /// The DER bytes inside an extension; nil when the certificate has none of that kind.
+    func extensionValue(oid: String) -> [UInt8]? {
+        ErrorQueue.clear()
+        guard let object = OwnedObject(OBJ_txt2obj(oid, 1)) else { return nil }
+        let index = X509_get_ext_by_OBJ(certificate, object.pointer, -1)
+        guard index >= 0, let data = X509_EXTENSION_get_data(X509_get_ext(certificate, index)) else { return nil }
+        return bytes(of: data)
+    }
+
+    private func subjectEntry(_ nid: Int32) -> String? {
+        guard let name = X509_get_subject_name(certificate) else { return nil }
+        let index = X509_NAME_get_index_by_NID(name, nid, -1)
+        guard index >= 0, let value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)) else { return nil }
+        var utf8: UnsafeMutablePointer<UInt8>?
+        let length = ASN1_STRING_to_UTF8(&utf8, value)
+        guard length >= 0, let utf8 else {
+            ErrorQueue.clear()
+            return nil
+        }
+        defer { CFerryOpenSSL_free(utf8) }
+        return String(decoding: UnsafeBufferPointer(start: utf8, count: Int(length)), as: UTF8.self)
+    }
+
+    private func text(of name: OpaquePointer?) -> String {
+        let bytes = bytesWritten { CFerryOpenSSL_print_name($0, name) }
+        return String(decoding: bytes ?? [], as: UTF8.self)
+    }
+
+    private func bytes(of string: UnsafePointer<ASN1_STRING>) -> [UInt8] {
+        Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string))))
+    }
+
+    private func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {
+        guard let time, let epoch = OwnedString(ASN1_TIME_set(nil, 0)) else { return nil }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard ASN1_TIME_diff(&days, &seconds, epoch.pointer, time) == 1 else {
+            ErrorQueue.clear()
+            return nil
+        }
+        return Int(days) * 86_400 + Int(seconds)
+    }
+
+    private func addressText(_ bytes: ArraySlice<UInt8>) -> String {
+        if bytes.count == 4 { return bytes.map { String($0) }.joined(separator: ".") }
+        let groups = stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map { index in
+            String(UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1]), radix: 16)
+        }
+        return groups.joined(separator: ":")
+    }
+}

@@ -1,0 +1,97 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What a certificate says, as far as push services care.
+public struct CertificateSummary: Sendable, Hashable {
+    /// An APNs environment that a certificate is good for.
+    public enum Environment: String, Sendable, Hashable, CaseIterable {
+        case sandbox
+        case production
+    }
+
+    /// A topic that a certificate may send to.
+    public struct Topic: Sendable, Hashable {
+        /// The topic, such as "com.example.app.voip".
+        public var name: String
+        /// What it is for, in Apple's words: "app", "voip", "complication" and so on; may be empty.
+        public var kinds: [String]
+
+        public init(name: String, kinds: [String]) {
+            self.name = name
+            self.kinds = kinds
+        }
+    }
+
+    /// The subject as RFC 2253 writes it.
+    public let subject: String
+    /// The issuer as RFC 2253 writes it.
+    public let issuer: String
+    /// The subject's common name (CN).
+    public let commonName: String?
+    /// The subject's user ID (UID): in a push certificate the topic.
+    public let userID: String?
+    /// The DNS names among the subject's alternative names.
+    public let dnsNames: [String]
+    /// The IP addresses among the subject's alternative names, in text form.
+    public let ipAddresses: [String]
+    /// The first moment of validity.
+    public let notBefore: Date
+    /// The last moment of validity.
+    public let notAfter: Date
+    /// The kind of the public key, such as "RSA 2048" or "prime256v1".
+    public let keyKind: String
+    /// SHA-256 over the certificate: 32 bytes. Identifies the certificate.
+    public let fingerprint: [UInt8]
+    /// The object identifiers of Apple's push extensions (1.2.840.113635.100.6.3.*) that the certificate carries.
+    public let pushExtensions: [String]
+    /// The environments that Apple's extensions name; empty when the certificate is not Apple's.
+    public let environments: Set<Environment>
+    /// The topics: Apple's list where there is one, else the ``userID``.
+    public let topics: [Topic]
+
+    /// Reads a certificate in PEM or DER form; of a PEM chain the first.
+    ///
+    /// - Throws: ``TLSError`` with `noCertificate` or `malformed`.
+    public init(certificate bytes: [UInt8]) throws(TLSError) {
+        let certificates = try PEM.certificates(bytes, source: "the text")
+        try self.init(certificates.element(0))
+    }
+
+    init(_ certificate: OpaquePointer) throws(TLSError) {
+        let reader = CertificateReader(certificate)
+        guard let notBefore = reader.notBefore, let notAfter = reader.notAfter else {
+            throw TLSError(.malformed, "The certificate has no readable period of validity.")
+        }
+        subject = reader.subject
+        issuer = reader.issuer
+        commonName = reader.commonName
+        userID = reader.userID
+        (dnsNames, ipAddresses) = reader.alternativeNames
+        self.notBefore = Date(timeIntervalSince1970: Double(notBefore))
+        self.notAfter = Date(timeIntervalSince1970: Double(notAfter))
+        keyKind = reader.keyKind
+        fingerprint = reader.fingerprint
+        var extensions: [ApplePushExtension: [UInt8]] = [:]
+        for kind in ApplePushExtension.allCases {
+            extensions[kind] = reader.extensionValue(oid: kind.rawValue)
+        }
+        pushExtensions = ApplePushExtension.allCases.filter { extensions[$0] != nil }.map(\.rawValue)
+        var environments: Set<Environment> = []
+        if extensions[.sandbox] != nil { environments.insert(.sandbox) }
+        if extensions[.production] != nil { environments.insert(.production) }
+        self.environments = environments
+        let listed = extensions[.topics].map(appleTopics) ?? []
+        let single = userID.map { [Topic(name: $0, kinds: [])] } ?? []
+        topics = listed.isEmpty ? single : listed
+    }
+
+    /// ``fingerprint`` as 64 lower-case hexadecimal digits.
+    public var fingerprintHex: String {
+        let digits = Array("0123456789abcdef".utf8)
+        let text = fingerprint.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,53 @@
+/// A reader of DER, as far as certificate extensions need it: one element after the other, definite lengths.
+struct DERReader {
+    struct Element {
+        var tag: UInt8
+        var contents: ArraySlice<UInt8>
+
+        var isSequence: Bool { tag == 0x30 }
+
+        /// The text of a UTF8String, PrintableString or IA5String.
+        var text: String? {
+            [0x0C, 0x13, 0x16].contains(tag) ? String(validating: contents, as: UTF8.self) : nil
+        }
+    }
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    /// The next element; nil at the end, and when the bytes are not DER.
+    mutating func next() -> Element? {
+        var cursor = rest
+        guard let tag = cursor.popFirst(), tag & 0x1F != 0x1F, let first = cursor.popFirst() else { return nil }
+        var length = Int(first)
+        if first >= 0x80 {
+            // Four bytes of length are more than any certificate has.
+            guard (0x81...0x84).contains(first) else { return nil }
+            length = 0
+            for _ in 0..<(first & 0x7F) {
+                guard let byte = cursor.popFirst() else { return nil }
+                length = length << 8 | Int(byte)
+            }
+        }
+        guard length <= cursor.count else { return nil }
+        rest = cursor.dropFirst(length)
+        return Element(tag: tag, contents: cursor.prefix(length))
+    }
+
+    /// The elements of the sequence that `bytes` hold; empty when they hold none.
+    static func elements(ofSequence bytes: [UInt8]) -> [Element] {
+        var outer = DERReader(bytes[...])
+        guard let sequence = outer.next(), sequence.isSequence else { return [] }
+        return elements(sequence.contents)
+    }
+
+    static func elements(_ bytes: ArraySlice<UInt8>) -> [Element] {
+        var reader = DERReader(bytes)
+        var elements: [Element] = []
+        while let element = reader.next() { elements.append(element) }
+        return elements
+    }
+}

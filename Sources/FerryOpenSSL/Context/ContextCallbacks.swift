@@ -1,0 +1,89 @@
+internal import CFerryOpenSSL
+
+/// What OpenSSL's callbacks of a context decide by. Immutable.
+///
+/// The callbacks get it as an unretained pointer: they run only inside calls of an engine, and an engine holds its
+/// context, which holds this.
+final class ContextCallbacks: Sendable {
+    private let acceptsPeer: (@Sendable (CertificateSummary) -> Bool)?
+    /// Length-prefixed names, at an address that stays the same as long as the object.
+    private let applicationProtocols: [UInt8]
+
+    init(acceptsPeer: (@Sendable (CertificateSummary) -> Bool)?, applicationProtocols: [UInt8]) {
+        self.acceptsPeer = acceptsPeer
+        self.applicationProtocols = applicationProtocols
+    }
+
+    /// The wire form of a list of application protocols (RFC 7301 section 3.1).
+    static func encode(_ names: [String]) throws(TLSError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for name in names {
+            guard let length = UInt8(exactly: name.utf8.count), length > 0 else {
+                throw TLSError(.invalidConfiguration, "An application protocol's name has 1 to 255 bytes.")
+            }
+            bytes.append(length)
+            bytes.append(contentsOf: name.utf8)
+        }
+        return bytes
+    }
+
+    func install(in context: borrowing OwnedContext) {
+        let pointer = Unmanaged.passUnretained(self).toOpaque()
+        if acceptsPeer != nil { SSL_CTX_set_cert_verify_callback(context.pointer, verifyPeer, pointer) }
+        if !applicationProtocols.isEmpty { SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, pointer) }
+    }
+
+    fileprivate func accepts(_ certificate: OpaquePointer) -> Bool {
+        guard let summary = try? CertificateSummary(certificate) else { return false }
+        return acceptsPeer?(summary) ?? false
+    }
+
+    /// The first of our protocols that the client offers, as a range of the client's list.
+    fileprivate func select(from offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        var ours = applicationProtocols[...]
+        while let length = ours.first {
+            let name = ours.dropFirst().prefix(Int(length))
+            var cursor = 0
+            while cursor < offered.count {
+                let range = (cursor + 1)..<(cursor + 1 + Int(offered[cursor]))
+                guard range.upperBound <= offered.count else { break }
+                if offered[range].elementsEqual(name) { return range }
+                cursor = range.upperBound
+            }
+            ours = ours.dropFirst(1 + Int(length))
+        }
+        return nil
+    }
+}
+
+private func callbacks(_ pointer: UnsafeMutableRawPointer?) -> ContextCallbacks? {
+    pointer.map { Unmanaged<ContextCallbacks>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func verifyPeer(store: OpaquePointer?, context: UnsafeMutableRawPointer?) -> Int32 {
+    guard let store, let certificate = X509_STORE_CTX_get0_cert(store), let callbacks = callbacks(context),
+        callbacks.accepts(certificate)
+    else {
+        X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
+        return 0
+    }
+    X509_STORE_CTX_set_error(store, X509_V_OK)
+    return 1
+}
+
+private func selectProtocol(
+    ssl: OpaquePointer?,
+    selected: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
+    selectedLength: UnsafeMutablePointer<UInt8>?,
+    offered: UnsafePointer<UInt8>?,
+    length: UInt32,
+    context: UnsafeMutableRawPointer?
+) -> Int32 {
+    let list = UnsafeBufferPointer(start: offered, count: Int(length))
+    guard let base = list.baseAddress, let range = callbacks(context)?.select(from: list) else {
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+    }
+    selected?.pointee = base + range.lowerBound
+    selectedLength?.pointee = UInt8(range.count)
+    return SSL_TLSEXT_ERR_OK
+}

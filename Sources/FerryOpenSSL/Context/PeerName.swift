@@ -1,0 +1,41 @@
+internal import CFerryOpenSSL
+
+/// The name by which a client knows its server: what the server's certificate must be for.
+package struct PeerName: Sendable, Hashable {
+    private enum Kind: Hashable {
+        case host(String)
+        case address(String)
+    }
+
+    private let kind: Kind
+
+    /// A host name or an IP address (v4 or v6, also in brackets), told apart by its form.
+    package init(_ text: String) {
+        var name = text
+        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
+        if let octets = OwnedString(a2i_IPADDRESS(name)) {
+            _ = octets.pointer
+            kind = .address(name)
+        } else {
+            // A fully qualified name's final dot is in no certificate.
+            kind = .host(name.hasSuffix(".") ? String(name.dropLast()) : name)
+        }
+        ErrorQueue.clear()
+    }
+
+    /// Makes a connection check the name, and ask for it by SNI: addresses are never sent (RFC 6066 section 3).
+    func install(in ssl: OpaquePointer, verify: Bool) throws(TLSError) {
+        ErrorQueue.clear()
+        let isAccepted =
+            switch kind {
+            case .host(let name):
+                CFerryOpenSSL_SSL_set_host_name(ssl, name) == 1 && (!verify || SSL_set1_host(ssl, name) == 1)
+            case .address(let address):
+                !verify || X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address) == 1
+            }
+        SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        guard isAccepted else {
+            throw .openSSL(.invalidConfiguration, "The server name is neither a host name nor an IP address.")
+        }
+    }
+}

@@ -1,0 +1,35 @@
+internal import CFerryOpenSSL
+
+/// The certificate authorities that a peer's certificate may come from.
+public enum TrustRoots: Sendable, Hashable {
+    /// The system's own: OpenSSL's default paths, which the environment's SSL_CERT_FILE and SSL_CERT_DIR override.
+    case system
+    /// A file of PEM certificates.
+    case file(String)
+    /// PEM text of certificates.
+    case pem([UInt8])
+
+    /// Adds the authorities to a context's store.
+    func install(in context: borrowing OwnedContext) throws(TLSError) {
+        ErrorQueue.clear()
+        let (bytes, source): ([UInt8], String)
+        switch self {
+        case .system:
+            guard SSL_CTX_set_default_verify_paths(context.pointer) == 1 else {
+                throw .openSSL(.invalidConfiguration, "OpenSSL finds no trust roots at the system's default paths.")
+            }
+            return
+        case .file(let path):
+            (bytes, source) = (try credentialBytes(atPath: path), path)
+        case .pem(let text):
+            (bytes, source) = (text, "the trust roots")
+        }
+        let certificates = try PEM.certificates(bytes, source: source)
+        let store = SSL_CTX_get_cert_store(context.pointer)
+        for index in 0..<certificates.count {
+            guard X509_STORE_add_cert(store, certificates.element(index)) == 1 else {
+                throw .openSSL(.invalidConfiguration, "OpenSSL refuses a certificate of \(source) as a trust root.")
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A certificate with its chain and private key: who this side is in a TLS handshake.
+///
+/// Reading is strict, so that a bad file is told at start-up: the key must belong to one of the certificates. Whether
+/// the certificate is valid *now* is a separate question, see ``validate(at:)``. Values are immutable and shared by
+/// reference; copying one is cheap.
+public struct TLSIdentity: Sendable {
+    let material: KeyMaterial
+
+    /// What the certificate says.
+    public let summary: CertificateSummary
+
+    init(_ material: KeyMaterial) throws(TLSError) {
+        self.material = material
+        summary = try CertificateSummary(material.certificate.pointer)
+    }
+
+    /// Reads PEM text (or DER bytes) of a certificate chain and of its private key.
+    ///
+    /// - Parameters:
+    ///   - certificateChain: the certificate and, in any order, the intermediates to send with it.
+    ///   - privateKey: PKCS#8, PKCS#1 or SEC 1; may be the same bytes as `certificateChain`.
+    ///   - passphrase: opens an encrypted key; ignored by others.
+    /// - Throws: ``TLSError`` with `noCertificate`, `noPrivateKey`, `malformed`, `passphraseRequired`,
+    ///   `wrongPassphrase` or `keyMismatch`.
+    public init(
+        certificateChain: [UInt8],
+        privateKey: [UInt8],
+        passphrase: String? = nil
+    ) throws(TLSError) {
+        try self.init(
+            chain: certificateChain,
+            from: "the certificate chain",
+            key: privateKey,
+            from: "the private key",
+            passphrase: passphrase
+        )
+    }
+
+    /// Reads a certificate chain and its private key from files in PEM or DER form.
+    ///
+    /// - Parameters:
+    ///   - certificatePath: the certificate and, in any order, the intermediates to send with it.
+    ///   - privateKeyPath: the key; nil when it stands in the same file as the certificate.
+    ///   - passphrase: opens an encrypted key; ignored by others.
+    /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of
+    ///   ``init(certificateChain:privateKey:passphrase:)``; each names the file.
+    public init(
+        certificatePath: String,
+        privateKeyPath: String? = nil,
+        passphrase: String? = nil
+    ) throws(TLSError) {
+        let chain = try credentialBytes(atPath: certificatePath)
+        let key = if let privateKeyPath { try credentialBytes(atPath: privateKeyPath) } else { chain }
+        try self.init(
+            chain: chain,
+            from: certificatePath,
+            key: key,
+            from: privateKeyPath ?? certificatePath,
+            passphrase: passphrase
+        )
+    }
+
+    /// Reads a PKCS#12 archive.
+    ///
+    /// Old archives, such as a keychain exports (RC2-40, triple DES), are opened with OpenSSL's legacy provider in a
+    /// library context of their own; the process's providers stay as they are.
+    ///
+    /// - Throws: ``TLSError`` with `malformed`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,
+    ///   `noCertificate`, `noPrivateKey` or `keyMismatch`.
+    public init(pkcs12 bytes: [UInt8], passphrase: String = "") throws(TLSError) {
+        try self.init(pkcs12: bytes, passphrase: passphrase, source: "the PKCS#12 archive")
+    }
+
+    /// Reads a PKCS#12 file.
+    ///
+    /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of ``init(pkcs12:passphrase:)``.
+    public init(pkcs12Path: String, passphrase: String = "") throws(TLSError) {
+        let bytes = try credentialBytes(atPath: pkcs12Path)
+        try self.init(pkcs12: bytes, passphrase: passphrase, source: pkcs12Path)
+    }
+
+    private init(
+        chain: [UInt8],
+        from chainSource: String,
+        key: [UInt8],
+        from keySource: String,
+        passphrase: String?
+    ) throws(TLSError) {
+        let certificates = try PEM.certificates(chain, source: chainSource)
+        let key = try PEM.privateKey(key, passphrase: passphrase, source: keySource)
+        try self.init(KeyMaterial(key: key, certificates: certificates, source: chainSource))
+    }
+
+    private init(pkcs12 bytes: [UInt8], passphrase: String, source: String) throws(TLSError) {
+        let contents = try PKCS12.open(bytes, passphrase: passphrase, source: source)
+        try self.init(contents, source: source)
+    }
+
+    private init(_ contents: consuming PKCS12.Contents, source: String) throws(TLSError) {
+        let certificates = contents.certificates
+        try self.init(KeyMaterial(key: contents.key, certificates: certificates, source: source))
+    }
+
+    /// Checks the certificate's period of validity.
+    ///
+    /// - Throws: ``TLSError`` with `certificateExpired` or `certificateNotYetValid`.
+    public func validate(at date: Date) throws(TLSError) {
+        if date > summary.notAfter {
+            throw TLSError(
+                .certificateExpired,
+                "The certificate \(summary.subject) expired at \(summary.notAfter); renew it."
+            )
+        }
+        if date < summary.notBefore {
+            throw TLSError(
+                .certificateNotYetValid,
+                "The certificate \(summary.subject) is valid from \(summary.notBefore) only; check this machine's clock."
+            )
+        }
+    }
+}

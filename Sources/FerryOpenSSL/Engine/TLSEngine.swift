@@ -1,0 +1,307 @@
+internal import CFerryOpenSSL
+package import NIOCore
+
+/// One TLS connection without I/O: bytes go in and come out, nothing waits, nothing calls out.
+///
+/// ```
+///                  ingest ┌───────────┐ step → plaintext, events
+///     ciphertext  ───────▶│           │────────▶
+///                         │ TLSEngine │
+///     ciphertext  ◀───────│           │◀────────
+///        takeCiphertext   └───────────┘ encrypt, closeNotify
+/// ```
+///
+/// After any call, ``takeCiphertext()`` gives what must go to the peer, also when the connection has failed: then it
+/// carries the alert. The first failure is final; later calls do nothing. Not for use from two threads at once.
+///
+/// OpenSSL reads and writes through two memory BIOs, which are fed and emptied in pieces of about one record, and are
+/// given back when a burst ends: an idle connection holds no buffer of its own.
+package struct TLSEngine: ~Copyable {
+    /// What a step found.
+    package enum Event: Sendable {
+        /// Encrypting is possible from now on. For a client under TLS 1.3 this does not mean that the server accepted
+        /// its certificate.
+        case handshakeCompleted(applicationProtocol: String?)
+        /// All application data that the ingested bytes held, in one buffer.
+        case plaintext(ByteBuffer)
+        /// The peer will send nothing more, and said so.
+        case peerClosed
+        /// The connection is over. All plaintext that came before has been given out.
+        case failed(TLSError)
+    }
+
+    private enum Phase {
+        case handshaking
+        case open
+        case peerClosed
+        case failed
+    }
+
+    /// The longest TLS plaintext record: 2^14 bytes (RFC 8446 section 5.1).
+    static let recordLength = 1 << 14
+    /// More than the header, nonce, padding and tag that any cipher adds to a record.
+    static let recordOverhead = 96
+    /// A BIO that has grown beyond this is replaced as soon as it is empty.
+    static let keptBIOLength = 4096
+
+    private let context: TLSContext
+    private let handle: OwnedConnection
+    // Borrowed: the connection owns both.
+    private var input: OpaquePointer
+    private var output: OpaquePointer
+
+    private var phase = Phase.handshaking
+    /// What ended the stream, until the plaintext before it has been given out.
+    private var lastEvent: Event?
+    private var receivedApplicationData = false
+    private var sentCloseNotify = false
+    private var waitingCiphertext = ByteBuffer()
+    private var producedCiphertext = ByteBuffer()
+    private var largestInput = 0
+    private var largestOutput = 0
+
+    /// All ciphertext ever produced, in bytes, whether it has been taken or not.
+    package private(set) var ciphertextBytesProduced: UInt64 = 0
+
+    /// - Parameters:
+    ///   - context: says which role the engine plays.
+    ///   - peer: for a client, the name that the server must prove.
+    /// - Throws: ``TLSError`` with `invalidConfiguration` or `internalFailure`.
+    package init(context: TLSContext, peer: PeerName? = nil) throws(TLSError) {
+        ErrorQueue.clear()
+        guard let handle = OwnedConnection(SSL_new(context.handle.pointer)) else {
+            throw .openSSL(.internalFailure, "OpenSSL cannot make a connection.")
+        }
+        guard let input = BIO_new(BIO_s_mem()) else { throw .openSSL(.internalFailure, "OpenSSL has no memory.") }
+        guard let output = BIO_new(BIO_s_mem()) else {
+            BIO_free_all(input)
+            throw .openSSL(.internalFailure, "OpenSSL has no memory.")
+        }
+        SSL_set_bio(handle.pointer, input, output)
+        switch context.role {
+        case .server:
+            SSL_set_accept_state(handle.pointer)
+        case .client:
+            guard peer != nil || !context.verifiesPeer else {
+                throw TLSError(.invalidConfiguration, "A verifying client needs the server's name.")
+            }
+            try peer?.install(in: handle.pointer, verify: context.verifiesPeer)
+            SSL_set_connect_state(handle.pointer)
+        }
+        self.context = context
+        self.handle = handle
+        self.input = input
+        self.output = output
+    }
+
+    /// Which side of the connection this is.
+    package var role: TLSContext.Role { context.role }
+
+    /// The version that the handshake agreed on; nil before its end.
+    package var version: TLSVersion? {
+        phase == .handshaking ? nil : TLSVersion(code: SSL_version(handle.pointer))
+    }
+
+    /// What the peer's certificate says; nil when it showed none.
+    package var peerCertificate: CertificateSummary? {
+        guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(handle.pointer)) else { return nil }
+        return try? CertificateSummary(certificate.pointer)
+    }
+
+    /// Hands over bytes from the peer. They are looked at by the next ``step()``.
+    package mutating func ingest(_ ciphertext: ByteBuffer) {
+        guard phase == .handshaking || phase == .open else { return }
+        if waitingCiphertext.readableBytes == 0 {
+            waitingCiphertext = ciphertext
+        } else {
+            waitingCiphertext.writeImmutableBuffer(ciphertext)
+        }
+    }
+
+    /// Works on what was ingested and returns the next event; nil when more input is needed. To be repeated until nil.
+    ///
+    /// A client's first step produces its hello. The cost is that of decrypting all input.
+    package mutating func step() -> Event? {
+        if let event = lastEvent.take() { return event }
+        return switch phase {
+        case .handshaking: stepHandshake()
+        case .open: stepReading()
+        case .peerClosed, .failed: nil
+        }
+    }
+
+    /// Takes all ciphertext that waits for the peer, in one buffer; nil when there is none.
+    package mutating func takeCiphertext() -> ByteBuffer? {
+        collectOutput()
+        releaseOutput()
+        guard producedCiphertext.readableBytes > 0 else { return nil }
+        defer { producedCiphertext = ByteBuffer() }
+        return producedCiphertext
+    }
+
+    // MARK: Sending
+
+    /// Encrypts one buffer of any length, as few records as possible.
+    ///
+    /// - Throws: ``TLSError`` with `closed` before the handshake's end, after ``closeNotify()`` and after a failure.
+    package mutating func encrypt(_ plaintext: ByteBuffer) throws(TLSError) {
+        guard phase == .open || phase == .peerClosed, !sentCloseNotify else {
+            throw TLSError(.closed, "The connection is not open for sending.")
+        }
+        let ssl = handle.pointer
+        var rest = plaintext.readableBytesView
+        guard !rest.isEmpty else { return }
+        let records = rest.count / Self.recordLength + 1
+        producedCiphertext.reserveCapacity(minimumWritableBytes: rest.count + records * Self.recordOverhead)
+        while !rest.isEmpty {
+            let piece = rest.prefix(Self.recordLength)
+            var written = 0
+            ErrorQueue.clear()
+            let result = piece.withUnsafeBytes { SSL_write_ex(ssl, $0.baseAddress, $0.count, &written) }
+            // A memory BIO takes everything, so there is nothing to wait for.
+            guard result == 1, written == piece.count else { throw fail() }
+            rest = rest.dropFirst(written)
+            collectOutput()
+        }
+    }
+
+    /// Tells the peer that nothing more will be sent. Does nothing unless the connection is open for sending.
+    package mutating func closeNotify() {
+        // During the handshake, and after a failure, OpenSSL must not be asked to.
+        guard phase == .open || phase == .peerClosed, !sentCloseNotify else { return }
+        sentCloseNotify = true
+        ErrorQueue.clear()
+        _ = SSL_shutdown(handle.pointer)
+        ErrorQueue.clear()
+        collectOutput()
+    }
+
+    // MARK: Receiving
+
+    private mutating func stepHandshake() -> Event? {
+        while true {
+            ErrorQueue.clear()
+            let result = SSL_do_handshake(handle.pointer)
+            let status = SSL_get_error(handle.pointer, result)
+            if result == 1 { return completeHandshake() }
+            guard status == SSL_ERROR_WANT_READ else { return .failed(fail()) }
+            guard feed() else { return nil }
+        }
+    }
+
+    private mutating func completeHandshake() -> Event {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        SSL_get0_alpn_selected(handle.pointer, &name, &length)
+        let selected = name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
+        guard selected != nil || !context.requiresApplicationProtocol else {
+            phase = .failed
+            return .failed(
+                TLSError(.noCommonApplicationProtocol, "The server selected none of the offered application protocols.")
+            )
+        }
+        phase = .open
+        return .handshakeCompleted(applicationProtocol: selected)
+    }
+
+    /// Decrypts all that can be, into one buffer. What ends the connection waits until that has been given out.
+    private mutating func stepReading() -> Event? {
+        let ssl = handle.pointer
+        var plaintext = ByteBuffer()
+        reading: while true {
+            // Plaintext is shorter than its ciphertext, so that one allocation is the rule.
+            if plaintext.writableBytes == 0 {
+                plaintext.reserveCapacity(minimumWritableBytes: max(waitingCiphertext.readableBytes, 256))
+            }
+            var status = SSL_ERROR_NONE
+            ErrorQueue.clear()
+            plaintext.writeWithUnsafeMutableBytes(minimumWritableBytes: 0) { storage in
+                var count = 0
+                let result = SSL_read_ex(ssl, storage.baseAddress, storage.count, &count)
+                if result != 1 { status = SSL_get_error(ssl, result) }
+                return count
+            }
+            switch status {
+            case SSL_ERROR_NONE:
+                receivedApplicationData = true
+            case SSL_ERROR_WANT_READ:
+                guard feed() else { break reading }
+            case SSL_ERROR_ZERO_RETURN:
+                phase = .peerClosed
+                lastEvent = .peerClosed
+                break reading
+            default:
+                lastEvent = .failed(fail())
+                break reading
+            }
+        }
+        releaseInput()
+        return plaintext.readableBytes > 0 ? .plaintext(plaintext) : lastEvent.take()
+    }
+
+    /// Latches the failure; to be called right after the failed call, for the error queue's sake.
+    private mutating func fail() -> TLSError {
+        let failure = ConnectionFailure(
+            isClient: context.role == .client,
+            agreedOnCipher: SSL_get_pending_cipher(handle.pointer) != nil
+                || SSL_get_current_cipher(handle.pointer) != nil,
+            handshakeCompleted: phase != .handshaking,
+            receivedApplicationData: receivedApplicationData,
+            verifyResult: SSL_get_verify_result(handle.pointer),
+            entries: ErrorQueue.drain()
+        )
+        phase = .failed
+        waitingCiphertext = ByteBuffer()
+        return failure.error()
+    }
+
+    // MARK: Buffers
+
+    /// Gives OpenSSL the next piece of input; false when there is none left.
+    private mutating func feed() -> Bool {
+        let bio = input
+        let length = min(waitingCiphertext.readableBytes, Self.recordLength)
+        guard length > 0 else { return false }
+        waitingCiphertext.readWithUnsafeReadableBytes { bytes in
+            var written = 0
+            BIO_write_ex(bio, bytes.baseAddress, length, &written)
+            return written
+        }
+        largestInput = max(largestInput, length)
+        if waitingCiphertext.readableBytes == 0 { waitingCiphertext = ByteBuffer() }
+        return true
+    }
+
+    /// Moves what OpenSSL wrote into ``producedCiphertext``.
+    private mutating func collectOutput() {
+        let bio = output
+        let length = BIO_ctrl_pending(bio)
+        guard length > 0 else { return }
+        largestOutput = max(largestOutput, length)
+        let moved = producedCiphertext.writeWithUnsafeMutableBytes(minimumWritableBytes: length) { storage in
+            var count = 0
+            BIO_read_ex(bio, storage.baseAddress, length, &count)
+            return count
+        }
+        ciphertextBytesProduced += UInt64(moved)
+    }
+
+    private mutating func releaseInput() {
+        guard largestInput > Self.keptBIOLength, phase != .failed, BIO_ctrl_pending(input) == 0,
+            let fresh = BIO_new(BIO_s_mem())
+        else { return }
+        SSL_set0_rbio(handle.pointer, fresh)
+        input = fresh
+        largestInput = 0
+    }
+
+    private mutating func releaseOutput() {
+        // During the handshake OpenSSL keeps a buffer of its own in front of the BIO.
+        guard largestOutput > Self.keptBIOLength, phase == .open || phase == .peerClosed,
+            let fresh = BIO_new(BIO_s_mem())
+        else { return }
+        SSL_set0_wbio(handle.pointer, fresh)
+        output = fresh
+        largestOutput = 0
+    }
+}

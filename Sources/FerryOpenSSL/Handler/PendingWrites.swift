@@ -1,0 +1,55 @@
+internal import NIOCore
+
+/// Writes that have not been encrypted yet, in order, with a mark where the last flush was.
+struct PendingWrites {
+    struct Batch {
+        /// What to encrypt, neighbours joined.
+        var buffers: [ByteBuffer] = []
+        var promises: [EventLoopPromise<Void>] = []
+    }
+
+    /// A buffer at least this long gets records of its own: joining would cost more than it saves.
+    private static let joinedLength = 1 << 14
+
+    private var writes = MarkedCircularBuffer<(buffer: ByteBuffer, promise: EventLoopPromise<Void>?)>(
+        initialCapacity: 1
+    )
+    private(set) var bytes = 0
+
+    mutating func append(_ buffer: ByteBuffer, _ promise: EventLoopPromise<Void>?) {
+        bytes += buffer.readableBytes
+        writes.append((buffer, promise))
+    }
+
+    /// What was written so far may be sent.
+    mutating func mark() {
+        writes.mark()
+    }
+
+    /// Takes what was marked.
+    mutating func takeMarked() -> Batch {
+        var batch = Batch()
+        guard writes.hasMark else { return batch }
+        // Many small writes become few records; a long one is not copied.
+        var isJoining = false
+        while writes.hasMark, let (buffer, promise) = writes.popFirst() {
+            bytes -= buffer.readableBytes
+            if let promise { batch.promises.append(promise) }
+            if buffer.readableBytes == 0 { continue }
+            let isShort = buffer.readableBytes < Self.joinedLength
+            if isShort, isJoining {
+                batch.buffers[batch.buffers.count - 1].writeImmutableBuffer(buffer)
+            } else {
+                batch.buffers.append(buffer)
+            }
+            isJoining = isShort
+        }
+        return batch
+    }
+
+    /// Takes all, marked or not.
+    mutating func takeAll() -> Batch {
+        writes.mark()
+        return takeMarked()
+    }
+}

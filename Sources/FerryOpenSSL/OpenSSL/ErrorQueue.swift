@@ -1,0 +1,41 @@
+internal import CFerryOpenSSL
+
+/// OpenSSL's error queue. It belongs to the thread, so it is cleared right before a call and drained right after it,
+/// with nothing between: a stale entry would turn "wants more input" into a failure.
+enum ErrorQueue {
+    struct Entry {
+        var library: Int32
+        var reason: Int32
+        var cause: TLSError.Cause
+    }
+
+    static func clear() {
+        ERR_clear_error()
+    }
+
+    /// Takes all entries out, oldest first. Entries whose data could quote a secret carry none.
+    static func drain() -> [Entry] {
+        var entries: [Entry] = []
+        while true {
+            var data: UnsafePointer<CChar>?
+            var flags: Int32 = 0
+            let code = ERR_get_error_all(nil, nil, nil, &data, &flags)
+            guard code != 0 else { return entries }
+            let library = ERR_GET_LIB(code)
+            let reason = ERR_GET_REASON(code)
+            let isText = flags & ERR_TXT_STRING != 0
+            let cause = TLSError.Cause(
+                library: ERR_lib_error_string(code).map { String(cString: $0) } ?? "library \(library)",
+                reason: ERR_reason_error_string(code).map { String(cString: $0) } ?? "reason \(reason)",
+                data: isText ? data.map { String(cString: $0) } ?? "" : ""
+            )
+            entries.append(Entry(library: library, reason: reason, cause: cause))
+        }
+    }
+}
+
+extension [ErrorQueue.Entry] {
+    func contains(_ library: Int32, _ reason: Int32) -> Bool {
+        contains { $0.library == library && $0.reason == reason }
+    }
+}

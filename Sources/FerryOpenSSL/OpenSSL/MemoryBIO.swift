@@ -1,0 +1,42 @@
+internal import CFerryOpenSSL
+
+/// A memory BIO that belongs to no connection: the way bytes enter and leave OpenSSL's readers and writers.
+struct MemoryBIO: ~Copyable {
+    let pointer: OpaquePointer
+
+    init?(_ bytes: [UInt8] = []) {
+        guard let pointer = BIO_new(BIO_s_mem()) else { return nil }
+        var written = 0
+        guard bytes.isEmpty || BIO_write_ex(pointer, bytes, bytes.count, &written) == 1 else {
+            BIO_free_all(pointer)
+            return nil
+        }
+        self.pointer = pointer
+    }
+
+    deinit { BIO_free_all(pointer) }
+
+    /// Takes everything out.
+    func bytes() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: BIO_ctrl_pending(pointer)) { storage, count in
+            guard let base = storage.baseAddress, storage.count > 0 else { return }
+            BIO_read_ex(pointer, base, storage.count, &count)
+        }
+    }
+}
+
+/// What `write` put into a fresh memory BIO, or nil when it did not return 1.
+func bytesWritten(_ write: (OpaquePointer) -> Int32) -> [UInt8]? {
+    guard let bio = MemoryBIO(), write(bio.pointer) == 1 else { return nil }
+    return bio.bytes()
+}
+
+/// The DER form that one of OpenSSL's `i2d_` functions gives: called once for the length, once for the bytes.
+func encodedDER(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8]? {
+    let length = Int(encode(nil))
+    guard length > 0 else { return nil }
+    return [UInt8](unsafeUninitializedCapacity: length) { storage, count in
+        var cursor = storage.baseAddress
+        count = encode(&cursor) == length ? length : 0
+    }
+}

@@ -1,0 +1,143 @@
+internal import CFerryOpenSSL
+
+// One owner for each kind of C handle. OpenSSL's types all arrive as `OpaquePointer`, which the compiler cannot tell
+// apart; an owner names the kind, and being noncopyable it frees the handle exactly once.
+// `init(_:)` takes over one reference and is nil when the C call that made the handle failed.
+
+struct OwnedConnection: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { SSL_free(pointer) }
+}
+
+struct OwnedContext: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { SSL_CTX_free(pointer) }
+}
+
+struct OwnedCertificate: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { X509_free(pointer) }
+}
+
+struct OwnedCertificateStack: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { CFerryOpenSSL_sk_X509_free(pointer) }
+
+    var count: Int32 { CFerryOpenSSL_sk_X509_count(pointer) }
+
+    /// Borrowed: valid as long as the stack.
+    func element(_ index: Int32) -> OpaquePointer { CFerryOpenSSL_sk_X509_value(pointer, index) }
+
+    /// Takes a reference of its own to `certificate`.
+    func append(_ certificate: OpaquePointer) { _ = CFerryOpenSSL_sk_X509_push(pointer, certificate) }
+}
+
+struct OwnedKey: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { EVP_PKEY_free(pointer) }
+}
+
+struct OwnedPKCS12: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { PKCS12_free(pointer) }
+}
+
+struct OwnedDigestContext: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { EVP_MD_CTX_free(pointer) }
+}
+
+struct OwnedECDSASignature: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { ECDSA_SIG_free(pointer) }
+}
+
+struct OwnedExtension: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { X509_EXTENSION_free(pointer) }
+}
+
+struct OwnedObject: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { ASN1_OBJECT_free(pointer) }
+}
+
+struct OwnedString: ~Copyable {
+    let pointer: UnsafeMutablePointer<ASN1_STRING>
+    init?(_ pointer: UnsafeMutablePointer<ASN1_STRING>?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { ASN1_STRING_free(pointer) }
+}
+
+/// OpenSSL's legacy algorithms (RC2-40) in a library context of their own, so that the host process's providers stay
+/// as they were.
+struct LegacyLibrary: ~Copyable {
+    let pointer: OpaquePointer
+    private let legacy: OpaquePointer
+    private let standard: OpaquePointer
+
+    init?() {
+        guard let pointer = OSSL_LIB_CTX_new() else { return nil }
+        guard let legacy = OSSL_PROVIDER_load(pointer, "legacy") else {
+            OSSL_LIB_CTX_free(pointer)
+            return nil
+        }
+        // Loading one provider switched the automatic loading of the default one off.
+        guard let standard = OSSL_PROVIDER_load(pointer, "default") else {
+            OSSL_PROVIDER_unload(legacy)
+            OSSL_LIB_CTX_free(pointer)
+            return nil
+        }
+        self.pointer = pointer
+        self.legacy = legacy
+        self.standard = standard
+    }
+
+    deinit {
+        OSSL_PROVIDER_unload(standard)
+        OSSL_PROVIDER_unload(legacy)
+        OSSL_LIB_CTX_free(pointer)
+    }
+}

@@ -1,0 +1,156 @@
+internal import CFerryOpenSSL
+
+extension TLSError {
+    /// An error of our own wording with all that OpenSSL's queue holds.
+    static func openSSL(
+        _ code: Code,
+        _ description: String,
+        file: String = #fileID,
+        line: Int = #line
+    ) -> TLSError {
+        TLSError(code, description, causes: ErrorQueue.drain().map(\.cause), file: file, line: line)
+    }
+}
+
+/// What a failed connection knew when it failed; decides what its error is called.
+struct ConnectionFailure {
+    var isClient: Bool
+    /// The server's hello has been exchanged, so a version and a cipher suite were agreed.
+    var agreedOnCipher: Bool
+    var handshakeCompleted: Bool
+    var receivedApplicationData: Bool
+    /// OpenSSL's `X509_V_` result of the peer's verification.
+    var verifyResult: Int
+    var entries: [ErrorQueue.Entry]
+
+    func error(file: String = #fileID, line: Int = #line) -> TLSError {
+        let (code, description, alert) = classified()
+        return TLSError(code, description, causes: entries.map(\.cause), alert: alert, file: file, line: line)
+    }
+
+    private func classified() -> (TLSError.Code, String, alert: String?) {
+        if let alert = entries.lazy.map({ CFerryOpenSSL_alert_number($0.reason) }).first(where: { $0 >= 0 }) {
+            let name = String(cString: SSL_alert_desc_string_long(alert))
+            let (code, description) = classified(alert: alert, name: name)
+            return (code, description, name)
+        }
+        if has(SSL_R_CERTIFICATE_VERIFY_FAILED) {
+            let (code, description) = classifiedVerification()
+            return (code, description, nil)
+        }
+        if has(SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+            return (
+                .peerCertificateMissing,
+                "The client showed no certificate, and this listener requires one.", nil
+            )
+        }
+        if has(SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_UNKNOWN_PROTOCOL),
+            !agreedOnCipher
+        {
+            return (
+                .notTLS,
+                "The peer does not speak TLS, or only an ancient version of it; check host and port.", nil
+            )
+        }
+        if has(
+            SSL_R_UNSUPPORTED_PROTOCOL,
+            SSL_R_NO_SHARED_CIPHER,
+            SSL_R_NO_PROTOCOLS_AVAILABLE,
+            SSL_R_VERSION_TOO_LOW,
+            SSL_R_WRONG_SSL_VERSION,
+            SSL_R_NO_CIPHERS_AVAILABLE,
+            SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
+            SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM,
+            SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS,
+            SSL_R_WRONG_CIPHER_RETURNED
+        ) {
+            return (
+                .incompatiblePeer,
+                "The peer shares no TLS version or cipher suite with this side; compare the configured TLS versions.",
+                nil
+            )
+        }
+        if has(SSL_R_NO_APPLICATION_PROTOCOL) {
+            return (.noCommonApplicationProtocol, "The peer offers no application protocol (ALPN) that is served.", nil)
+        }
+        if has(SSL_R_EE_KEY_TOO_SMALL, SSL_R_CA_KEY_TOO_SMALL, SSL_R_CA_MD_TOO_WEAK, SSL_R_DH_KEY_TOO_SMALL) {
+            return (.weakCredentials, "The peer's certificate or key is too weak for the security level in force.", nil)
+        }
+        return (
+            .protocolViolation,
+            "The peer's bytes break the TLS protocol or were changed on the way\(lastReason); nothing more can be read.",
+            nil
+        )
+    }
+
+    private func classified(alert: Int32, name: String) -> (TLSError.Code, String) {
+        if isClient, handshakeCompleted, !receivedApplicationData {
+            return (.certificateRejected, rejection(name))
+        }
+        if !handshakeCompleted {
+            switch alert {
+            case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
+                SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED,
+                SSL_AD_DECRYPT_ERROR, SSL_AD_CERTIFICATE_REQUIRED:
+                let text =
+                    isClient
+                    ? rejection(name)
+                    : "The client does not accept this server's certificate (alert \"\(name)\"); "
+                        + "it must trust the CA and know the server by a name in the certificate."
+                return (isClient ? .certificateRejected : .alertReceived, text)
+            case SSL_AD_HANDSHAKE_FAILURE where isClient && agreedOnCipher:
+                // Up to TLS 1.2 there is no better alert for a client certificate that is missing.
+                return (.certificateRejected, rejection(name))
+            case SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_HANDSHAKE_FAILURE:
+                return (
+                    .incompatiblePeer,
+                    "The peer accepts no TLS version or cipher suite of this side (alert \"\(name)\"); "
+                        + "compare the configured TLS versions."
+                )
+            case SSL_AD_NO_APPLICATION_PROTOCOL:
+                return (.noCommonApplicationProtocol, "The server speaks none of the offered application protocols.")
+            default:
+                break
+            }
+        }
+        return (.alertReceived, "The peer ended the connection with the fatal alert \"\(name)\".")
+    }
+
+    private func rejection(_ alert: String) -> String {
+        "The server rejected the client certificate (alert \"\(alert)\"); check that it is valid, "
+            + "not revoked, and made for this service and environment."
+    }
+
+    private func classifiedVerification() -> (TLSError.Code, String) {
+        let reason = String(cString: X509_verify_cert_error_string(verifyResult))
+        switch Int32(truncatingIfNeeded: verifyResult) {
+        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
+            return (
+                .peerNameMismatch,
+                "The server's certificate is not for this host (\(reason)); connect by a name that it lists, "
+                    + "or set the server name."
+            )
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+            return (.untrustedPeer, "The peer's certificate has expired; it must be renewed, or this clock is wrong.")
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK:
+            return (
+                .untrustedPeer,
+                "The peer's certificate is too weak for the security level in force (\(reason)); it needs RSA of "
+                    + "2048 bits or P-256, and SHA-256."
+            )
+        default:
+            return (
+                .untrustedPeer,
+                "The peer's certificate cannot be trusted (\(reason)); add the CA that issued it to the trust roots."
+            )
+        }
+    }
+
+    private var lastReason: String {
+        entries.last.map { " (\($0.cause.reason))" } ?? ""
+    }
+
+    private func has(_ reasons: Int32...) -> Bool {
+        entries.contains { $0.library == ERR_LIB_SSL && reasons.contains($0.reason) }
+    }
+}

@@ -1,0 +1,143 @@
+/// What went wrong in TLS, in a certificate or in a key.
+///
+/// Two errors are the same fault when their ``code`` is the same; ``description`` is one sentence for an operator, and
+/// names neither keys, passphrases nor payload. `String(reflecting:)` adds what OpenSSL had to say.
+public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// One entry of OpenSSL's error queue.
+    public struct Cause: Sendable, Hashable {
+        /// The part of OpenSSL that complained, such as "SSL routines".
+        public var library: String
+        /// Its complaint, such as "certificate verify failed".
+        public var reason: String
+        /// Details, such as a verification result; often empty.
+        public var data: String
+    }
+
+    /// The kind of fault. New kinds may appear in any version: keep a `default` branch.
+    public let code: Code
+    /// What happened and what to do about it.
+    public let description: String
+    /// OpenSSL's error queue at the place of failure, oldest first; empty for faults that Ferry found itself.
+    public let causes: [Cause]
+    /// The TLS alert that the peer sent, as OpenSSL names it, for example "unknown CA"; nil when there was none.
+    public let alert: String?
+    /// The source file that raised the error.
+    public let file: String
+    /// The line in ``file``.
+    public let line: Int
+
+    package init(
+        _ code: Code,
+        _ description: String,
+        causes: [Cause] = [],
+        alert: String? = nil,
+        file: String = #fileID,
+        line: Int = #line
+    ) {
+        self.code = code
+        self.description = description
+        self.causes = causes
+        self.alert = alert
+        self.file = file
+        self.line = line
+    }
+
+    public var debugDescription: String {
+        let details = causes.map { cause in
+            [cause.library, cause.reason, cause.data].filter { !$0.isEmpty }.joined(separator: ": ")
+        }
+        let suffix = details.isEmpty ? "" : " [\(details.joined(separator: "; "))]"
+        return "TLSError.\(code): \(description)\(suffix) (\(file):\(line))"
+    }
+}
+
+extension TLSError {
+    /// The kind of a ``TLSError``.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        private enum Kind: String {
+            case fileNotFound, fileUnreadable, noCertificate, noPrivateKey, malformed, passphraseRequired
+            case wrongPassphrase, legacyAlgorithm, keyMismatch, unsupportedKey, weakCredentials
+            case certificateExpired, certificateNotYetValid
+            case certificateRejected, untrustedPeer, peerNameMismatch, peerCertificateMissing, incompatiblePeer
+            case noCommonApplicationProtocol, notTLS, alertReceived, protocolViolation
+            case endOfStreamInHandshake, handshakeTimeout, shutdownTimeout, uncleanShutdown, bufferLimitExceeded
+            case invalidConfiguration, closed, internalFailure
+        }
+
+        private let kind: Kind
+
+        public var description: String { kind.rawValue }
+
+        // MARK: Credentials
+
+        /// A named file does not exist.
+        public static let fileNotFound = Self(kind: .fileNotFound)
+        /// A named file exists but cannot be read.
+        public static let fileUnreadable = Self(kind: .fileUnreadable)
+        /// The bytes hold no certificate.
+        public static let noCertificate = Self(kind: .noCertificate)
+        /// The bytes hold no private key.
+        public static let noPrivateKey = Self(kind: .noPrivateKey)
+        /// The bytes are damaged, or not what was asked for.
+        public static let malformed = Self(kind: .malformed)
+        /// The key is encrypted and no passphrase was given.
+        public static let passphraseRequired = Self(kind: .passphraseRequired)
+        /// The passphrase does not open the key.
+        public static let wrongPassphrase = Self(kind: .wrongPassphrase)
+        /// The file uses old algorithms and OpenSSL's legacy provider, which reads them, is not installed.
+        public static let legacyAlgorithm = Self(kind: .legacyAlgorithm)
+        /// The private key belongs to another certificate.
+        public static let keyMismatch = Self(kind: .keyMismatch)
+        /// The key is of a kind that cannot be used here.
+        public static let unsupportedKey = Self(kind: .unsupportedKey)
+        /// Certificate or key is too weak for OpenSSL's security level.
+        public static let weakCredentials = Self(kind: .weakCredentials)
+        /// The own certificate has expired.
+        public static let certificateExpired = Self(kind: .certificateExpired)
+        /// The own certificate is not valid yet.
+        public static let certificateNotYetValid = Self(kind: .certificateNotYetValid)
+
+        // MARK: Connections
+
+        /// The server refused the client's certificate, by a fatal alert before its first application byte.
+        ///
+        /// Under TLS 1.3 it arrives after the handshake has completed for the client: nothing that was written on the
+        /// connection was read by the application behind it.
+        public static let certificateRejected = Self(kind: .certificateRejected)
+        /// The peer's certificate could not be verified.
+        public static let untrustedPeer = Self(kind: .untrustedPeer)
+        /// The peer's certificate is for another host.
+        public static let peerNameMismatch = Self(kind: .peerNameMismatch)
+        /// The client showed no certificate, and one is required.
+        public static let peerCertificateMissing = Self(kind: .peerCertificateMissing)
+        /// The two sides share no TLS version or no cipher suite.
+        public static let incompatiblePeer = Self(kind: .incompatiblePeer)
+        /// The two sides share no application protocol (ALPN).
+        public static let noCommonApplicationProtocol = Self(kind: .noCommonApplicationProtocol)
+        /// The peer does not speak TLS.
+        public static let notTLS = Self(kind: .notTLS)
+        /// The peer ended the connection by a fatal alert, which ``TLSError/alert`` names.
+        public static let alertReceived = Self(kind: .alertReceived)
+        /// The peer's bytes break the TLS protocol, or were changed on the way.
+        public static let protocolViolation = Self(kind: .protocolViolation)
+        /// The connection ended before the handshake did.
+        public static let endOfStreamInHandshake = Self(kind: .endOfStreamInHandshake)
+        /// The handshake did not end in time.
+        public static let handshakeTimeout = Self(kind: .handshakeTimeout)
+        /// The peer did not answer the closing of the connection in time.
+        public static let shutdownTimeout = Self(kind: .shutdownTimeout)
+        /// The connection ended without the peer's close_notify: what was read last may be cut short.
+        public static let uncleanShutdown = Self(kind: .uncleanShutdown)
+        /// More was written before the end of the handshake than may be held back.
+        public static let bufferLimitExceeded = Self(kind: .bufferLimitExceeded)
+        /// The connection was closed before the bytes could be encrypted.
+        public static let closed = Self(kind: .closed)
+
+        // MARK: Other
+
+        /// The settings contradict each other, or OpenSSL refuses them.
+        public static let invalidConfiguration = Self(kind: .invalidConfiguration)
+        /// OpenSSL failed where it should not, for example for want of memory.
+        public static let internalFailure = Self(kind: .internalFailure)
+    }
+}

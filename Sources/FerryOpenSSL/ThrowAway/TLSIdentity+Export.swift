@@ -1,0 +1,85 @@
+internal import CFerryOpenSSL
+
+extension TLSIdentity {
+    /// The certificate and its chain as PEM text.
+    package var certificateChainPEM: [UInt8] {
+        let material = material
+        let chain = (0..<material.chain.count).map { material.chain.element($0) }
+        return certificatePEMBytes([material.certificate.pointer] + chain)
+    }
+
+    /// The private key as PEM text (PKCS#8), encrypted with AES-256 when a passphrase is given.
+    ///
+    /// - Throws: ``TLSError`` with `internalFailure`.
+    package func privateKeyPEM(passphrase: String? = nil) throws(TLSError) -> [UInt8] {
+        try pemBytes(key: material.key.pointer, passphrase: passphrase)
+    }
+
+    /// How a PKCS#12 archive is encrypted.
+    package enum ArchiveEncryption: Sendable {
+        /// AES-256 with PBKDF2.
+        case modern
+        /// RC2-40 for certificates and triple DES for keys, as old keychains did.
+        case legacy
+    }
+
+    /// Certificate, chain and key as a PKCS#12 archive.
+    ///
+    /// - Throws: ``TLSError`` with `internalFailure`, or `legacyAlgorithm` when OpenSSL's legacy provider is missing.
+    package func pkcs12(
+        passphrase: String,
+        encryption: ArchiveEncryption = .modern
+    ) throws(TLSError) -> [UInt8] {
+        ErrorQueue.clear()
+        switch encryption {
+        case .modern:
+            return try archive(passphrase: passphrase, key: NID_aes_256_cbc, certificate: NID_aes_256_cbc, library: nil)
+        case .legacy:
+            guard let library = LegacyLibrary() else {
+                throw .openSSL(.legacyAlgorithm, "OpenSSL's legacy provider is not installed.")
+            }
+            return try archive(
+                passphrase: passphrase,
+                key: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
+                certificate: NID_pbe_WithSHA1And40BitRC2_CBC,
+                library: library.pointer
+            )
+        }
+    }
+
+    private func archive(
+        passphrase: String,
+        key keyCipher: Int32,
+        certificate certificateCipher: Int32,
+        library: OpaquePointer?
+    ) throws(TLSError) -> [UInt8] {
+        let made = OwnedPKCS12(
+            PKCS12_create_ex(
+                passphrase,
+                summary.commonName ?? "identity",
+                material.key.pointer,
+                material.certificate.pointer,
+                material.chain.pointer,
+                keyCipher,
+                certificateCipher,
+                2_048,
+                1,
+                0,
+                library,
+                nil
+            )
+        )
+        guard let made else { throw .openSSL(.internalFailure, "OpenSSL cannot make a PKCS#12 archive.") }
+        let pointer = made.pointer
+        guard let bytes = encodedDER({ i2d_PKCS12(pointer, $0) }) else {
+            throw .openSSL(.internalFailure, "OpenSSL cannot write a PKCS#12 archive.")
+        }
+        return bytes
+    }
+}
+
+func certificatePEMBytes(_ certificates: [OpaquePointer]) -> [UInt8] {
+    bytesWritten { bio in
+        certificates.allSatisfy { PEM_write_bio_X509(bio, $0) == 1 } ? 1 : 0
+    } ?? []
+}

@@ -1,0 +1,120 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+internal import CFerryOpenSSL
+
+/// A certificate authority that lives in memory and vouches for test servers and clients.
+///
+/// Safe from any thread. Never for production: nothing protects its key.
+package final class ThrowAwayCA: Sendable {
+    /// The period of validity of what the authority issues, relative to now.
+    package enum Validity: Sendable {
+        /// From an hour ago for a year.
+        case current
+        /// Ended an hour ago.
+        case expired
+        /// Begins in an hour.
+        case future
+
+        var seconds: (from: Int, to: Int) {
+            switch self {
+            case .current: (-3_600, 365 * 86_400)
+            case .expired: (-7_200, -3_600)
+            case .future: (3_600, 365 * 86_400)
+            }
+        }
+    }
+
+    private let authority: KeyMaterial
+
+    /// - Throws: ``TLSError`` with `internalFailure`.
+    package init(name: String = "Ferry throw-away CA", key: KeyKind = .p256) throws(TLSError) {
+        let request = CertificateRequest(subject: [("CN", name)], validity: Validity.current.seconds)
+        authority = try CertificateIssuer(request).selfSigned(
+            generateKey(key),
+            extensions: [
+                (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
+                (NID_subject_key_identifier, "hash"),
+            ]
+        )
+    }
+
+    /// The authority's certificate as PEM text: what the other side has to trust.
+    package var certificatePEM: [UInt8] { certificatePEMBytes([authority.certificate.pointer]) }
+
+    /// The authority as trust roots.
+    package var trustRoots: TrustRoots { .pem(certificatePEM) }
+
+    /// A server's identity.
+    ///
+    /// - Parameters:
+    ///   - dnsNames: alternative names; the first is the common name too.
+    ///   - ipAddresses: alternative names that are addresses.
+    package func server(
+        dnsNames: [String] = ["localhost"],
+        ipAddresses: [String] = ["127.0.0.1", "::1"],
+        key: KeyKind = .p256,
+        validity: Validity = .current
+    ) throws(TLSError) -> TLSIdentity {
+        let names = dnsNames.map { "DNS:\($0)" } + ipAddresses.map { "IP:\($0)" }
+        let request = CertificateRequest(
+            subject: [("CN", dnsNames.first ?? ipAddresses.first ?? "server")],
+            validity: validity.seconds
+        )
+        var extensions = [(NID_ext_key_usage, "serverAuth")]
+        if !names.isEmpty { extensions.append((NID_subject_alt_name, names.joined(separator: ","))) }
+        return try issue(request, key: key, extensions: extensions)
+    }
+
+    /// A client's identity, as Apple issues them for push: the topic as UID, and its extensions.
+    ///
+    /// - Parameters:
+    ///   - environments: what the marking extensions name; empty for a certificate that is not Apple-like.
+    ///   - topics: the list of topics; empty for the older kind without list.
+    package func client(
+        topic: String = "com.example.ferry",
+        environments: Set<CertificateSummary.Environment> = [.sandbox, .production],
+        topics: [CertificateSummary.Topic] = [],
+        key: KeyKind = .p256,
+        validity: Validity = .current
+    ) throws(TLSError) -> TLSIdentity {
+        var request = CertificateRequest(
+            subject: [("UID", topic), ("CN", "Apple Push Services: \(topic)")],
+            validity: validity.seconds
+        )
+        let null: [UInt8] = [0x05, 0x00]
+        if environments.contains(.sandbox) { request.rawExtensions.append((.sandbox, null)) }
+        if environments.contains(.production) { request.rawExtensions.append((.production, null)) }
+        if !topics.isEmpty { request.rawExtensions.append((.topics, appleTopicsDER(topics))) }
+        return try issue(request, key: key, extensions: [(NID_ext_key_usage, "clientAuth")])
+    }
+
+    /// A server's identity that nobody vouches for.
+    package static func selfSigned(dnsNames: [String] = ["localhost"]) throws(TLSError) -> TLSIdentity {
+        let request = CertificateRequest(
+            subject: [("CN", dnsNames.first ?? "server")],
+            validity: Validity.current.seconds
+        )
+        let names = dnsNames.map { "DNS:\($0)" }.joined(separator: ",")
+        let material = try CertificateIssuer(request).selfSigned(
+            generateKey(.p256),
+            extensions: [(NID_subject_alt_name, names)]
+        )
+        return try TLSIdentity(material)
+    }
+
+    private func issue(
+        _ request: CertificateRequest,
+        key: KeyKind,
+        extensions: [(Int32, String)]
+    ) throws(TLSError) -> TLSIdentity {
+        let material = try CertificateIssuer(request).issued(
+            by: authority,
+            to: generateKey(key),
+            extensions: [(NID_basic_constraints, "critical,CA:FALSE")] + extensions
+        )
+        return try TLSIdentity(material)
+    }
+}

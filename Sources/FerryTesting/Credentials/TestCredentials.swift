@@ -1,0 +1,38 @@
+public import FerryOpenSSL
+
+/// A certificate authority for tests, and a server and a client that it vouches for.
+///
+/// The server is good for `localhost`, both loopback addresses and Apple's four host names of the binary protocol. The
+/// client looks like one of Apple's certificates for push. Nothing here has ever been secret.
+public struct TestCredentials: Sendable {
+    /// What both sides have to trust.
+    public let trustRoots: TrustRoots
+    public let server: TLSIdentity
+    public let client: TLSIdentity
+
+    /// Makes new credentials in memory, with keys that take no time to make.
+    ///
+    /// - Parameter topic: the bundle ID that the client's certificate names.
+    /// - Throws: `TLSError` when OpenSSL has no entropy or memory.
+    public init(topic: String = "com.example.ferry") throws(TLSError) {
+        try self.init(authority: ThrowAwayCA(), topic: topic, key: .p256)
+    }
+
+    package init(authority: ThrowAwayCA, topic: String, key: KeyKind) throws(TLSError) {
+        self.trustRoots = authority.trustRoots
+        self.server = try authority.server(dnsNames: Self.hostNames, key: key)
+        self.client = try authority.client(topic: topic, key: key)
+    }
+
+    package init(trustRoots: TrustRoots, server: TLSIdentity, client: TLSIdentity) {
+        self.trustRoots = trustRoots
+        self.server = server
+        self.client = client
+    }
+
+    private static let hostNames = [
+        "localhost",
+        "gateway.push.apple.com", "gateway.sandbox.push.apple.com",
+        "feedback.push.apple.com", "feedback.sandbox.push.apple.com",
+    ]
+}

@@ -1,0 +1,75 @@
+internal import NIOCore
+internal import NIOTLS
+
+/// Runs one connection's ``GatewayMachine`` on its channel.
+final class GatewayConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var machine: GatewayMachine
+    private let socket: GatewaySocketHandler
+    private let statistics: GatewayStatistics
+    private var reported = GatewayMachine.Counts()
+    private var isOpen = false
+
+    init(machine: GatewayMachine, socket: GatewaySocketHandler, statistics: GatewayStatistics) {
+        self.machine = machine
+        self.socket = socket
+        self.statistics = statistics
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let actions = self.machine.received(self.unwrapInboundIn(data), at: Self.now)
+        let counts = self.machine.counts
+        self.statistics.add(counts, since: self.reported)
+        self.reported = counts
+        self.perform(actions, context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted:
+            self.isOpen = true
+            self.statistics.countHandshake(succeeded: true)
+            self.perform(self.machine.opened(at: Self.now), context)
+        case ChannelEvent.inputClosed:
+            self.perform(self.machine.inputClosed(), context)
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    /// TLS and the channel close themselves; nothing but counting is left to do.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard !self.isOpen else { return }
+        self.isOpen = true
+        self.statistics.countHandshake(succeeded: false)
+    }
+
+    private func perform(_ actions: [GatewayAction], _ context: ChannelHandlerContext) {
+        for action in actions {
+            switch action {
+            case .write(let bytes):
+                context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+            case .closeOutput:
+                context.close(mode: .output, promise: nil)
+            case .close:
+                context.close(promise: nil)
+            case .reset:
+                self.socket.reset()
+            case .stopReading:
+                self.socket.stopReading()
+            case .wake(let time):
+                let deadline = NIODeadline.uptimeNanoseconds(0) + TimeAmount(time)
+                context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+                    guard context.channel.isActive else { return }
+                    self.perform(self.machine.timePassed(at: Self.now), context)
+                }
+            }
+        }
+    }
+
+    private static var now: Duration {
+        Duration(TimeAmount.nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds)))
+    }
+}

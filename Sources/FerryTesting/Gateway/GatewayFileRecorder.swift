@@ -1,0 +1,164 @@
+internal import FerryCore
+internal import Synchronization
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Writes what a ``SimulatedGateway`` accepted to a file, one JSON object a line:
+///
+/// ```json
+/// {"connection":1,"place":7,"command":2,"identifier":7,"token":"00ff…","payload":{…},"expiration":0,"priority":10}
+/// ```
+///
+/// What the notification did not say is null. The payload stands as it came; one that would not fit into the line,
+/// because it is not an object or holds a line break, stands as `payloadHex` instead. Safe from any thread.
+///
+/// Lines are written 256 KiB at a time and at every ``flush()``. A write blocks the event loop that causes it.
+public final class GatewayFileRecorder: GatewayRecorder {
+    private static let chunk = 256 * 1024
+
+    private struct State: ~Copyable {
+        let file: File
+        var lines: [UInt8] = []
+        var failure: FileError?
+    }
+
+    private let state: Mutex<State>
+
+    /// Opens a file for writing and empties it, if it is there.
+    ///
+    /// - Throws: ``FileError``.
+    public init(path: String) throws(FileError) {
+        let file = try File(path: path)
+        self.state = Mutex(State(file: file))
+    }
+
+    deinit {
+        self.flush()
+    }
+
+    /// The first write that failed; nothing is written after it.
+    public var failure: FileError? {
+        self.state.withLock { $0.failure }
+    }
+
+    public func accepted(_ notification: AcceptedNotification, token: Span<UInt8>, payload: Span<UInt8>) {
+        self.state.withLock { state in
+            state.lines.appendLine(notification, token: token, payload: payload)
+            if state.lines.count >= Self.chunk { Self.write(&state) }
+        }
+    }
+
+    public func flush() {
+        self.state.withLock { Self.write(&$0) }
+    }
+
+    private static func write(_ state: inout State) {
+        defer { state.lines.removeAll(keepingCapacity: true) }
+        guard state.failure == nil, !state.lines.isEmpty else { return }
+        do throws(FileError) {
+            try state.file.write(state.lines)
+        } catch {
+            state.failure = error
+        }
+    }
+
+    /// A file that cannot be opened or written.
+    public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
+        public var path: String
+        /// The system's error number.
+        public var code: Int32
+
+        public var description: String { "\(self.path): \(String(cString: strerror(self.code)))" }
+    }
+}
+
+/// An open file. Closed when it goes.
+private struct File: ~Copyable {
+    private let path: String
+    private let descriptor: Int32
+
+    init(path: String) throws(GatewayFileRecorder.FileError) {
+        self.path = path
+        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        if self.descriptor < 0 { throw .init(path: path, code: errno) }
+    }
+
+    deinit {
+        if self.descriptor >= 0 { close(self.descriptor) }
+    }
+
+    func write(_ bytes: [UInt8]) throws(GatewayFileRecorder.FileError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { buffer in
+                #if canImport(Glibc)
+                Glibc.write(self.descriptor, buffer.baseAddress, buffer.count)
+                #elseif canImport(Musl)
+                Musl.write(self.descriptor, buffer.baseAddress, buffer.count)
+                #else
+                Darwin.write(self.descriptor, buffer.baseAddress, buffer.count)
+                #endif
+            }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                throw .init(path: self.path, code: errno)
+            }
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func appendLine(
+        _ notification: AcceptedNotification,
+        token: Span<UInt8>,
+        payload: Span<UInt8>
+    ) {
+        self.append(#"{"connection":"#, number: notification.connection)
+        self.append(#","place":"#, number: notification.place)
+        self.append(#","command":"#, number: Int(notification.command))
+        self.append(#","identifier":"#, number: notification.identifier.map(Int.init))
+        self.append(#","token":""#)
+        self.append(hex: token)
+        payload.withUnsafeBufferPointer { bytes in
+            let breaks = [UInt8(ascii: "\n"), UInt8(ascii: "\r")]
+            if JSONScanner.isObject(bytes) && !bytes.contains(where: breaks.contains) {
+                self.append(#"","payload":"#)
+                self.append(contentsOf: bytes)
+            } else {
+                self.append(#"","payloadHex":""#)
+                self.append(hex: payload)
+                self.append("\"")
+            }
+        }
+        self.append(#","expiration":"#, number: notification.expiration.map(Int.init))
+        self.append(#","priority":"#, number: notification.priority.map(Int.init))
+        self.append("}\n")
+    }
+
+    private mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { self.append(contentsOf: $0) }
+    }
+
+    private mutating func append(_ text: StaticString, number: Int?) {
+        self.append(text)
+        self.append(contentsOf: (number.map(String.init) ?? "null").utf8)
+    }
+
+    private mutating func append(hex bytes: Span<UInt8>) {
+        for index in bytes.indices {
+            self.append(hexDigit: bytes[index] >> 4)
+            self.append(hexDigit: bytes[index] & 15)
+        }
+    }
+
+    private mutating func append(hexDigit nibble: UInt8) {
+        self.append(nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10)
+    }
+}

@@ -1,0 +1,108 @@
+public import FerryOpenSSL
+public import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// A gateway of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
+///
+/// It accepts what Apple's gateway accepted, answers what that answered, and does everything wrong that a
+/// ``GatewayScript`` asks for.
+///
+/// ```swift
+/// let credentials = try TestCredentials()
+/// var configuration = SimulatedGateway.Configuration(credentials: credentials)
+/// configuration.script.rules = [.reject([badToken]), .end(by: .reset, after: 1000, times: 1)]
+/// let gateway = try await SimulatedGateway.start(configuration)
+/// // … send to gateway.host and gateway.port, trusting credentials.trustRoots, as credentials.client …
+/// await gateway.stop()
+/// ```
+///
+/// Its methods may be called from any thread. A gateway must be stopped: connections hold what they need of it, so
+/// dropping the reference does not close them.
+public final class SimulatedGateway: Sendable {
+    /// Where a gateway listens, who it is, and how it behaves.
+    public struct Configuration: Sendable {
+        /// The address to bind.
+        public var host = "127.0.0.1"
+        /// The port to bind; 0 for any.
+        public var port = 0
+        /// Who the gateway is, and which authority its clients' certificates must come from.
+        public var credentials: TestCredentials
+        /// Whether a client must show a certificate of that authority. If not, any certificate, or none, is taken.
+        public var requiresClientCertificate = true
+        /// The highest TLS version: 1.2, because clients of this protocol stumble over what 1.3 sends unasked.
+        public var maximumTLSVersion = TLSVersion.tls12
+        /// Whether clients are taken that speak no better than TLS 1.0 with SHA-1.
+        public var acceptsLegacyTLS = false
+        public var script = GatewayScript()
+        /// Gets what is accepted. Nil: it is counted and not looked at, which is fastest.
+        public var recorder: (any GatewayRecorder)?
+
+        public init(credentials: TestCredentials) {
+            self.credentials = credentials
+        }
+    }
+
+    /// The address that is bound.
+    public let host: String
+    /// The port that is bound.
+    public let port: Int
+    private let listener: any Channel
+    private let connections: GatewayConnections
+    private let flushing: RepeatedTask?
+
+    private init(_ listener: any Channel, _ connections: GatewayConnections, host: String) {
+        self.host = host
+        self.port = listener.localAddress?.port ?? 0
+        self.listener = listener
+        self.connections = connections
+        self.flushing = connections.recorder.map { recorder in
+            listener.eventLoop.scheduleRepeatedTask(initialDelay: .milliseconds(100), delay: .milliseconds(100)) { _ in
+                recorder.flush()
+            }
+        }
+    }
+
+    /// Starts a gateway.
+    ///
+    /// - Parameter group: where it runs; must outlive it. Nil: SwiftNIO's own.
+    /// - Throws: `TLSError` when the credentials are of no use, or a socket error when the address cannot be bound.
+    public static func start(
+        _ configuration: Configuration,
+        on group: (any EventLoopGroup)? = nil
+    ) async throws -> SimulatedGateway {
+        let connections = try GatewayConnections(configuration)
+        let listener = try await ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 256)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try connections.add(channel) }
+            }
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .bind(host: configuration.host, port: configuration.port)
+            .get()
+        return SimulatedGateway(listener, connections, host: configuration.host)
+    }
+
+    /// What happened so far. Cost: a few loads.
+    public var counts: GatewayCounts { self.connections.statistics.snapshot }
+
+    /// Closes the listener and all connections, without ceremony, and flushes the recorder.
+    ///
+    /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
+    public func stop(within limit: Duration = .seconds(5)) async {
+        self.flushing?.cancel()
+        let eventLoop = self.listener.eventLoop
+        let promise = eventLoop.makePromise(of: Void.self)
+        let deadline = eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed() }
+        self.listener.close(promise: nil)
+        self.listener.closeFuture.whenComplete { _ in
+            EventLoopFuture.andAllComplete(self.connections.closeAll(), on: eventLoop).cascade(to: promise)
+        }
+        // Neither way to complete the promise fails it.
+        _ = try? await promise.futureResult.get()
+        deadline.cancel()
+        self.connections.recorder?.flush()
+    }
+}

@@ -1,0 +1,95 @@
+internal import FerryBinary
+internal import FerryCore
+internal import Foundation
+internal import NIOCore
+internal import Testing
+
+@Suite("Feedback tuples are")
+struct FeedbackTupleTests {
+    struct Vector: Decodable {
+        var hex: String
+        var tuples: [Tuple]
+
+        struct Tuple: Decodable {
+            var time: UInt32
+            var token: String
+        }
+    }
+
+    static func read(_ pieces: [ByteBuffer]) -> (tuples: [FeedbackTuple], skipped: Int, pending: Int) {
+        var decoder = FeedbackDecoder()
+        var tuples: [FeedbackTuple] = []
+        for piece in pieces {
+            decoder.append(piece)
+            while let tuple = decoder.next() {
+                tuples.append(tuple)
+            }
+        }
+        return (tuples, decoder.skipped, decoder.pendingBytes)
+    }
+
+    static func vector() throws -> (bytes: [UInt8], tuples: [FeedbackTuple]) {
+        let vector = try JSONDecoder().decode(Vector.self, from: vectorFile("feedback.json"))
+        let tuples = try vector.tuples.map { try FeedbackTuple(time: $0.time, token: DeviceToken(hex: $0.token)) }
+        return (try bytes(hex: vector.hex), tuples)
+    }
+
+    @Test("written as the vectors have them")
+    func written() throws {
+        let (bytes, tuples) = try Self.vector()
+        var buffer = ByteBuffer()
+        for tuple in tuples {
+            tuple.write(to: &buffer)
+        }
+        #expect(buffer == ByteBuffer(bytes: bytes))
+    }
+
+    @Test("read however the stream is cut")
+    func read() throws {
+        let (bytes, tuples) = try Self.vector()
+        for pieces in splits(bytes) {
+            let found = Self.read(pieces)
+            #expect(found.tuples == tuples)
+            #expect(found.skipped == 0)
+            #expect(found.pending == 0)
+        }
+    }
+
+    @Test("lost one by one when the stream ends early")
+    func truncated() throws {
+        let (bytes, tuples) = try Self.vector()
+        for length in 0..<bytes.count {
+            let found = Self.read([ByteBuffer(bytes: bytes[..<length])])
+            #expect(found.tuples == Array(tuples.prefix(found.tuples.count)))
+            let taken = found.tuples.reduce(0) { $0 + FeedbackTuple.headerLength + $1.token.bytes.count }
+            #expect(taken + found.pending == length)
+        }
+    }
+
+    @Test("skipped and counted when their token cannot be one")
+    func skipped() throws {
+        let (good, tuples) = try Self.vector()
+        let empty: [UInt8] = [0, 0, 0, 1, 0, 0]
+        let long: [UInt8] = [0, 0, 0, 2, 0, 101] + Array(repeating: 9, count: 101)
+        for pieces in splits(empty + good + long + empty) {
+            let found = Self.read(pieces)
+            #expect(found.tuples == tuples)
+            #expect(found.skipped == 3)
+        }
+    }
+
+    @Test("never a trap, whatever comes")
+    func garbage() {
+        var randomness = Randomness(state: 3)
+        for _ in 0..<2_000 {
+            var stream = randomness.bytes(.random(in: 0...200, using: &randomness))
+            for index in stream.indices where Int.random(in: 0...2, using: &randomness) == 0 {
+                stream[index] = 0
+            }
+            let cut = Int.random(in: 0...stream.count, using: &randomness)
+            let whole = Self.read([ByteBuffer(bytes: stream)])
+            let pieces = Self.read([ByteBuffer(bytes: stream[..<cut]), ByteBuffer(bytes: stream[cut...])])
+            #expect(pieces == whole)
+        }
+    }
+}
