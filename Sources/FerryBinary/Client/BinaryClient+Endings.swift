@@ -111,6 +111,7 @@ extension BinaryClient {
         guard let connection = self.lanes[index].connection else { return }
         self.lanes[index].connection = nil
         self.lanes[index].dial = .idle
+        self.lanes[index].isolation?.restart()
         self.report(.disconnected(connection.id, open: self.openCount))
         if connection.hasProgress || connection.isFinishing { return }
         if self.lanes[index].isolation != nil {
@@ -149,9 +150,9 @@ extension BinaryClient {
         self.requeue(unsettled.neverLeft, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
         guard onWire > 0 else { return }
+        if connection.probe != nil { self.probesAreAnswered = false }
         if connection.probe != nil, case .wordless = cause {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
-            self.probesAreAnswered = false
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
         } else if self.options.onUnknown == .report {
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
@@ -176,7 +177,7 @@ extension BinaryClient {
         case .noCulprit:
             break
         case .culprit(let status):
-            if onWire == 1 {
+            if onWire == 1, connection.probe == nil {
                 self.lanes[index].isolation = nil
                 self.lanes[index].connection?.hasProgress = true
                 self.infer(written, status)

@@ -3,6 +3,9 @@ package import NIOCore
 
 /// What the peer says.
 extension BinaryClient {
+    /// In bytes: what every device token has had so far.
+    private static let usualTokenLength = 32
+
     /// Takes what came on a connection, however it was split.
     ///
     /// - Parameter handed: how many bytes of the stream below TLS the system took so far.
@@ -26,7 +29,7 @@ extension BinaryClient {
         guard let connection = self.lanes[index].connection else { return }
         let issued = connection.cache.start..<connection.cache.next
         let sequence = Identifier.sequence(of: response.identifier, in: issued)
-        if let probe = connection.probe, self.answers(probe.sequence, response, sequence: sequence) {
+        if let probe = connection.probe, self.answers(probe.sequence, response, sequence: sequence, on: index) {
             self.confirm(before: probe.sequence, on: index)
             self.lanes[index].connection?.hasProgress = true
             self.hangUp(index, now: now)
@@ -47,10 +50,20 @@ extension BinaryClient {
     }
 
     /// Whether a response is the answer to the probe, and so proves everything before it.
-    private func answers(_ probe: UInt64, _ response: ErrorResponse, sequence: UInt64?) -> Bool {
+    ///
+    /// Without an identifier only the status tells. No notification lacks a token or a payload, so 2 and 4 can only
+    /// mean the probe; 5 can, unless a token of unusual size is on the wire.
+    private func answers(_ probe: UInt64, _ response: ErrorResponse, sequence: UInt64?, on index: Int) -> Bool {
         if sequence == probe { return true }
-        let nameless: [BinaryStatus] = [.missingDeviceToken, .missingPayload, .invalidTokenSize]
-        return response.identifier == 0 && nameless.contains(response.status)
+        guard response.identifier == 0 else { return false }
+        switch response.status {
+        case .missingDeviceToken, .missingPayload: return true
+        case .invalidTokenSize:
+            return self.lanes[index].connection?.cache.unsettled.allSatisfy { written in
+                (0..<written.run.count).allSatisfy { written.run.entries[$0].tokenLength == Self.usualTokenLength }
+            } ?? false
+        default: return false
+        }
     }
 
     /// A response that names a notification of this connection.

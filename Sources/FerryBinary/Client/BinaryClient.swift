@@ -65,7 +65,7 @@ package struct BinaryClient: ~Copyable {
     var cacheLength: Int
     /// Whether a probe would be answered. A peer that closes on one without a word is not asked again.
     var probesAreAnswered = true
-    var isShuttingDown = false
+    package private(set) var isShuttingDown = false
     var provesAtShutdown = false
     /// Whether outcomes wait for their reader, so that nothing more may be written.
     package var isPaused = false

@@ -50,6 +50,10 @@ struct Isolation {
             self.closedAlone = 0
             self.window = max(min(self.window, onWire) / 2, 1)
         }
+    }
+
+    /// Notes that the next connection begins with a window of its own.
+    mutating func restart() {
         self.allowance = self.window
     }
 

@@ -44,6 +44,8 @@ struct ReferenceGateway {
     private var lastAccepted: UInt32 = 0
     /// After its last word it discards everything, as Apple's did.
     private(set) var isDeaf = false
+    /// What it read and did not accept.
+    private(set) var discarded: Set<UInt32> = []
 
     init(rules: Rules) {
         self.rules = rules
@@ -51,24 +53,29 @@ struct ReferenceGateway {
 
     /// Reads bytes; returns what it accepted and what it wants to say.
     mutating func read(_ bytes: [UInt8]) -> (accepted: [UInt32], events: [Event]) {
-        guard !self.isDeaf else { return ([], []) }
         self.buffer.writeBytes(bytes)
+        defer { if self.isDeaf { self.discard() } }
         var tokens: [UInt32] = []
         var events: [Event] = []
         while !self.isDeaf {
-            switch NotificationDecoder().next(in: &self.buffer) {
+            switch NotificationDecoder().decode(self.buffer.readableBytesSpan, at: 0) {
             case .needMore:
                 return (tokens, events)
             case .violation:
                 events += self.last([.init(reply: .close, isDelayed: false)])
             case .refused(let refusal):
+                self.buffer.moveReaderIndex(forwardBy: refusal.length)
                 events += self.refuse(refusal.status.rawValue, refusal.identifier ?? 0)
             case .notification(let frame):
-                let name = self.buffer.getInteger(at: frame.token.lowerBound, as: UInt32.self) ?? 0
+                let token = self.buffer.readerIndex + frame.token.lowerBound
+                let name = self.buffer.getInteger(at: token, as: UInt32.self) ?? 0
+                self.buffer.moveReaderIndex(forwardBy: frame.length)
                 let identifier = frame.identifier ?? 0
                 if self.rules.poison.contains(name) {
+                    self.discarded.insert(name)
                     events += self.last([.init(reply: .close, isDelayed: true)])
                 } else if let status = self.rules.bad[name] {
+                    self.discarded.insert(name)
                     events += self.refuse(status, identifier)
                 } else {
                     tokens.append(name)
@@ -79,6 +86,14 @@ struct ReferenceGateway {
             }
         }
         return (tokens, events)
+    }
+
+    private mutating func discard() {
+        while case .notification(let frame) = NotificationDecoder().decode(self.buffer.readableBytesSpan, at: 0) {
+            let token = self.buffer.readerIndex + frame.token.lowerBound
+            self.discarded.insert(self.buffer.getInteger(at: token, as: UInt32.self) ?? 0)
+            self.buffer.moveReaderIndex(forwardBy: frame.length)
+        }
     }
 
     private mutating func afterAccepting() -> [Event] {

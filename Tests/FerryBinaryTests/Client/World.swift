@@ -56,6 +56,8 @@ struct World: ~Copyable {
     private var dials = 0
     /// How often the gateways accepted each notification.
     private(set) var accepted: [UInt32: Int] = [:]
+    /// What gateways read and did not accept.
+    private(set) var discarded: Set<UInt32> = []
     private(set) var outcomes: [UInt64: [Outcome]] = [:]
     private(set) var contradictions: [Contradiction] = []
     private(set) var events: [ProviderEvent] = []
@@ -195,6 +197,7 @@ struct World: ~Copyable {
             self.links[index].kernel.removeFirst(read)
             let (names, events) = self.links[index].gateway.read(bytes)
             for name in names { self.accepted[name, default: 0] += 1 }
+            self.discarded.formUnion(self.links[index].gateway.discarded)
             for event in events {
                 let delay = event.isDelayed ? self.schedule.errorDelay : .zero
                 self.links[index].replies.append((self.now + delay, event.reply))
