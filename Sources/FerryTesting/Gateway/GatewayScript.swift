@@ -24,6 +24,7 @@ public struct GatewayScript: Hashable, Sendable {
     /// before the connection is closed whole; 2 without it.
     public var linger = Duration.seconds(2)
     /// `bytesPerSecond`: how fast a connection is read, TLS included; without it, as fast as it comes.
+    /// Once the client has ended its output, what the system still holds of it is read at once.
     public var bytesPerSecond: Int?
     /// `rules`: what goes wrong, tried in this order.
     public var rules: [GatewayRule] = []
