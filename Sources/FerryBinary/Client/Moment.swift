@@ -12,12 +12,3 @@ package struct Moment: Sendable {
         self.epochSeconds = epochSeconds
     }
 }
-
-extension TimeAmount {
-    /// Durations beyond 292 years become 292 years.
-    package init(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        self = .nanoseconds(overflow ? (seconds < 0 ? .min : .max) : product + attoseconds / 1_000_000_000)
-    }
-}

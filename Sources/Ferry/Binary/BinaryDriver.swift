@@ -1,0 +1,355 @@
+internal import FerryBinary
+internal import FerryCore
+internal import FerryOpenSSL
+internal import Logging
+internal import NIOCore
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Runs a ``BinaryClient`` on an event loop: carries out its actions, and delivers what it gives.
+///
+/// `@unchecked Sendable`: everything but `eventLoop`, `queue` and `events` is touched on the event loop only.
+final class BinaryDriver: @unchecked Sendable {
+    /// How many bytes of frames go to TLS at a time: four records.
+    static let chunk = 64 << 10
+    /// Timers closer than this are one timer.
+    static let timerResolution: TimeAmount = .microseconds(100)
+
+    let eventLoop: any EventLoop
+    let events = EventHub()
+    let queue: SubmissionQueue
+    /// Set once, in `init`.
+    private(set) var stream: OutcomeBuffer?
+    private let sink: (any OutcomeSink)?
+    private let connector: BinaryConnector
+    private let queueLimit: Int
+    private let logger: Logger
+    private var client: BinaryClient
+    private var connections: [ConnectionID: BinaryConnectionHandler] = [:]
+    /// The deadlines of connections that are being made.
+    private var dials: [ConnectionID: Scheduled<Void>] = [:]
+    private var frames = ByteBuffer()
+    private var records: [OutcomeRecord] = []
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var isRunning = false
+    private var runsAgain = false
+    private var drains: [Drain] = []
+    private var shutdowns: [Drain] = []
+    private var isFinished = false
+
+    private struct Drain {
+        var promise: EventLoopPromise<DrainReport>
+        var deadline: Scheduled<Void>
+    }
+
+    init(_ configuration: BinaryConfiguration, connector: BinaryConnector) {
+        self.eventLoop = configuration.eventLoopGroup.next()
+        self.connector = connector
+        self.client = BinaryClient(options: configuration.options)
+        self.queueLimit = configuration.options.queueLimit
+        self.logger = configuration.logger
+        if case .sink(let sink) = configuration.outcomes { self.sink = sink } else { self.sink = nil }
+        self.queue = SubmissionQueue(limit: configuration.options.queueLimit)
+        if case .stream = configuration.outcomes {
+            self.stream = OutcomeBuffer { [weak self] in self?.wake() }
+        }
+    }
+
+    // MARK: Any thread
+
+    /// Hands notifications over; false when the provider was shut down.
+    func offer(_ batch: inout PushBatch) -> Bool {
+        switch self.queue.offer(&batch) {
+        case .closed: return false
+        case .taken(let isNews):
+            if isNews { self.wake() }
+            return true
+        }
+    }
+
+    func withdraw(_ awaited: AwaitedOutcome) {
+        if self.queue.withdraw(awaited) { self.wake() }
+    }
+
+    private func wake() {
+        self.eventLoop.execute { self.run() }
+    }
+
+    private var now: Moment {
+        Moment(monotonic: .now(), epochSeconds: UInt32(clamping: time(nil)))
+    }
+
+    // MARK: The loop
+
+    /// Does what there is to do, until nothing is left.
+    ///
+    /// What it calls may call back here; then it goes on once more instead of recursing.
+    func run() {
+        self.eventLoop.assertInEventLoop()
+        guard !self.isRunning else {
+            self.runsAgain = true
+            return
+        }
+        self.isRunning = true
+        repeat {
+            self.runsAgain = false
+            self.collect()
+            self.tickIfDue()
+            self.carryOut()
+            self.write()
+            self.carryOut()
+            self.deliver()
+        } while self.runsAgain
+        self.isRunning = false
+        self.publish()
+        self.schedule()
+        self.checkDrains()
+    }
+
+    private func collect() {
+        let delivery = self.queue.collect()
+        for run in delivery.runs { self.client.submit(run, now: self.now) }
+        if !delivery.withdrawn.isEmpty {
+            self.client.withdraw(Set(delivery.withdrawn.map(\.tag)), now: self.now)
+        }
+    }
+
+    private func tickIfDue() {
+        guard let deadline = self.client.nextDeadline else { return }
+        let now = self.now
+        if deadline <= now.monotonic { self.client.tick(now: now) }
+    }
+
+    private func carryOut() {
+        var actions = self.client.takeActions()
+        while !actions.isEmpty {
+            for action in actions { self.carryOut(action) }
+            actions = self.client.takeActions()
+        }
+        for event in self.client.takeEvents() {
+            self.log(event)
+            self.events.send(event)
+        }
+    }
+
+    private func carryOut(_ action: BinaryClient.Action) {
+        switch action {
+        case .dial(let id): self.dial(id)
+        case .close(let id):
+            self.dials.removeValue(forKey: id)?.cancel()
+            self.connections.removeValue(forKey: id)?.abort()
+        case .finish(let id): self.connections[id]?.finish()
+        case .sample(let id): self.sample(id)
+        }
+    }
+
+    private func write() {
+        self.client.reportsTransmitted = self.events.hasSubscribers
+        self.client.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
+        for connection in Array(self.connections.values) where connection.isConnected {
+            self.write(to: connection)
+        }
+    }
+
+    private func write(to connection: BinaryConnectionHandler) {
+        while connection.isWritable {
+            self.frames.clear()
+            let now = self.now
+            guard self.client.write(connection.id, into: &self.frames, atMost: Self.chunk, now: now) else { return }
+            let end = connection.send(self.frames)
+            self.client.flushed(connection.id, at: end, now: now)
+        }
+    }
+
+    private func deliver() {
+        guard !self.client.outcomes.records.isEmpty || !self.client.outcomes.awaited.isEmpty else { return }
+        // The machine goes on with an empty array of its own, so that a sink may submit.
+        swap(&self.records, &self.client.outcomes.records)
+        let awaited = self.client.outcomes.awaited
+        self.client.outcomes.awaited.removeAll(keepingCapacity: true)
+        if !self.records.isEmpty {
+            self.sink?.settled(self.records.span)
+            self.stream?.append(self.records)
+            self.records.removeAll(keepingCapacity: true)
+        }
+        for record in awaited { AwaitedOutcome.resume(record.tag.rawValue, with: record.outcome) }
+    }
+
+    private func publish() {
+        self.queue.occupy(self.client.queuedCount + (self.stream?.unreadCount ?? 0))
+    }
+
+    private func schedule() {
+        guard let deadline = self.client.nextDeadline, !self.isFinished else { return }
+        if let timer, timer.deadline <= deadline { return }
+        self.timer?.task.cancel()
+        let at = max(deadline, .now() + Self.timerResolution)
+        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: at) {
+            self.timer = nil
+            self.run()
+        }
+        self.timer = (at, task)
+    }
+
+    // MARK: Connections
+
+    private func dial(_ id: ConnectionID) {
+        self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
+        self.dials[id] = self.eventLoop.assumeIsolated().scheduleTask(in: self.connector.connectTimeout) {
+            self.connections.removeValue(forKey: id)?.abort()
+            self.notConnected(id, ChannelError.connectTimeout(self.connector.connectTimeout))
+        }
+        self.connector.connect(id, for: self).assumeIsolated().whenFailure { error in
+            self.connections[id] = nil
+            self.notConnected(id, error)
+        }
+    }
+
+    /// Reports a failure once; the machine ignores connections that it has given up.
+    private func notConnected(_ id: ConnectionID, _ error: any Error) {
+        self.dials.removeValue(forKey: id)?.cancel()
+        let failure = BinaryConnector.error(error, peer: self.connector.peer)
+        self.client.ended(id, .notConnected(failure), handed: 0, now: self.now)
+        self.run()
+    }
+
+    /// A channel is being made; false when nobody waits for it any more.
+    func dialed(_ connection: BinaryConnectionHandler) -> Bool {
+        guard self.dials[connection.id] != nil else { return false }
+        self.connections[connection.id] = connection
+        return true
+    }
+
+    func connected(_ connection: BinaryConnectionHandler) {
+        self.dials.removeValue(forKey: connection.id)?.cancel()
+        self.client.connected(connection.id, now: self.now)
+        self.run()
+    }
+
+    func received(_ bytes: ByteBuffer, on connection: BinaryConnectionHandler) {
+        self.client.received(connection.id, bytes, handed: connection.transport.handed, now: self.now)
+        self.run()
+    }
+
+    func writabilityChanged(_ connection: BinaryConnectionHandler) {
+        self.client.writability(connection.id, isWritable: connection.isWritable)
+        self.run()
+    }
+
+    func ended(_ connection: BinaryConnectionHandler, _ end: BinaryClient.End) {
+        self.connections[connection.id] = nil
+        self.dials.removeValue(forKey: connection.id)?.cancel()
+        self.client.ended(connection.id, end, handed: connection.transport.handed, now: self.now)
+        self.run()
+    }
+
+    private func sample(_ id: ConnectionID) {
+        self.connections[id]?.transport.sample { sample in
+            guard let sample else { return }
+            self.client.sampled(id, sample, now: self.now)
+        }
+    }
+
+    // MARK: The end
+
+    func drain(within limit: TimeAmount, promise: EventLoopPromise<DrainReport>) {
+        self.run()
+        let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
+            promise.succeed(self.report)
+        }
+        self.drains.append(Drain(promise: promise, deadline: deadline))
+        self.checkDrains()
+    }
+
+    func shutDown(within limit: TimeAmount, proof: Proof, promise: EventLoopPromise<DrainReport>) {
+        self.queue.close()
+        self.run()
+        let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
+            self.abandon(undelivered: .shutDown, uncertain: .shutDown)
+        }
+        self.shutdowns.append(Drain(promise: promise, deadline: deadline))
+        self.client.shutDown(proof: proof, now: self.now)
+        self.run()
+    }
+
+    /// Gives everything its outcome now.
+    func abandon(undelivered: Outcome.UndeliveredCause, uncertain: Outcome.UncertainCause) {
+        self.queue.close()
+        self.run()
+        let handed = self.connections.mapValues(\.transport.handed)
+        self.client.abandon(
+            undelivered: undelivered,
+            uncertain: uncertain,
+            handed: { handed[$0] ?? 0 },
+            now: self.now
+        )
+        self.run()
+    }
+
+    private var report: DrainReport {
+        let outcomes = self.client.outcomes
+        return DrainReport(
+            outcomes: outcomes.counts,
+            unsettled: self.client.queuedCount + self.client.unsettledCount,
+            contradicted: outcomes.contradicted,
+            resent: outcomes.resent
+        )
+    }
+
+    private func checkDrains() {
+        if self.client.isSettled, !self.drains.isEmpty {
+            let drains = self.drains
+            self.drains = []
+            self.complete(drains)
+        }
+        if self.client.isFinished, !self.isFinished {
+            self.isFinished = true
+            self.timer?.task.cancel()
+            self.timer = nil
+            self.events.finish()
+            self.stream?.finish()
+        }
+        if self.isFinished {
+            let shutdowns = self.shutdowns
+            self.shutdowns = []
+            self.complete(shutdowns)
+        }
+    }
+
+    private func complete(_ drains: [Drain]) {
+        for drain in drains {
+            drain.deadline.cancel()
+            drain.promise.succeed(self.report)
+        }
+    }
+
+    private func log(_ event: ProviderEvent) {
+        switch event {
+        case .connected(let id, let open):
+            self.logger.debug("connected", metadata: ["apns.connection": "\(id.rawValue)", "apns.open": "\(open)"])
+        case .disconnected(let id, let open):
+            self.logger.debug("disconnected", metadata: ["apns.connection": "\(id.rawValue)", "apns.open": "\(open)"])
+        case .socketError(let id, let error):
+            self.logger.debug(
+                "connection failed",
+                metadata: ["apns.connection": "\(id.rawValue)", "apns.error": "\(error)"]
+            )
+        case .error(let error):
+            self.logger.debug("provider failed", metadata: ["apns.error": "\(error)"])
+        case .resent(let count, _):
+            self.logger.debug("sending again", metadata: ["apns.count": "\(count)"])
+        case .transmissionError(let rejection, _, _, _):
+            self.logger.debug("rejected", metadata: ["apns.reason": "\(rejection.reason)"])
+        case .contradicted(let contradiction):
+            self.logger.debug("outcomes contradicted", metadata: ["apns.count": "\(contradiction.count)"])
+        default:
+            break
+        }
+    }
+}

@@ -1,0 +1,107 @@
+public import FerryCore
+public import FerryOpenSSL
+internal import NIOCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A provider that speaks the legacy binary protocol.
+///
+/// It works on one event loop of the configured group, with up to `maxConnections` connections, which are made when
+/// there is work and closed when they were idle for `connectionTimeout`. All methods may be called from any thread.
+///
+/// A provider should be shut down: ``shutdown(within:proof:)``, or ``withProvider(_:_:)``, which does it. When the last
+/// reference is dropped instead, what was not written ends as `undelivered(.released)`, what was written and is not
+/// settled as `uncertain(.released)`, and the connections are closed.
+public final class BinaryProvider: PushProvider {
+    private let driver: BinaryDriver
+
+    /// Makes a provider; connections come with work.
+    ///
+    /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
+    ///   credentials, or when the trust roots cannot be read.
+    public init(_ configuration: BinaryConfiguration) throws(TLSError) {
+        try configuration.identity?.validate(at: .now)
+        self.driver = BinaryDriver(configuration, connector: try BinaryConnector(configuration))
+    }
+
+    deinit {
+        let driver = self.driver
+        driver.eventLoop.execute { driver.abandon(undelivered: .released, uncertain: .released) }
+    }
+
+    /// The outcomes, when the provider was made with ``OutcomeDelivery/stream``; else it ends at once.
+    public var outcomes: OutcomeStream {
+        if let buffer = self.driver.stream { return OutcomeStream(buffer: buffer) }
+        let empty = OutcomeBuffer {}
+        empty.finish()
+        return OutcomeStream(buffer: empty)
+    }
+
+    public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
+        while !batch.isEmpty {
+            if Task.isCancelled { throw .cancelled }
+            guard self.driver.offer(&batch) else { throw .shutDown }
+            if !batch.isEmpty { await self.driver.queue.waitForRoom() }
+        }
+    }
+
+    public func trySubmit(_ batch: inout PushBatch) {
+        _ = self.driver.offer(&batch)
+    }
+
+    public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
+        let awaited = AwaitedOutcome()
+        let tag = awaited.makeTag()
+        var batch = PushBatch(capacity: 1)
+        do {
+            try batch.append(notification, to: device, tag: tag, fields: .awaited)
+        } catch {
+            // Only a batch of 4 GiB is refused.
+            preconditionFailure("\(error)")
+        }
+        do {
+            try await self.submit(&batch)
+        } catch {
+            AwaitedOutcome.discard(tag)
+            throw error
+        }
+        return await withTaskCancellationHandler {
+            await awaited.value
+        } onCancel: {
+            self.driver.withdraw(awaited)
+        }
+    }
+
+    public func events(bufferingNewest limit: Int) -> ProviderEvents {
+        self.driver.events.subscribe(bufferingNewest: limit)
+    }
+
+    public func drain(within limit: Duration) async -> DrainReport {
+        await self.onLoop { driver, promise in
+            driver.drain(within: TimeAmount(limit), promise: promise)
+        }
+    }
+
+    public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
+        await self.onLoop { driver, promise in
+            driver.shutDown(within: TimeAmount(limit), proof: proof, promise: promise)
+        }
+    }
+
+    private func onLoop(
+        _ body: @escaping @Sendable (BinaryDriver, EventLoopPromise<DrainReport>) -> Void
+    ) async -> DrainReport {
+        let driver = self.driver
+        return await withCheckedContinuation { continuation in
+            driver.eventLoop.execute {
+                let promise = driver.eventLoop.makePromise(of: DrainReport.self)
+                promise.futureResult.whenSuccess { continuation.resume(returning: $0) }
+                body(driver, promise)
+            }
+        }
+    }
+}

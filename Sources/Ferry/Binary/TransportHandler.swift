@@ -1,0 +1,74 @@
+internal import FerryBinary
+internal import NIOCore
+
+/// Next to the socket, below TLS: counts the bytes of the stream, and asks the system what became of them.
+///
+/// Belongs to the channel's event loop.
+final class TransportHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// Bytes that TLS wrote.
+    private(set) var written: UInt64 = 0
+    /// Bytes that the system took, counted by whole writes.
+    private(set) var handed: UInt64 = 0
+    /// Bytes that were read.
+    private var consumed: UInt64 = 0
+    /// What the system counted as acknowledged before the first byte: the SYN.
+    private var baseline: UInt64?
+    private var context: ChannelHandlerContext?
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.ask { info in self.baseline = info?.bytesAcknowledged }
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.consumed += UInt64(self.unwrapInboundIn(data).readableBytes)
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let count = UInt64(self.unwrapOutboundIn(data).readableBytes)
+        self.written += count
+        let promise = promise ?? context.eventLoop.makePromise()
+        promise.futureResult.assumeIsolated().whenSuccess { self.handed += count }
+        context.write(data, promise: promise)
+    }
+
+    /// Closes the socket without a word of TLS, and drops what was not sent.
+    func abort() {
+        self.context?.close(mode: .all, promise: nil)
+    }
+
+    /// Calls back, at once, with what the system says; nil when it says nothing.
+    func sample(_ body: @escaping (TransportSample?) -> Void) {
+        let isWritable = self.context?.channel.isWritable ?? false
+        self.ask { info in
+            guard let info, let baseline = self.baseline else { return body(nil) }
+            body(
+                TransportSample(
+                    acknowledged: info.bytesAcknowledged - min(baseline, info.bytesAcknowledged),
+                    // The end of the stream counts as one byte, too.
+                    hasUnread: info.bytesReceived > self.consumed,
+                    isWritable: isWritable
+                )
+            )
+        }
+    }
+
+    private func ask(_ body: @escaping (TCPInfo?) -> Void) {
+        guard let context, let socket = context.channel as? any SocketOptionProvider else { return body(nil) }
+        TCPInfo.get(socket).assumeIsolated().whenComplete { body(try? $0.get()) }
+    }
+}

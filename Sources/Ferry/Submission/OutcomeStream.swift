@@ -1,0 +1,113 @@
+internal import DequeModule
+public import FerryCore
+internal import Synchronization
+
+/// The outcomes of a provider that was made with ``OutcomeDelivery/stream``, in the order they were given.
+///
+/// Lossless: an outcome that is not read holds its notification's place in the queue. For one consumer. It ends when
+/// the provider was shut down and everything was read.
+public struct OutcomeStream: AsyncSequence, Sendable {
+    public typealias Element = OutcomeRecord
+    public typealias Failure = Never
+
+    let buffer: OutcomeBuffer
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(buffer: self.buffer)
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let buffer: OutcomeBuffer
+        private var records: [OutcomeRecord] = []
+        private var index = 0
+
+        init(buffer: OutcomeBuffer) {
+            self.buffer = buffer
+        }
+
+        /// The next outcome; nil at the end, and when the task was cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> OutcomeRecord? {
+            if self.index == self.records.count {
+                self.records = await self.buffer.next()
+                self.index = 0
+            }
+            guard self.index < self.records.count else { return nil }
+            defer { self.index += 1 }
+            return self.records[self.index]
+        }
+
+        public mutating func next() async -> OutcomeRecord? {
+            await self.next(isolation: nil)
+        }
+    }
+}
+
+/// Outcomes between the loop that gives them and the task that reads them.
+final class OutcomeBuffer: Sendable {
+    private struct State {
+        var records: [OutcomeRecord] = []
+        var isFinished = false
+        var reader: CheckedContinuation<[OutcomeRecord], Never>?
+
+        mutating func takeReader() -> CheckedContinuation<[OutcomeRecord], Never>? {
+            defer { self.reader = nil }
+            return self.reader
+        }
+    }
+
+    private let state = Mutex(State())
+    /// Outcomes that nobody has read.
+    private let unread = Atomic<Int>(0)
+    /// Called, outside the lock, when the reader took some.
+    private let wasRead: @Sendable () -> Void
+
+    init(wasRead: @escaping @Sendable () -> Void) {
+        self.wasRead = wasRead
+    }
+
+    var unreadCount: Int { self.unread.load(ordering: .relaxed) }
+
+    func append(_ records: [OutcomeRecord]) {
+        let reader = self.state.withLock { state -> CheckedContinuation<[OutcomeRecord], Never>? in
+            if let reader = state.takeReader() { return reader }
+            state.records += records
+            self.unread.store(state.records.count, ordering: .relaxed)
+            return nil
+        }
+        reader?.resume(returning: records)
+    }
+
+    func finish() {
+        let reader = self.state.withLock { state in
+            state.isFinished = true
+            return state.takeReader()
+        }
+        reader?.resume(returning: [])
+    }
+
+    /// What has come since the last call, at least one; none at the end or when the task was cancelled.
+    func next() async -> [OutcomeRecord] {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let records = self.state.withLock { state -> [OutcomeRecord]? in
+                    // A second reader gets nothing at once: it must not displace the first.
+                    if state.records.isEmpty, !state.isFinished, !Task.isCancelled, state.reader == nil {
+                        state.reader = continuation
+                        return nil
+                    }
+                    defer {
+                        state.records = []
+                        self.unread.store(0, ordering: .relaxed)
+                    }
+                    return state.records
+                }
+                guard let records else { return }
+                continuation.resume(returning: records)
+                if !records.isEmpty { self.wasRead() }
+            }
+        } onCancel: {
+            let reader = self.state.withLock { $0.takeReader() }
+            reader?.resume(returning: [])
+        }
+    }
+}

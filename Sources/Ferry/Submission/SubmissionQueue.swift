@@ -1,0 +1,143 @@
+internal import DequeModule
+internal import FerryCore
+internal import Synchronization
+
+/// Where callers on any thread hand notifications to a provider's event loop, and wait while it has no room.
+///
+/// A place is taken when a notification is, and is free again when the notification was written, or when its outcome
+/// was delivered if that had to wait for a reader.
+final class SubmissionQueue: Sendable {
+    /// What a caller handed over since the loop last looked.
+    struct Delivery: Sendable {
+        var runs: [BatchRun] = []
+        /// Awaited notifications whose task was cancelled. They are held, so that no other takes their address, which is
+        /// their tag, before the loop has looked for it.
+        var withdrawn: [AwaitedOutcome] = []
+    }
+
+    private struct State {
+        var delivery = Delivery()
+        /// Notifications in `delivery`.
+        var handedOver = 0
+        /// Places that the loop says are taken.
+        var occupied = 0
+        /// Whether the loop was told that there is a delivery.
+        var isAnnounced = false
+        var isClosed = false
+        var waiters: Deque<Waiter> = []
+        var nextWaiter: UInt64 = 0
+
+        /// Whether the loop must be told.
+        mutating func announce() -> Bool {
+            defer { self.isAnnounced = true }
+            return !self.isAnnounced
+        }
+    }
+
+    private struct Waiter {
+        var id: UInt64
+        var continuation: CheckedContinuation<Void, Never>
+    }
+
+    /// How many notifications may have a place.
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(limit: Int) {
+        self.limit = max(limit, 1)
+    }
+
+    // MARK: Callers
+
+    /// What came of an offer.
+    enum Answer {
+        case closed
+        /// What there was room for was taken. If `isNews`, the loop must be woken.
+        case taken(isNews: Bool)
+    }
+
+    /// Takes what there is room for.
+    func offer(_ batch: inout PushBatch) -> Answer {
+        self.state.withLock { state in
+            guard !state.isClosed else { return .closed }
+            let room = self.limit - state.handedOver - state.occupied
+            guard room > 0, !batch.isEmpty else { return .taken(isNews: false) }
+            let run = batch.takeFirst(room)
+            state.delivery.runs.append(run)
+            state.handedOver += run.count
+            return .taken(isNews: state.announce())
+        }
+    }
+
+    /// Waits until there may be room, the queue is closed or the task is cancelled.
+    func waitForRoom() async {
+        let id = self.state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = self.state.withLock { state -> Bool in
+                    let hasRoom = state.handedOver + state.occupied < self.limit
+                    guard !state.isClosed, !hasRoom, !Task.isCancelled else { return false }
+                    state.waiters.append(Waiter(id: id, continuation: continuation))
+                    return true
+                }
+                if !waits { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = self.state.withLock { state -> Waiter? in
+                guard let index = state.waiters.firstIndex(where: { $0.id == id }) else { return nil }
+                return state.waiters.remove(at: index)
+            }
+            waiter?.continuation.resume()
+        }
+    }
+
+    /// Asks the loop to withdraw an awaited notification, if that was not written yet; true if it must be woken.
+    func withdraw(_ awaited: AwaitedOutcome) -> Bool {
+        self.state.withLock { state in
+            state.delivery.withdrawn.append(awaited)
+            return state.announce()
+        }
+    }
+
+    // MARK: The loop
+
+    /// Takes what was handed over. Its notifications keep their places until ``occupy(_:)``.
+    func collect() -> Delivery {
+        self.state.withLock { state in
+            state.isAnnounced = false
+            state.occupied += state.handedOver
+            state.handedOver = 0
+            defer { state.delivery = Delivery() }
+            return state.delivery
+        }
+    }
+
+    /// Says how many places are taken, and lets callers in if there is room.
+    func occupy(_ count: Int) {
+        let waiters = self.state.withLock { state -> [Waiter] in
+            state.occupied = count
+            let room = self.limit - state.handedOver - state.occupied
+            guard room > 0, !state.waiters.isEmpty else { return [] }
+            // Each waiter takes at least one place; more than there are places need not be woken.
+            let woken = Array(state.waiters.prefix(room))
+            state.waiters.removeFirst(woken.count)
+            return woken
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    /// Takes nothing more, and lets everyone go who waits.
+    func close() {
+        let waiters = self.state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    var isClosed: Bool { self.state.withLock { $0.isClosed } }
+}
