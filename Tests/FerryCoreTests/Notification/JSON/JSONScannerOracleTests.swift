@@ -24,13 +24,14 @@ import Testing
     }
 
     /// Where Foundation is not the RFC: it guesses UTF-16 and UTF-32 from zero bytes, takes a byte order mark, a
-    /// comma before a closing brace and one in its place, and refuses numbers that no Double holds and halves of surrogate pairs.
+    /// comma before a closing bracket, and refuses numbers that no Double holds and halves of surrogate pairs.
     private static func isBeyondOracle(_ text: [UInt8]) -> Bool {
         if text.contains(0) || text.starts(with: [0xef]) || text.starts(with: [0xfe]) || text.starts(with: [0xff]) {
             return true
         }
         let lowered = String(decoding: text, as: UTF8.self).lowercased()
-        return lowered.contains("\\ud") || lowered.contains(/,[ \t\r\n]*(}|$)/) || lowered.contains(/[0-9.]e\+?[0-9]{3}/)
+        if lowered.contains(/,[ \t\r\n]*[\]}]/) { return true }
+        return lowered.contains("\\ud") || lowered.contains(/[0-9.]e\+?[0-9]{3}/)
     }
 
     private static func mutate(_ text: inout [UInt8], using generator: inout SeededGenerator) {
