@@ -101,6 +101,26 @@ import Testing
         #expect(copies <= 11)
     }
 
+    @Test func `Runs may be read on other threads while the batch is filled and taken from`() async throws {
+        let device = try DeviceToken([1, 2, 3])
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            var batch = PushBatch(capacity: 64)
+            for tag in 0..<2000 {
+                let notification = try PushNotification(json: #"{"n":\#(tag)}"#.utf8)
+                try batch.append(notification, to: device, tag: Tag(UInt64(tag)))
+                guard tag % 5 == 4 else { continue }
+                let run = batch.takeFirst(4)
+                group.addTask {
+                    (0..<run.count).allSatisfy { index in
+                        let json = Array(#"{"n":\#(run.entries[index].tag)}"#.utf8)
+                        return run.notification(at: index).payload == json && run.device(at: index) == device
+                    }
+                }
+            }
+            for try await isWhole in group { #expect(isWhole) }
+        }
+    }
+
     @Test func `What was emptied can be filled again`() throws {
         var batch = PushBatch(capacity: 1)
         let notification = try PushNotification(json: [UInt8]("{}".utf8))
