@@ -117,6 +117,8 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         for byte in words {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
         }
+        // The last bytes have not met every bit yet (the finaliser of MurmurHash3).
+        hash = (hash ^ (hash >> 33)) &* 0xff51_afd7_ed55_8ccd
         return UInt32(truncatingIfNeeded: hash ^ (hash >> 32))
     }
 }

@@ -17,6 +17,9 @@ extension Payload {
     /// Cuts between characters as people see them (grapheme clusters), so neither an emoji nor an escape is ever cut in
     /// two. The body may become empty, but it stays.
     ///
+    /// node-apn's `trim` removes the same text where it can, but cuts between code points and returns one number for
+    /// three things; `trim(0)` meant 2048 there and means 0 here; blanks before a word's end went only one at a time.
+    ///
     /// - Parameters:
     ///   - limit: in bytes of JSON in UTF-8.
     ///   - atWordEnd: cut back to the end of a word, unless not even one word fits.

@@ -1,0 +1,85 @@
+import FerryCore
+import Testing
+
+@Suite struct DeviceTokenTests {
+    @Test func `A token survives the way to hexadecimal digits and back`() throws {
+        var generator = SeededGenerator(seed: 1)
+        for length in 1...DeviceToken.maximumLength {
+            let bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let token = try DeviceToken(bytes)
+            #expect(try DeviceToken(hex: token.hex) == token)
+            #expect(try DeviceToken(hex: token.hex.uppercased()).bytes == bytes)
+        }
+    }
+
+    @Test func `Hexadecimal digits come out in lower case`() throws {
+        #expect(try DeviceToken([0x00, 0xAB, 0xff]).hex == "00abff")
+    }
+
+    @Test(
+        arguments: [
+            ("", [.emptyToken]),
+            ("abc", [.oddHex]),
+            ("zz", [.notHex]),
+            ("xyz", [.oddHex, .notHex]),
+            (String(repeating: "g", count: 203), [.oddHex, .notHex, .tokenTooLong]),
+            (String(repeating: "a", count: 202), [.tokenTooLong]),
+            ("ab cd ", [.notHex]),
+            ("é1", [.oddHex, .notHex]),
+        ] as [(String, [ValidationError.Code])]
+    )
+    func `Every fault of a token is named`(hex: String, codes: [ValidationError.Code]) {
+        let error = #expect(throws: ValidationError.self) { try DeviceToken(hex: hex) }
+        #expect(error?.faults.map(\.code) == codes)
+    }
+
+    @Test func `A token of bytes must not be empty nor longer than 100`() {
+        let empty = #expect(throws: ValidationError.self) { try DeviceToken([]) }
+        #expect(empty?.faults.map(\.code) == [.emptyToken])
+        let long = #expect(throws: ValidationError.self) { try DeviceToken([UInt8](repeating: 1, count: 101)) }
+        #expect(long?.faults.map(\.code) == [.tokenTooLong])
+    }
+
+    @Test func `Every byte is a hexadecimal digit or is not`() {
+        for byte in UInt8.min...UInt8.max {
+            let expected = Character(Unicode.Scalar(byte)).isASCII ? Character(Unicode.Scalar(byte)).hexDigitValue : nil
+            #expect(DeviceToken.nibble(byte).map(Int.init) == expected)
+        }
+    }
+
+    @Test func `Decoding refuses a target that is too small`() {
+        let digits = Array("abcd".utf8)
+        var target: [UInt8] = [0]
+        let decoded = digits.withUnsafeBufferPointer { digits in
+            target.withUnsafeMutableBufferPointer { DeviceToken.decode(hex: digits, into: $0) }
+        }
+        #expect(!decoded)
+    }
+
+    @Test func `The description does not show the token`() throws {
+        #expect(try DeviceToken(hex: "0badf00d").description == "device token of 4 bytes")
+    }
+
+    @Test func `The hash is the same in every run`() {
+        let hashes = [[], [1], Array(0..<8), Array(0..<32), Array(0..<33)].map { (bytes: [UInt8]) in
+            bytes.withUnsafeBufferPointer(DeviceToken.stableHash)
+        }
+        #expect(hashes == Self.knownHashes)
+    }
+
+    @Test func `The hash spreads tokens that differ in one byte`() {
+        var buckets = [Int](repeating: 0, count: 16)
+        for position in 0..<32 {
+            for value in UInt8.min...UInt8.max {
+                var bytes = [UInt8](repeating: 7, count: 32)
+                bytes[position] = value
+                buckets[Int(bytes.withUnsafeBufferPointer(DeviceToken.stableHash) % 16)] += 1
+            }
+        }
+        // 512 on average; without any spread one bucket would hold thousands.
+        #expect(buckets.allSatisfy { 256...1024 ~= $0 }, "\(buckets)")
+    }
+
+    /// Written down once: shares of a migration must not move with an update.
+    private static let knownHashes: [UInt32] = [1_507_794_777, 76_757_624, 908_050_944, 1_709_387_265, 2_446_745_230]
+}
