@@ -1,0 +1,69 @@
+internal import FerryCore
+internal import FerryTesting
+internal import Foundation
+internal import Testing
+
+@Suite("A gateway's script")
+struct GatewayScriptTests {
+    @Test("needs no key at all")
+    func empty() throws {
+        #expect(try GatewayScript(json: Array("{}".utf8)) == GatewayScript())
+    }
+
+    @Test("has every key that is documented")
+    func everyKey() throws {
+        let text = """
+            {
+              "handshake": "refuseClient", "payloadLimit": 256, "errorDelaySeconds": 0.25, "keepsOpen": true,
+              "lingerSeconds": 1, "bytesPerSecond": 4096,
+              "rules": [
+                {"tokens": ["00FF", "aa"], "times": 3},
+                {"prefix": "bad0", "at": 7, "status": 5, "identifier": 0, "length": 3, "delaySeconds": 2},
+                {"after": 0, "action": "stopReading"},
+                {"after": 10, "status": 10, "bytes": "15"}
+              ]
+            }
+            """
+        var expected = GatewayScript(rules: [
+            GatewayRule(tokens: [DeviceToken(unchecked: [0, 255]), DeviceToken(unchecked: [0xaa])], times: 3),
+            GatewayRule(prefix: [0xba, 0xd0], at: 7, status: 5, identifier: 0, length: 3, delay: .seconds(2)),
+            .end(by: .stopReading, after: 0),
+            GatewayRule(after: 10, status: 10, bytes: [0x15]),
+        ])
+        expected.handshake = .refuseClient
+        expected.payloadLimit = 256
+        expected.errorDelay = .milliseconds(250)
+        expected.keepsOpen = true
+        expected.linger = .seconds(1)
+        expected.bytesPerSecond = 4096
+        let script = try GatewayScript(json: Array(text.utf8))
+        #expect(script == expected)
+        #expect(try GatewayScript(json: JSONEncoder().encode(script)) == expected)
+    }
+
+    @Test(
+        "is refused with the name of what is wrong",
+        arguments: [
+            (#"{"rulez": []}"#, "rulez"),
+            (#"{"rules": [{"token": "aa"}]}"#, "'token'"),
+            (#"{"rules": [{"status": 8}]}"#, "after"),
+            (#"{"rules": [{"after": 1, "at": 1}]}"#, "after"),
+            (#"{"rules": [{"at": 0}]}"#, "at"),
+            (#"{"rules": [{"prefix": "0"}]}"#, "prefix"),
+            (#"{"rules": [{"tokens": ["xx"]}]}"#, "tokens"),
+            (#"{"errorDelaySeconds": -1}"#, "errorDelaySeconds"),
+            (#"{"bytesPerSecond": 0}"#, "bytesPerSecond"),
+            (#"{"payloadLimit": 0}"#, "payloadLimit"),
+        ]
+    )
+    func refused(_ text: String, _ name: String) {
+        do {
+            _ = try GatewayScript(json: Array(text.utf8))
+            Issue.record("accepted")
+        } catch let DecodingError.dataCorrupted(context) {
+            #expect(context.debugDescription.contains(name))
+        } catch {
+            Issue.record(error)
+        }
+    }
+}

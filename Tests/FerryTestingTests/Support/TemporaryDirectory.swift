@@ -1,0 +1,13 @@
+internal import Foundation
+
+func temporaryPath() -> String {
+    FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)").path()
+}
+
+/// A directory for as long as the body runs.
+func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
+    let path = temporaryPath()
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try body(path)
+}
