@@ -181,6 +181,7 @@ struct EngineTests {
         try connect(1_000)
         let before = residentBytes()
         try connect(10_000)
-        #expect(residentBytes() - before < 8 << 20)
+        // One leaked connection has some 20 KiB; the other tests that run meanwhile need a few MiB.
+        #expect(residentBytes() - before < 64 << 20)
     }
 }

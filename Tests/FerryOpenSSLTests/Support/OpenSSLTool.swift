@@ -35,12 +35,20 @@ final class RunningTool: Sendable {
         var hasEnded = false
     }
 
+    private final class SharedState: Sendable {
+        private let state = Mutex(State())
+
+        func withLock<Result>(_ body: (inout sending State) -> sending Result) -> sending Result {
+            state.withLock(body)
+        }
+    }
+
     private static let starting = Mutex(())
 
     private let process: Process
     private let input: Pipe
     private let output: Pipe
-    private let state = Mutex(State())
+    private let state = SharedState()
     private let changed = DispatchSemaphore(value: 0)
 
     init(_ arguments: [String]) throws {
@@ -62,15 +70,18 @@ final class RunningTool: Sendable {
         }
         (input, output) = pipes
         self.process = process
-        output.fileHandleForReading.readabilityHandler = { [weak self] handle in
-            let bytes = handle.availableData
-            if bytes.isEmpty { handle.readabilityHandler = nil }
-            guard let self else { return }
-            self.state.withLock { state in
-                state.output.append(bytes)
-                if bytes.isEmpty { state.hasEnded = true }
+        // A thread of its own: tests block the threads of the shared pools.
+        let reading = pipes.1.fileHandleForReading
+        Thread.detachNewThread { [state, changed] in
+            while true {
+                let bytes = reading.availableData
+                state.withLock { state in
+                    state.output.append(bytes)
+                    if bytes.isEmpty { state.hasEnded = true }
+                }
+                changed.signal()
+                if bytes.isEmpty { return }
             }
-            self.changed.signal()
         }
     }
 
