@@ -223,7 +223,10 @@ extension BatchRun {
     }
 
     func slice(_ range: Range<Int>) -> BatchRun {
-        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count)
+        var slice = self
+        slice.start += range.lowerBound
+        slice.count = range.count
+        return slice
     }
 }
 

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The memory of one batch: entries of 32 bytes and one arena with all their bytes.
 ///
 /// A batch is filled by one owner and is then handed, in runs of entries, to a provider. Entries that were handed
@@ -19,11 +21,10 @@ package final class BatchStorage: @unchecked Sendable {
     package private(set) var arenaCount = 0
     private var capacity: Int
     private var arenaCapacity: Int
-    /// The place of this storage in the order of submission, given by the provider that takes it.
-    package var order: UInt64 = 0
-
-    /// How many entries no longer need their bytes.
+    /// How many entries no longer need their bytes. The provider's.
     private var releasedCount = 0
+    /// How many entries there are in all, once the owner will append none; negative until then.
+    private let sealedCount = Atomic<Int>(-1)
 
     /// An arena offset is 32 bits wide.
     package static let arenaLimit = Int(UInt32.max)
@@ -90,14 +91,18 @@ package final class BatchStorage: @unchecked Sendable {
         }
     }
 
-    /// Notes that `count` more entries no longer need their bytes. When none needs them, the arena is freed; the
-    /// entries stay. Called by the provider that took all the entries, never twice for one.
+    /// The owner's last word: nothing will be appended any more.
+    package func seal() {
+        self.sealedCount.store(self.count, ordering: .releasing)
+    }
+
+    /// Notes that `count` more entries no longer need their bytes. When none of a sealed storage does, the arena is
+    /// freed; the entries stay. Called by the provider, once for each entry at the most.
     package func releaseBytes(of count: Int) {
         self.releasedCount += count
-        guard self.releasedCount == self.count, self.arenaCapacity > 1 else { return }
+        guard self.releasedCount == self.sealedCount.load(ordering: .acquiring) else { return }
         self.arena.deallocate()
-        self.arenaCapacity = 1
-        self.arena = .allocate(capacity: self.arenaCapacity)
+        self.arena = .allocate(capacity: 1)
     }
 
     /// The arena bytes of the entry at `index`.
@@ -129,6 +134,8 @@ package struct BatchRun: Sendable {
     package var storage: BatchStorage
     package var start: Int
     package var count: Int
+    /// The place in the order of submission, given by the provider that takes the run.
+    package var order: UInt64 = 0
 
     package init(storage: BatchStorage, start: Int, count: Int) {
         self.storage = storage
@@ -141,7 +148,8 @@ package struct BatchRun: Sendable {
 
     /// Cuts the first `count` entries off and returns them; all of them when there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
-        let head = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
+        var head = self
+        head.count = min(max(count, 0), self.count)
         self.start += head.count
         self.count -= head.count
         return head
