@@ -113,6 +113,15 @@ struct EngineTests {
         #expect(pair.serverLog.failures.map(\.code) == [.notTLS])
     }
 
+    @Test("A close_notify in the middle of the handshake is its end, not a clean close")
+    func closedInHandshake() throws {
+        var pair = try pair(versions: .tls12 ... .tls12)
+        while let event = pair.client.step() { pair.clientLog.note(event) }
+        pair.client.ingest(ByteBuffer(bytes: [21, 3, 3, 0, 2, 1, 0]))
+        while let event = pair.client.step() { pair.clientLog.note(event) }
+        #expect(pair.clientLog.failures.map(\.code) == [.endOfStreamInHandshake])
+    }
+
     @Test("Random bytes at any point of the stream end in an error, never in a crash")
     func garbage() throws {
         var generator = SplitMix(state: 1)
