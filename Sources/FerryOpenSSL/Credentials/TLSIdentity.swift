@@ -68,7 +68,7 @@ public struct TLSIdentity: Sendable {
 
     /// Reads a PKCS#12 archive.
     ///
-    /// Old archives, such as a keychain exports (RC2-40, triple DES), are opened with OpenSSL's legacy provider in a
+    /// Old archives, such as keychains exported (RC2-40, triple DES), are opened with OpenSSL's legacy provider in a
     /// library context of their own; the process's providers stay as they are.
     ///
     /// - Throws: ``TLSError`` with `malformed`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,

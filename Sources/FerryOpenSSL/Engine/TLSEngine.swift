@@ -102,6 +102,20 @@ package struct TLSEngine: ~Copyable {
         phase == .handshaking ? nil : TLSVersion(code: SSL_version(handle.pointer))
     }
 
+    /// The cipher suite that the handshake agreed on, as OpenSSL names it; nil before its end.
+    package var cipherSuite: String? {
+        guard phase != .handshaking, let cipher = SSL_get_current_cipher(handle.pointer) else { return nil }
+        return SSL_CIPHER_get_name(cipher).map { String(cString: $0) }
+    }
+
+    /// The certificates that the server sent, its own first; for a client only.
+    package var serverCertificates: [CertificateSummary] {
+        guard role == .client, let chain = SSL_get_peer_cert_chain(handle.pointer) else { return [] }
+        return (0..<CFerryOpenSSL_sk_X509_count(chain)).compactMap { index in
+            CFerryOpenSSL_sk_X509_value(chain, index).flatMap { try? CertificateSummary($0) }
+        }
+    }
+
     /// What the peer's certificate says; nil when it showed none.
     package var peerCertificate: CertificateSummary? {
         guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(handle.pointer)) else { return nil }
@@ -184,8 +198,17 @@ package struct TLSEngine: ~Copyable {
             let result = SSL_do_handshake(handle.pointer)
             let status = SSL_get_error(handle.pointer, result)
             if result == 1 { return completeHandshake() }
-            guard status == SSL_ERROR_WANT_READ else { return .failed(fail()) }
-            guard feed() else { return nil }
+            switch status {
+            case SSL_ERROR_WANT_READ:
+                guard feed() else { return nil }
+            case SSL_ERROR_ZERO_RETURN:
+                phase = .failed
+                return .failed(
+                    TLSError(.endOfStreamInHandshake, "The peer closed the connection in the middle of the handshake.")
+                )
+            default:
+                return .failed(fail())
+            }
         }
     }
 

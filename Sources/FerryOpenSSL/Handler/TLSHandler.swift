@@ -21,6 +21,8 @@ package import NIOCore
 /// `close(mode: .output)` sends what was written so far, then close_notify, then shuts the socket's output; reading
 /// goes on. `close(mode: .all)` sends what was flushed, then close_notify, waits for the peer's, and closes at the
 /// deadline at the latest. Before the end of the handshake nothing can be sent, so that it closes at once.
+/// After a failure a server shuts its output behind the alert, and reads on until the peer ends or the deadline passes;
+/// a client closes behind its alert.
 ///
 /// All methods and properties belong to the channel's event loop.
 package final class TLSHandler: ChannelDuplexHandler {
@@ -32,9 +34,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     /// Limits of a connection's edges.
     package struct Limits: Sendable {
         /// From the channel's activation to the end of the handshake.
-        package var handshake: TimeAmount = .seconds(10)
+        package var handshake: Duration = .seconds(10)
         /// From `close` to the peer's answer.
-        package var shutdown: TimeAmount = .seconds(5)
+        package var shutdown: Duration = .seconds(5)
         /// What may be written before the end of the handshake, in bytes.
         package var bufferedBytes = 1 << 20
 
@@ -87,6 +89,10 @@ package final class TLSHandler: ChannelDuplexHandler {
     package private(set) var ciphertextBytesConsumed: UInt64 = 0
     /// The version that the handshake agreed on; nil before its end.
     package var version: TLSVersion? { engine.version }
+    /// The cipher suite that the handshake agreed on, as OpenSSL names it; nil before its end.
+    package var cipherSuite: String? { engine.cipherSuite }
+    /// The certificates that the server sent, its own first; for a client only.
+    package var serverCertificates: [CertificateSummary] { engine.serverCertificates }
     /// What the peer's certificate says; nil when it showed none.
     package var peerCertificate: CertificateSummary? { engine.peerCertificate }
 

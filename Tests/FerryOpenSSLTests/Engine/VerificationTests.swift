@@ -59,6 +59,13 @@ struct VerificationTests {
         }
     }
 
+    @Test("A name that would match any server is refused", arguments: ["", ".", ".example.com", "a\0b"])
+    func matchAnything(name: String) throws {
+        let context = try TLSContext(client: .init(trustRoots: ca.trustRoots))
+        let error = #expect(throws: TLSError.self) { _ = try TLSEngine(context: context, peer: PeerName(name)) }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
     @Test("Expired, future, self-signed and unknown servers are refused with a reason", arguments: versions)
     func untrusted(version: TLSVersion) throws {
         let stranger = try ThrowAwayCA(name: "Somebody else")

@@ -8,6 +8,7 @@ struct ClosingTests {
     @Test("Closing sends what was flushed, says close_notify, waits for the peer's, then closes")
     func close() throws {
         let pair = try ChannelPair.connected()
+        defer { pair.finish() }
         let flushed = pair.client.send("last")
         let unflushed = pair.client.channel.write(ByteBuffer(string: "lost"))
         let closed = pair.client.channel.close()
@@ -23,6 +24,7 @@ struct ClosingTests {
     @Test("Closing twice completes both promises, closing once more fails")
     func closeTwice() throws {
         let pair = try ChannelPair.connected()
+        defer { pair.finish() }
         let first = pair.client.channel.close()
         let second = pair.client.channel.close()
         try pair.exchange()
@@ -35,6 +37,7 @@ struct ClosingTests {
     @Test("Both sides closing at once end cleanly")
     func closeBoth() throws {
         let pair = try ChannelPair.connected()
+        defer { pair.finish() }
         let client = pair.client.channel.close()
         let server = pair.server.channel.close()
         try pair.exchange()
@@ -73,13 +76,13 @@ struct ClosingTests {
     @Test("Closing before or during the handshake closes at once and fails what waits")
     func closeEarly() throws {
         let pair = try ChannelPair.unconnected()
+        defer { pair.finish() }
         try pair.connect()
         let write = pair.client.send("never")
         let closed = pair.client.channel.close()
         try closed.wait()
         #expect(pair.client.application.entries == [.active, .inactive])
         #expect(throws: ChannelError.self) { try write.wait() }
-        pair.finish()
     }
 
     @Test("The end of the stream without close_notify is an error, told once and first")

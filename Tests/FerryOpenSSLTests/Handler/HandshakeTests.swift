@@ -65,6 +65,7 @@ struct HandshakeTests {
         var limits = TLSHandler.Limits()
         limits.handshake = .seconds(3)
         let pair = try ChannelPair.unconnected(limits: limits)
+        defer { pair.finish() }
         let write = pair.client.send("never")
         try pair.connect()
         pair.loop.advanceTime(by: .seconds(2))
@@ -115,13 +116,13 @@ struct HandshakeTests {
     @Test("A peer that speaks no TLS is told apart, on both sides")
     func plainText() throws {
         let pair = try ChannelPair.unconnected()
+        defer { pair.finish() }
         try pair.connect()
         let reply = ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\n\r\n")
         try pair.client.channel.writeInbound(reply)
         try pair.server.channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
         #expect(pair.client.application.entries == [.active, .error(.notTLS), .inactive])
         #expect(pair.server.application.entries == [.active, .error(.notTLS)])
-        pair.finish()
     }
 
     @Test(
@@ -136,6 +137,7 @@ struct HandshakeTests {
                 server: .init(identity: ca.server(), maximum: version, clientCertificates: .required(ca.trustRoots))
             )
         )
+        defer { pair.finish() }
         pair.client.send("too early")
         try pair.connect()
         try pair.exchange()
@@ -153,20 +155,20 @@ struct HandshakeTests {
     @Test("A failed server stops lingering at the deadline")
     func lingeringDeadline() throws {
         let pair = try ChannelPair.unconnected()
+        defer { pair.finish() }
         try pair.server.connect()
         try pair.server.channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
         #expect(pair.server.channel.isActive)
         pair.loop.advanceTime(by: .seconds(5))
         #expect(pair.server.application.entries == [.active, .error(.notTLS), .inactive])
-        pair.finish()
     }
 
     @Test("A handler that joins an active channel begins at once")
     func lateHandler() throws {
-        let pair = try ChannelPair.unconnected()
+        let context = try TLSContext(client: .init(trustRoots: ThrowAwayCA().trustRoots))
         let channel = EmbeddedChannel()
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-        try channel.pipeline.syncOperations.addHandler(pair.client.tls)
+        try channel.pipeline.syncOperations.addHandler(TLSHandler(client: context, serverName: "localhost"))
         #expect(try channel.readOutbound(as: ByteBuffer.self) != nil)
         _ = try? channel.finish()
     }

@@ -76,6 +76,15 @@ struct EnginePair: ~Copyable {
     }
 }
 
+/// Keeps a pair alive where only copyable values go.
+final class Kept {
+    private let pair: EnginePair
+
+    init(_ pair: consuming EnginePair) {
+        self.pair = pair
+    }
+}
+
 struct NothingProduced: Error {}
 
 extension TLSEngine {
