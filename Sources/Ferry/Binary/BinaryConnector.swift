@@ -65,7 +65,7 @@ struct BinaryConnector: Sendable {
 
     private func configure(_ channel: any Channel, _ id: ConnectionID, _ driver: BinaryDriver) throws {
         var limits = TLSHandler.Limits()
-        limits.handshake = self.connectTimeout
+        limits.handshake = .nanoseconds(self.connectTimeout.nanoseconds)
         limits.shutdown = .seconds(2)
         let transport = TransportHandler()
         let tls = try TLSHandler(client: self.context, serverName: self.serverName, limits: limits)

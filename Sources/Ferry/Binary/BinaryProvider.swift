@@ -58,7 +58,9 @@ public final class BinaryProvider: PushProvider {
         let tag = awaited.makeTag()
         var batch = PushBatch(capacity: 1)
         do {
-            try batch.append(notification, to: device, tag: tag, fields: .awaited)
+            var fields = BatchEntry.Fields()
+            fields.isAwaited = true
+            try batch.append(notification, to: device, tag: tag, fields: fields)
         } catch {
             // Only a batch of 4 GiB is refused.
             preconditionFailure("\(error)")

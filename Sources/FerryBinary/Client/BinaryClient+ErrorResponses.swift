@@ -142,7 +142,7 @@ extension BinaryClient {
         let entry = run.entries[0]
         return .transmissionError(
             rejection,
-            tag: entry.fields.contains(.awaited) ? nil : Tag(entry.tag),
+            tag: entry.fields.isAwaited ? nil : Tag(entry.tag),
             notification: isCached ? run.notification(at: 0) : nil,
             device: isCached ? run.device(at: 0) : nil
         )
@@ -177,7 +177,7 @@ extension BinaryClient {
         var count = 0
         var repairs = 0
         for run in runs {
-            if run.entries[0].marks.contains(.settled) { repairs += run.count } else { count += run.count }
+            if run.entries[0].marks.isSettled { repairs += run.count } else { count += run.count }
             self.lanes[index].queue.insert(run)
         }
         self.outcomes.resent += count + repairs

@@ -172,7 +172,7 @@ extension BinaryClient {
 
         func isExpired(_ entry: BatchEntry) -> Bool {
             // What may have arrived already can no longer end as expired, and a repair has its outcome.
-            entry.expiration <= self.epochSeconds && entry.marks.isDisjoint(with: [.tainted, .settled])
+            entry.expiration <= self.epochSeconds && !entry.marks.isTainted && !entry.marks.isSettled
         }
 
         func outcome(of entry: BatchEntry) -> Outcome {

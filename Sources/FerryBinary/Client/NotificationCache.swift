@@ -139,10 +139,13 @@ struct NotificationCache {
     mutating func evictHistory(count: Int, bytes: Int) {
         var count = count
         var bytes = bytes
-        for written in self.history where written.end > self.cachedFrom && (count > 0 || bytes > 0) {
-            count -= written.run.count
+        var index = self.history.partitionIndex { $0.end <= self.cachedFrom }
+        while index < self.history.endIndex, count > 0 || bytes > 0 {
+            let written = self.history[index]
+            count -= Int(written.end - max(written.first, self.cachedFrom))
             bytes -= self.cachedBytes(of: written)
             self.evict(before: written.end)
+            index += 1
         }
     }
 

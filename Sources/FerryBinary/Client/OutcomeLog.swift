@@ -22,15 +22,14 @@ package struct OutcomeLog {
         var given = 0
         var contradicted: [Tag] = []
         for index in 0..<run.count {
-            let marks = entries[index].marks
             let tag = Tag(entries[index].tag)
-            guard !marks.contains(.settled) else {
+            guard !entries[index].marks.isSettled else {
                 if contradiction != nil { contradicted.append(tag) }
                 continue
             }
-            entries[index].marks = marks.union(.settled)
+            entries[index].marks.isSettled = true
             given += 1
-            if entries[index].fields.contains(.awaited) {
+            if entries[index].fields.isAwaited {
                 self.awaited.append(OutcomeRecord(tag: tag, outcome: outcome))
             } else {
                 self.records.append(OutcomeRecord(tag: tag, outcome: outcome))
@@ -57,7 +56,7 @@ package struct OutcomeLog {
     /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
     mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {
         for index in 0..<run.count {
-            let isTainted = run.entries[index].marks.contains(.tainted)
+            let isTainted = run.entries[index].marks.isTainted
             self.give(isTainted ? tainted : clean, to: run.slice(index..<index + 1))
         }
     }
@@ -69,7 +68,7 @@ extension BatchRun {
     /// Notes that a copy of each may have arrived.
     func taint() {
         for index in 0..<self.count {
-            self.entries[index].marks.insert(.tainted)
+            self.entries[index].marks.isTainted = true
         }
     }
 }

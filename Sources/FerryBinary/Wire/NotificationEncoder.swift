@@ -48,7 +48,7 @@ package enum NotificationEncoder {
         command: Command,
         to target: UnsafeMutableRawPointer
     ) -> Int {
-        let expiration = entry.fields.contains(.expiration) ? entry.expiration : 0
+        let expiration = entry.fields.hasExpiration ? entry.expiration : 0
         let body = Body(
             token: UnsafeRawPointer(arena + Int(entry.offset)),
             tokenLength: UInt16(entry.tokenLength),

@@ -10,7 +10,7 @@ package struct BatchEntry {
     package var tag: UInt64
     /// Where the device token begins in the arena.
     package var offset: UInt32
-    /// UNIX seconds; has a meaning only with ``Fields/expiration``.
+    /// UNIX seconds; has a meaning only with ``Fields/hasExpiration``.
     package var expiration: UInt32
     /// A hash of the device token that is stable between runs.
     package var tokenHash: UInt32
@@ -29,23 +29,54 @@ package struct BatchEntry {
     /// How often the entry was retried because a status asked for it.
     package var retries: UInt8
 
-    package struct Fields: OptionSet {
-        package let rawValue: UInt8
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// Which of the optional fields there are.
+    @frozen
+    package struct Fields: Equatable, Sendable {
+        package var rawValue: UInt8
 
-        package static let expiration = Fields(rawValue: 1 << 0)
-        package static let apnsID = Fields(rawValue: 1 << 1)
+        @inlinable
+        package init(rawValue: UInt8 = 0) { self.rawValue = rawValue }
+
+        @inlinable
+        package var hasExpiration: Bool {
+            get { self.rawValue & 1 << 0 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 0) | (newValue ? 1 << 0 : 0) }
+        }
+
+        @inlinable
+        package var hasAPNSID: Bool {
+            get { self.rawValue & 1 << 1 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
+        }
+
         /// Someone awaits this entry in `send`: its tag is the provider's, its outcome goes to the waiter.
-        package static let awaited = Fields(rawValue: 1 << 2)
+        @inlinable
+        package var isAwaited: Bool {
+            get { self.rawValue & 1 << 2 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 2) | (newValue ? 1 << 2 : 0) }
+        }
     }
 
-    package struct Marks: OptionSet {
-        package let rawValue: UInt8
-        package init(rawValue: UInt8) { self.rawValue = rawValue }
+    // Not an option set: its methods would be generic calls across modules, and these are asked for every notification.
+    @frozen
+    package struct Marks: Equatable, Sendable {
+        package var rawValue: UInt8
+
+        @inlinable
+        package init(rawValue: UInt8 = 0) { self.rawValue = rawValue }
 
         /// The outcome was given. What is still sent of this entry is a repair.
-        package static let settled = Marks(rawValue: 1 << 0)
+        @inlinable
+        package var isSettled: Bool {
+            get { self.rawValue & 1 << 0 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 0) | (newValue ? 1 << 0 : 0) }
+        }
+
         /// An earlier copy may have arrived.
-        package static let tainted = Marks(rawValue: 1 << 1)
+        @inlinable
+        package var isTainted: Bool {
+            get { self.rawValue & 1 << 1 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
+        }
     }
 }

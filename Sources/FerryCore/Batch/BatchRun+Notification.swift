@@ -17,9 +17,9 @@ extension BatchRun {
             topic: self.string(at: topic, count: Int(entry.topicLength)),
             pushType: PushType(code: entry.pushType),
             priority: Priority(rawValue: entry.priority),
-            expiration: entry.fields.contains(.expiration) ? Expiration(epochSeconds: entry.expiration) : nil,
+            expiration: entry.fields.hasExpiration ? Expiration(epochSeconds: entry.expiration) : nil,
             collapseID: self.string(at: collapseID, count: Int(entry.collapseIDLength)),
-            apnsID: entry.fields.contains(.apnsID) ? APNSID(reading: self.storage.arena + apnsID) : nil
+            apnsID: entry.fields.hasAPNSID ? APNSID(reading: self.storage.arena + apnsID) : nil
         )
     }
 

@@ -13,14 +13,15 @@ internal import Synchronization
 package final class BatchStorage: @unchecked Sendable {
     // Unchecked because ownership is by range: a `PushBatch` hands a range of entries over once and never touches it
     // again. Once it has, it moves no memory any more and only fills what room is left behind every entry: the provider
-    // reads `entries` and `arena`, which then stay as they are, but neither `count` nor `arenaCount`.
+    // reads `entries` and `arena`, which then stay as they are, but neither `count` nor `arenaCount`. For the same
+    // reason exclusivity needs no check at run time, which `append` would pay for six times.
 
-    package private(set) var entries: UnsafeMutablePointer<BatchEntry>
-    package private(set) var arena: UnsafeMutablePointer<UInt8>
-    package private(set) var count = 0
-    package private(set) var arenaCount = 0
-    private var capacity: Int
-    private var arenaCapacity: Int
+    @exclusivity(unchecked) package private(set) var entries: UnsafeMutablePointer<BatchEntry>
+    @exclusivity(unchecked) package private(set) var arena: UnsafeMutablePointer<UInt8>
+    @exclusivity(unchecked) package private(set) var count = 0
+    @exclusivity(unchecked) package private(set) var arenaCount = 0
+    @exclusivity(unchecked) private var capacity: Int
+    @exclusivity(unchecked) private var arenaCapacity: Int
     /// How many entries no longer need their bytes. The provider's.
     private var releasedCount = 0
     /// How many entries there are in all, once the owner will append none; negative until then.
@@ -109,7 +110,7 @@ package final class BatchStorage: @unchecked Sendable {
     package func byteCount(at index: Int) -> Int {
         let entry = self.entries[index]
         return Int(entry.tokenLength) + Int(entry.payloadLength) + Int(entry.topicLength)
-            + Int(entry.collapseIDLength) + (entry.fields.contains(.apnsID) ? 16 : 0)
+            + Int(entry.collapseIDLength) + (entry.fields.hasAPNSID ? 16 : 0)
     }
 
     private func grow(entries newCapacity: Int) {

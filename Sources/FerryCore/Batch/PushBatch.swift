@@ -39,7 +39,7 @@ public struct PushBatch: ~Copyable, Sendable {
         to device: DeviceToken,
         tag: Tag
     ) throws(ValidationError) {
-        try self.append(notification, to: device, tag: tag.rawValue, fields: [])
+        try self.append(notification, to: device, tag: tag.rawValue, fields: BatchEntry.Fields())
     }
 
     package mutating func append(
@@ -78,15 +78,15 @@ public struct PushBatch: ~Copyable, Sendable {
         priority: Priority?,
         expiration: Expiration?,
         tag: UInt64,
-        fields: BatchEntry.Fields = []
+        fields: BatchEntry.Fields = BatchEntry.Fields()
     ) -> Bool {
         assert(token.count <= UInt8.max && payload.count <= UInt16.max)
         assert(topic.count <= UInt8.max && collapseID.count <= UInt8.max)
         let bytes = token.count + payload.count + topic.count + collapseID.count + (apnsID == nil ? 0 : 16)
         guard self.reserve(bytes: bytes) else { return false }
         var fields = fields
-        if expiration != nil { fields.insert(.expiration) }
-        if apnsID != nil { fields.insert(.apnsID) }
+        fields.hasExpiration = expiration != nil
+        fields.hasAPNSID = apnsID != nil
         let entry = BatchEntry(
             tag: tag,
             offset: 0,
@@ -99,7 +99,7 @@ public struct PushBatch: ~Copyable, Sendable {
             priority: priority?.rawValue ?? 0,
             pushType: pushType?.code ?? 0,
             fields: fields,
-            marks: [],
+            marks: BatchEntry.Marks(),
             retries: 0
         )
         self.storage.append(entry, bytes: bytes) { target in

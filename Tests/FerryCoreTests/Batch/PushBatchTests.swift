@@ -26,7 +26,7 @@ import Testing
         #expect(run.entries[0].tag == 7)
         #expect(run.entries[1].tag == .max)
         #expect(run.entries[0].tokenHash == device.bytes.withUnsafeBufferPointer(DeviceToken.stableHash))
-        #expect(run.entries[1].fields == [])
+        #expect(run.entries[1].fields == BatchEntry.Fields())
     }
 
     @Test func `An entry has 32 bytes`() {
