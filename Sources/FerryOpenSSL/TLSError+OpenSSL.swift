@@ -30,7 +30,7 @@ struct ConnectionFailure {
 
     private func classified() -> (TLSError.Code, String, alert: String?) {
         if let alert = entries.lazy.map({ CFerryOpenSSL_alert_number($0.reason) }).first(where: { $0 >= 0 }) {
-            let name = String(cString: SSL_alert_desc_string_long(alert))
+            let name = alertName(alert)
             let (code, description) = classified(alert: alert, name: name)
             return (code, description, name)
         }
@@ -152,5 +152,16 @@ struct ConnectionFailure {
 
     private func has(_ reasons: Int32...) -> Bool {
         entries.contains { $0.library == ERR_LIB_SSL && reasons.contains($0.reason) }
+    }
+}
+
+private func alertName(_ alert: Int32) -> String {
+    switch alert {
+    // OpenSSL has no names for these.
+    case SSL_AD_CERTIFICATE_REQUIRED: "certificate required"
+    case SSL_AD_NO_APPLICATION_PROTOCOL: "no application protocol"
+    case SSL_AD_MISSING_EXTENSION: "missing extension"
+    case SSL_AD_INAPPROPRIATE_FALLBACK: "inappropriate fallback"
+    default: SSL_alert_desc_string_long(alert).map { String(cString: $0) } ?? "\(alert)"
     }
 }

@@ -7,6 +7,7 @@ public import Foundation
 /// What a certificate says, as far as push services care.
 public struct CertificateSummary: Sendable, Hashable {
     /// An APNs environment that a certificate is good for.
+    @nonexhaustive
     public enum Environment: String, Sendable, Hashable, CaseIterable {
         case sandbox
         case production

@@ -13,18 +13,29 @@ package struct PeerName: Sendable, Hashable {
     package init(_ text: String) {
         var name = text
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
-        if let octets = OwnedString(a2i_IPADDRESS(name)) {
-            _ = octets.pointer
+        if Self.isAddress(name) {
             kind = .address(name)
         } else {
             // A fully qualified name's final dot is in no certificate.
             kind = .host(name.hasSuffix(".") ? String(name.dropLast()) : name)
         }
-        ErrorQueue.clear()
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+        defer { ErrorQueue.clear() }
+        guard let octets = a2i_IPADDRESS(text) else { return false }
+        ASN1_STRING_free(octets)
+        return true
     }
 
     /// Makes a connection check the name, and ask for it by SNI: addresses are never sent (RFC 6066 section 3).
+    ///
+    /// - Throws: `invalidConfiguration` for what cannot be a host name.
     func install(in ssl: OpaquePointer, verify: Bool) throws(TLSError) {
+        // OpenSSL takes an empty name for "any name", and a leading dot for "any name below".
+        if case .host(let name) = kind, name.isEmpty || name.hasPrefix(".") || name.utf8.contains(0) {
+            throw TLSError(.invalidConfiguration, "The server name is neither a host name nor an IP address.")
+        }
         ErrorQueue.clear()
         let isAccepted =
             switch kind {

@@ -1,6 +1,7 @@
 internal import CFerryOpenSSL
 
 /// A version of TLS. SSL 3 and older are not supported.
+@nonexhaustive
 public enum TLSVersion: Sendable, Hashable, Comparable, CaseIterable {
     /// TLS 1.0, for peers that know nothing better; lowers OpenSSL's security level to 0.
     case tls10

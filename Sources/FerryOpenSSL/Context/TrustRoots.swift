@@ -1,6 +1,7 @@
 internal import CFerryOpenSSL
 
 /// The certificate authorities that a peer's certificate may come from.
+@nonexhaustive
 public enum TrustRoots: Sendable, Hashable {
     /// The system's own: OpenSSL's default paths, which the environment's SSL_CERT_FILE and SSL_CERT_DIR override.
     case system

@@ -11,8 +11,7 @@ enum PEM {
         }
         ErrorQueue.clear()
         if !isText(bytes) {
-            let certificate = unsafe_d2i(bytes)
-            guard let certificate = OwnedCertificate(certificate) else {
+            guard let certificate = OwnedCertificate(decodedDER(bytes) { d2i_X509(nil, $0, $1) }) else {
                 throw .openSSL(.noCertificate, "\(source) holds no certificate, neither in PEM nor in DER form.")
             }
             stack.append(certificate.pointer)
@@ -75,13 +74,6 @@ enum PEM {
     private static func contains(_ text: StaticString, in bytes: [UInt8]) -> Bool {
         let needle = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         return bytes.indices.contains { bytes[$0...].starts(with: needle) }
-    }
-
-    private static func unsafe_d2i(_ bytes: [UInt8]) -> OpaquePointer? {
-        bytes.withUnsafeBufferPointer { buffer in
-            var cursor = buffer.baseAddress
-            return d2i_X509(nil, &cursor, buffer.count)
-        }
     }
 }
 

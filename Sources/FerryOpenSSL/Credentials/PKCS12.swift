@@ -54,12 +54,14 @@ enum PKCS12 {
         }
         // The parts belong to the private library, which ends here: carry them over in their DER form.
         let foreignKey = foreign.key.pointer
-        guard let der = encodedDER({ i2d_PrivateKey(foreignKey, $0) }), let key = OwnedKey(decodeKey(der)),
+        guard let der = encodedDER({ i2d_PrivateKey(foreignKey, $0) }),
+            let key = OwnedKey(decodedDER(der) { d2i_AutoPrivateKey(nil, $0, $1) }),
             let certificates = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new())
         else { throw .openSSL(.malformed, "The private key in \(source) is of an unknown kind.") }
         for index in 0..<foreign.certificates.count {
             let element = foreign.certificates.element(index)
-            guard let der = encodedDER({ i2d_X509(element, $0) }), let copy = OwnedCertificate(decodeCertificate(der))
+            guard let der = encodedDER({ i2d_X509(element, $0) }),
+                let copy = OwnedCertificate(decodedDER(der) { d2i_X509(nil, $0, $1) })
             else { throw .openSSL(.malformed, "A certificate in \(source) is damaged.") }
             certificates.append(copy.pointer)
         }
@@ -95,33 +97,11 @@ enum PKCS12 {
     }
 
     private static func decode(_ bytes: [UInt8], library: OpaquePointer?) -> OpaquePointer? {
-        guard let library else { return decode(bytes, into: nil) }
-        guard let empty = PKCS12_init_ex(NID_pkcs7_data, library, nil) else { return nil }
-        return decode(bytes, into: empty)
-    }
-
-    /// On failure OpenSSL frees `target` itself.
-    private static func decode(_ bytes: [UInt8], into target: OpaquePointer?) -> OpaquePointer? {
-        bytes.withUnsafeBufferPointer { buffer in
-            var target = target
-            var cursor = buffer.baseAddress
-            return target == nil
-                ? d2i_PKCS12(nil, &cursor, buffer.count) : d2i_PKCS12(&target, &cursor, buffer.count)
-        }
-    }
-
-    private static func decodeKey(_ der: [UInt8]) -> OpaquePointer? {
-        der.withUnsafeBufferPointer { buffer in
-            var cursor = buffer.baseAddress
-            return d2i_AutoPrivateKey(nil, &cursor, buffer.count)
-        }
-    }
-
-    private static func decodeCertificate(_ der: [UInt8]) -> OpaquePointer? {
-        der.withUnsafeBufferPointer { buffer in
-            var cursor = buffer.baseAddress
-            return d2i_X509(nil, &cursor, buffer.count)
-        }
+        guard let library else { return decodedDER(bytes) { d2i_PKCS12(nil, $0, $1) } }
+        // The library context is set by decoding into an archive that has it. On failure OpenSSL frees that.
+        var target = PKCS12_init_ex(NID_pkcs7_data, library, nil)
+        guard target != nil else { return nil }
+        return decodedDER(bytes) { d2i_PKCS12(&target, $0, $1) }
     }
 
     /// An empty passphrase comes in two encodings, and both are in use.

@@ -184,8 +184,17 @@ package struct TLSEngine: ~Copyable {
             let result = SSL_do_handshake(handle.pointer)
             let status = SSL_get_error(handle.pointer, result)
             if result == 1 { return completeHandshake() }
-            guard status == SSL_ERROR_WANT_READ else { return .failed(fail()) }
-            guard feed() else { return nil }
+            switch status {
+            case SSL_ERROR_WANT_READ:
+                guard feed() else { return nil }
+            case SSL_ERROR_ZERO_RETURN:
+                phase = .failed
+                return .failed(
+                    TLSError(.endOfStreamInHandshake, "The peer closed the connection in the middle of the handshake.")
+                )
+            default:
+                return .failed(fail())
+            }
         }
     }
 

@@ -113,11 +113,11 @@ extension TLSHandler {
 
     /// Sets the one deadline that the present state has.
     func schedule(
-        _ delay: TimeAmount,
+        _ delay: Duration,
         context: ChannelHandlerContext,
         _ action: @escaping (TLSHandler) -> Void
     ) {
         deadline?.cancel()
-        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: delay) { action(self) }
+        deadline = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { action(self) }
     }
 }

@@ -9,7 +9,7 @@ extension TLSHandler {
         schedule(limits.handshake, context: context) { handler in
             let error = TLSError(
                 .handshakeTimeout,
-                "The TLS handshake did not end within \(handler.limits.handshake.nanoseconds / 1_000_000) ms; "
+                "The TLS handshake did not end within \(handler.limits.handshake); "
                     + "the peer may not speak TLS, or be overloaded."
             )
             handler.fail(error, context: context, lingering: false)

@@ -32,9 +32,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     /// Limits of a connection's edges.
     package struct Limits: Sendable {
         /// From the channel's activation to the end of the handshake.
-        package var handshake: TimeAmount = .seconds(10)
+        package var handshake: Duration = .seconds(10)
         /// From `close` to the peer's answer.
-        package var shutdown: TimeAmount = .seconds(5)
+        package var shutdown: Duration = .seconds(5)
         /// What may be written before the end of the handshake, in bytes.
         package var bufferedBytes = 1 << 20
 

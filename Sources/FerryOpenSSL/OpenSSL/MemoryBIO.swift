@@ -31,6 +31,17 @@ func bytesWritten(_ write: (OpaquePointer) -> Int32) -> [UInt8]? {
     return bio.bytes()
 }
 
+/// What one of OpenSSL's `d2i_` functions makes of DER bytes; it moves the cursor that it is given.
+func decodedDER(
+    _ bytes: [UInt8],
+    _ decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
+) -> OpaquePointer? {
+    bytes.withUnsafeBufferPointer { buffer in
+        var cursor = buffer.baseAddress
+        return decode(&cursor, buffer.count)
+    }
+}
+
 /// The DER form that one of OpenSSL's `i2d_` functions gives: called once for the length, once for the bytes.
 func encodedDER(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8]? {
     let length = Int(encode(nil))

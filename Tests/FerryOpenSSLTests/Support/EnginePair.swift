@@ -75,3 +75,18 @@ struct EnginePair: ~Copyable {
         return pieces
     }
 }
+
+struct NothingProduced: Error {}
+
+extension TLSEngine {
+    /// The ciphertext that must be there.
+    mutating func output() throws -> ByteBuffer {
+        guard let ciphertext = takeCiphertext() else { throw NothingProduced() }
+        return ciphertext
+    }
+
+    /// Whether there is nothing to report and nothing to send.
+    mutating func isSilent() -> Bool {
+        step() == nil && takeCiphertext() == nil
+    }
+}

@@ -1,0 +1,199 @@
+import FerryOpenSSL
+import Foundation
+import Testing
+
+@Suite("Identities")
+struct IdentityTests {
+    let ca: ThrowAwayCA
+    let identity: TLSIdentity
+    let directory: TemporaryDirectory
+
+    init() throws {
+        ca = try ThrowAwayCA()
+        identity = try ca.client(topic: "com.example.app")
+        directory = try TemporaryDirectory()
+    }
+
+    private func code(_ body: () throws -> Void) -> TLSError.Code? {
+        #expect(throws: TLSError.self) { try body() }?.code
+    }
+
+    @Test("Certificate and key are read from two files, from one, and from bytes")
+    func pem() throws {
+        let key = try identity.privateKeyPEM()
+        let chain = identity.certificateChainPEM
+        let chainPath = try directory.write("chain.pem", chain)
+        let keyPath = try directory.write("key.pem", key)
+        let bothPath = try directory.write("both.pem", key + Array("Bag Attributes\n".utf8) + chain)
+        let two = try TLSIdentity(certificatePath: chainPath, privateKeyPath: keyPath)
+        let one = try TLSIdentity(certificatePath: bothPath)
+        let bytes = try TLSIdentity(certificateChain: chain, privateKey: key)
+        for read in [two, one, bytes] { #expect(read.summary == identity.summary) }
+    }
+
+    @Test("The certificate of the key is found among its chain, whatever the order")
+    func chainOrder() throws {
+        let mixed = ca.certificatePEM + identity.certificateChainPEM
+        let read = try TLSIdentity(certificateChain: mixed, privateKey: identity.privateKeyPEM())
+        #expect(read.summary == identity.summary)
+        #expect(read.certificateChainPEM == identity.certificateChainPEM + ca.certificatePEM)
+    }
+
+    @Test("Keys in the forms of PKCS#1, SEC 1 and DER are read", arguments: [KeyKind.p256, .rsa2048])
+    func oldForms(kind: KeyKind) throws {
+        let identity = try ca.client(key: kind)
+        let plain = try directory.write("key.pem", identity.privateKeyPEM())
+        let old = directory.path("old.pem")
+        let der = directory.path("key.der")
+        let command = kind == .p256 ? "ec" : "rsa"
+        try OpenSSLTool.run([command, "-in", plain, "-out", old] + (kind == .p256 ? [] : ["-traditional"]))
+        try OpenSSLTool.run([command, "-in", plain, "-outform", "DER", "-out", der])
+        let chain = try directory.write("chain.pem", identity.certificateChainPEM)
+        let chainDER = directory.path("chain.der")
+        try OpenSSLTool.run(["x509", "-in", chain, "-outform", "DER", "-out", chainDER])
+        for key in [old, der] {
+            let read = try TLSIdentity(certificatePath: chainDER, privateKeyPath: key)
+            #expect(read.summary == identity.summary)
+        }
+    }
+
+    @Test(
+        "An encrypted key needs its passphrase, in every form of encryption",
+        arguments: [
+            "pkcs8", "traditional", "des3",
+        ]
+    )
+    func encrypted(form: String) throws {
+        let identity = try ca.client(key: .rsa2048)
+        let plain = try directory.write("key.pem", identity.privateKeyPEM())
+        let path = directory.path("encrypted.pem")
+        let secret = "pass:Übergang 1"
+        switch form {
+        case "traditional":
+            try OpenSSLTool.run(["rsa", "-traditional", "-aes128", "-in", plain, "-passout", secret, "-out", path])
+        case "des3":
+            try OpenSSLTool.run(["rsa", "-traditional", "-des3", "-in", plain, "-passout", secret, "-out", path])
+        default:
+            try OpenSSLTool.run(["pkcs8", "-topk8", "-in", plain, "-passout", secret, "-out", path])
+        }
+        let chain = try directory.write("chain.pem", identity.certificateChainPEM)
+        let read = try TLSIdentity(certificatePath: chain, privateKeyPath: path, passphrase: "Übergang 1")
+        #expect(read.summary == identity.summary)
+        #expect(code { _ = try TLSIdentity(certificatePath: chain, privateKeyPath: path) } == .passphraseRequired)
+        for wrong in ["another secret", "", String(repeating: "x", count: 5_000)] {
+            let error = #expect(throws: TLSError.self) {
+                try TLSIdentity(certificatePath: chain, privateKeyPath: path, passphrase: wrong)
+            }
+            #expect(error?.code == .wrongPassphrase)
+            #expect(error?.description.contains("encrypted.pem") == true)
+            #expect(wrong.isEmpty || !String(reflecting: error).contains(wrong))
+        }
+    }
+
+    @Test("Each missing or damaged part has a code of its own, and the file is named")
+    func faults() throws {
+        let key = try identity.privateKeyPEM()
+        let chain = identity.certificateChainPEM
+        let chainPath = try directory.write("chain.pem", chain)
+        let keyPath = try directory.write("key.pem", key)
+        let missing = directory.path("missing.pem")
+        let error = #expect(throws: TLSError.self) { try TLSIdentity(certificatePath: missing) }
+        #expect(error?.code == .fileNotFound)
+        #expect(error?.description.contains(missing) == true)
+        #expect(code { _ = try TLSIdentity(certificatePath: directory.url.path) } == .fileUnreadable)
+        #expect(code { _ = try TLSIdentity(certificatePath: chainPath) } == .noPrivateKey)
+        #expect(code { _ = try TLSIdentity(certificatePath: keyPath) } == .noCertificate)
+        #expect(code { _ = try TLSIdentity(certificateChain: [], privateKey: key) } == .noCertificate)
+        #expect(code { _ = try TLSIdentity(certificateChain: chain, privateKey: []) } == .noPrivateKey)
+        var damaged = chain
+        damaged[chain.count / 2] = UInt8(ascii: "!")
+        #expect(code { _ = try TLSIdentity(certificateChain: damaged, privateKey: key) } == .malformed)
+        damaged = key
+        damaged[key.count / 2] = UInt8(ascii: "!")
+        #expect(code { _ = try TLSIdentity(certificateChain: chain, privateKey: damaged) } == .malformed)
+    }
+
+    @Test("A key of another certificate is refused")
+    func mismatch() throws {
+        let other = try ca.client()
+        let key = try other.privateKeyPEM()
+        #expect(
+            code { _ = try TLSIdentity(certificateChain: identity.certificateChainPEM, privateKey: key) }
+                == .keyMismatch
+        )
+    }
+
+    @Test("Validity is checked when asked for, not when reading")
+    func validity() throws {
+        try identity.validate(at: Date())
+        let expired = try ca.client(validity: .expired)
+        let future = try ca.client(validity: .future)
+        #expect(code { try expired.validate(at: Date()) } == .certificateExpired)
+        #expect(code { try future.validate(at: Date()) } == .certificateNotYetValid)
+        try expired.validate(at: Date(timeIntervalSinceNow: -5_400))
+    }
+
+    @Test(
+        "A PKCS#12 archive is read, modern or as old keychains wrote it",
+        arguments: [
+            TLSIdentity.ArchiveEncryption.modern, .legacy,
+        ]
+    )
+    func pkcs12(encryption: TLSIdentity.ArchiveEncryption) throws {
+        for passphrase in ["secret", "pässword", ""] {
+            let archive = try identity.pkcs12(passphrase: passphrase, encryption: encryption)
+            let read = try TLSIdentity(pkcs12: archive, passphrase: passphrase)
+            #expect(read.summary == identity.summary)
+        }
+        let archive = try identity.pkcs12(passphrase: "secret", encryption: encryption)
+        let path = try directory.write("identity.p12", archive)
+        #expect(code { _ = try TLSIdentity(pkcs12Path: path, passphrase: "wrong") } == .wrongPassphrase)
+        #expect(code { _ = try TLSIdentity(pkcs12Path: path) } == .passphraseRequired)
+        #expect(code { _ = try TLSIdentity(pkcs12: Array("text".utf8)) } == .malformed)
+    }
+
+    @Test("An identity from an old archive works in a handshake")
+    func legacyArchiveInUse() throws {
+        let archive = try identity.pkcs12(passphrase: "secret", encryption: .legacy)
+        let read = try TLSIdentity(pkcs12: archive, passphrase: "secret")
+        let policy = TLSContext.ClientCertificates.required(ca.trustRoots)
+        var pair = try EnginePair(
+            client: TLSContext(client: .init(trustRoots: ca.trustRoots, identity: read)),
+            server: TLSContext(server: .init(identity: ca.server(), clientCertificates: policy))
+        )
+        pair.run()
+        #expect(pair.serverLog.order == ["handshake"])
+    }
+
+    @Test("The openssl program's own archives are read, with and without -legacy", arguments: [[], ["-legacy"]])
+    func foreignArchive(options: [String]) throws {
+        let chain = try directory.write("chain.pem", identity.certificateChainPEM)
+        let key = try directory.write("key.pem", identity.privateKeyPEM())
+        let authority = try directory.write("ca.pem", ca.certificatePEM)
+        let path = directory.path("foreign.p12")
+        try OpenSSLTool.run(
+            ["pkcs12", "-export", "-in", chain, "-inkey", key, "-certfile", authority, "-out", path]
+                + ["-passout", "pass:secret"] + options
+        )
+        let read = try TLSIdentity(pkcs12Path: path, passphrase: "secret")
+        #expect(read.summary == identity.summary)
+        #expect(read.certificateChainPEM == identity.certificateChainPEM + ca.certificatePEM)
+    }
+
+    @Test("Random bytes are never taken for an identity, and never crash")
+    func noise() throws {
+        var generator = SplitMix(state: 7)
+        let archive = try identity.pkcs12(passphrase: "secret")
+        for _ in 0..<200 {
+            var changed = archive
+            for _ in 0..<4 {
+                changed[Int.random(in: changed.indices, using: &generator)] = UInt8.random(
+                    in: 0...255,
+                    using: &generator
+                )
+            }
+            _ = try? TLSIdentity(pkcs12: changed, passphrase: "secret")
+            _ = try? TLSIdentity(certificateChain: changed, privateKey: changed)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import FerryOpenSSL
+import NIOCore
+import Testing
+
+@Suite("Negotiation of versions and application protocols")
+struct NegotiationTests {
+    let ca: ThrowAwayCA
+
+    init() throws {
+        ca = try ThrowAwayCA()
+    }
+
+    private func run(client: TLSContext.Client, server: TLSContext.Server) throws -> EnginePair {
+        var pair = try EnginePair(client: TLSContext(client: client), server: TLSContext(server: server))
+        pair.run()
+        return pair
+    }
+
+    @Test("The highest version that both sides speak is chosen")
+    func highest() throws {
+        let client = TLSContext.Client(trustRoots: ca.trustRoots, versions: .tls10 ... .tls13)
+        let server = TLSContext.Server(identity: try ca.server(), profile: .legacy, maximum: .tls12)
+        let pair = try run(client: client, server: server)
+        #expect(pair.client.version == .tls12)
+    }
+
+    @Test("Sides without a common version tell it to each other")
+    func noCommonVersion() throws {
+        let old = try run(
+            client: .init(trustRoots: ca.trustRoots, versions: .tls10 ... .tls11),
+            server: .init(identity: ca.server())
+        )
+        #expect(old.clientLog.failures.map(\.code) == [.incompatiblePeer])
+        #expect(old.serverLog.failures.map(\.code) == [.incompatiblePeer])
+        let new = try run(
+            client: .init(trustRoots: ca.trustRoots, versions: .tls13 ... .tls13),
+            server: .init(identity: ca.server(), maximum: .tls12)
+        )
+        #expect(new.clientLog.failures.map(\.code) == [.incompatiblePeer])
+    }
+
+    @Test("The server's preferred application protocol is selected", arguments: [TLSVersion.tls12, .tls13])
+    func applicationProtocol(version: TLSVersion) throws {
+        let pair = try run(
+            client: .init(
+                trustRoots: ca.trustRoots,
+                versions: version...version,
+                applicationProtocols: ["http/1.1", "h2"]
+            ),
+            server: .init(identity: ca.server(), maximum: version, applicationProtocols: ["h2", "http/1.1"])
+        )
+        #expect(pair.clientLog.handshakes == ["h2"])
+        #expect(pair.serverLog.handshakes == ["h2"])
+    }
+
+    @Test("A server that serves none of the offered protocols refuses by alert")
+    func noCommonProtocol() throws {
+        let pair = try run(
+            client: .init(trustRoots: ca.trustRoots, applicationProtocols: ["h2"]),
+            server: .init(identity: ca.server(), applicationProtocols: ["http/1.1"])
+        )
+        #expect(pair.clientLog.failures.map(\.code) == [.noCommonApplicationProtocol])
+        #expect(pair.serverLog.failures.map(\.code) == [.noCommonApplicationProtocol])
+    }
+
+    @Test("A client that needs a protocol fails when the server ignores ALPN")
+    func ignoredProtocol() throws {
+        let pair = try run(
+            client: .init(trustRoots: ca.trustRoots, applicationProtocols: ["h2"]),
+            server: .init(identity: ca.server())
+        )
+        #expect(pair.clientLog.failures.map(\.code) == [.noCommonApplicationProtocol])
+    }
+
+    @Test("Without ALPN no protocol is reported")
+    func noProtocol() throws {
+        let pair = try run(
+            client: .init(trustRoots: ca.trustRoots),
+            server: .init(identity: ca.server(), applicationProtocols: ["h2"])
+        )
+        #expect(pair.clientLog.handshakes == [nil])
+    }
+
+    @Test("No session ticket follows the handshake, which old clients would stumble over")
+    func noTickets() throws {
+        let pair = try run(client: .init(trustRoots: ca.trustRoots), server: .init(identity: ca.server()))
+        var server = try TLSEngine(context: TLSContext(server: .init(identity: ca.server())))
+        var client = try TLSEngine(
+            context: TLSContext(client: .init(trustRoots: ca.trustRoots)),
+            peer: PeerName("localhost")
+        )
+        _ = client.step()
+        server.ingest(try client.output())
+        _ = server.step()
+        client.ingest(try server.output())
+        _ = client.step()
+        server.ingest(try client.output())
+        _ = server.step()
+        #expect(server.version == .tls13)
+        let isSilent = server.isSilent()
+        #expect(isSilent)
+        #expect(pair.clientLog.plaintextEvents == 0)
+    }
+
+    @Test("A name of an application protocol has 1 to 255 bytes", arguments: ["", String(repeating: "x", count: 256)])
+    func badProtocolName(name: String) throws {
+        let client = TLSContext.Client(trustRoots: ca.trustRoots, applicationProtocols: [name])
+        let error = #expect(throws: TLSError.self) { try TLSContext(client: client) }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test("A weak server key is refused at the modern level and taken by the legacy profile")
+    func weakKey() throws {
+        let weak = try ca.server(key: .rsa1024)
+        let error = #expect(throws: TLSError.self) { try TLSContext(server: .init(identity: weak)) }
+        #expect(error?.code == .weakCredentials)
+        #expect(error?.description.contains("RSA 1024") == true)
+        _ = try TLSContext(server: .init(identity: weak, profile: .legacy))
+    }
+
+    @Test("An RSA server serves legacy clients down to TLS 1.0", arguments: TLSVersion.allCases)
+    func legacyRSA(version: TLSVersion) throws {
+        let pair = try run(
+            client: .init(trustRoots: ca.trustRoots, identity: ca.client(key: .rsa2048), versions: version...version),
+            server: .init(identity: ca.server(key: .rsa2048), profile: .legacy, clientCertificates: .requested)
+        )
+        #expect(pair.serverLog.order == ["handshake"])
+        #expect(pair.server.version == version)
+    }
+}

@@ -1,0 +1,202 @@
+import FerryOpenSSL
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@Suite("Handler: closing")
+struct ClosingTests {
+    @Test("Closing sends what was flushed, says close_notify, waits for the peer's, then closes")
+    func close() throws {
+        let pair = try ChannelPair.connected()
+        let flushed = pair.client.send("last")
+        let unflushed = pair.client.channel.write(ByteBuffer(string: "lost"))
+        let closed = pair.client.channel.close()
+        #expect(pair.client.channel.isActive)
+        try flushed.wait()
+        #expect(throws: ChannelError.self) { try unflushed.wait() }
+        try pair.exchange()
+        try closed.wait()
+        #expect(pair.server.application.entries == [.active, .handshake(nil), .read("last"), .shutdown, .inactive])
+        #expect(pair.client.application.entries == [.active, .handshake(nil), .inactive])
+    }
+
+    @Test("Closing twice completes both promises, closing once more fails")
+    func closeTwice() throws {
+        let pair = try ChannelPair.connected()
+        let first = pair.client.channel.close()
+        let second = pair.client.channel.close()
+        try pair.exchange()
+        try first.wait()
+        try second.wait()
+        #expect(throws: ChannelError.self) { try pair.client.channel.close().wait() }
+        #expect(pair.client.wire.entries.filter { $0 == .closeAll }.count == 1)
+    }
+
+    @Test("Both sides closing at once end cleanly")
+    func closeBoth() throws {
+        let pair = try ChannelPair.connected()
+        let client = pair.client.channel.close()
+        let server = pair.server.channel.close()
+        try pair.exchange()
+        try client.wait()
+        try server.wait()
+        #expect(pair.client.application.errors.isEmpty)
+        #expect(pair.server.application.errors.isEmpty)
+    }
+
+    @Test("A peer that does not answer close_notify is given up at the deadline")
+    func shutdownTimeout() throws {
+        let pair = try ChannelPair.connected()
+        defer { pair.finish() }
+        let closed = pair.client.channel.close()
+        pair.loop.advanceTime(by: .seconds(4))
+        #expect(pair.client.channel.isActive)
+        pair.loop.advanceTime(by: .seconds(1))
+        #expect(pair.client.application.entries.suffix(2) == [.error(.shutdownTimeout), .inactive])
+        try closed.wait()
+    }
+
+    @Test("A socket that does not take the last bytes is given up at the deadline")
+    func stuckSocket() throws {
+        let pair = try ChannelPair.connected()
+        defer { pair.finish() }
+        pair.client.wire.isStuck = true
+        let closed = pair.client.channel.close()
+        try pair.exchange()
+        #expect(pair.client.channel.isActive)
+        pair.loop.advanceTime(by: .seconds(5))
+        try closed.wait()
+        #expect(!pair.client.channel.isActive)
+        for promise in pair.client.wire.stuck { promise?.succeed() }
+    }
+
+    @Test("Closing before or during the handshake closes at once and fails what waits")
+    func closeEarly() throws {
+        let pair = try ChannelPair.unconnected()
+        try pair.connect()
+        let write = pair.client.send("never")
+        let closed = pair.client.channel.close()
+        try closed.wait()
+        #expect(pair.client.application.entries == [.active, .inactive])
+        #expect(throws: ChannelError.self) { try write.wait() }
+        pair.finish()
+    }
+
+    @Test("The end of the stream without close_notify is an error, told once and first")
+    func uncleanShutdown() throws {
+        let pair = try ChannelPair.connected()
+        defer { pair.finish() }
+        pair.client.endOfStream()
+        #expect(pair.client.application.entries.suffix(2) == [.error(.uncleanShutdown), .inactive])
+    }
+
+    @Test("The peer's end of stream after our close_notify is no error")
+    func wordlessAnswer() throws {
+        let pair = try ChannelPair.connected()
+        defer { pair.finish() }
+        let closed = pair.client.channel.close()
+        pair.client.endOfStream()
+        #expect(pair.client.application.errors.isEmpty)
+        try closed.wait()
+    }
+
+    @Test("A half close flushes, says close_notify, shuts the socket's output, and goes on reading")
+    func halfClose() throws {
+        let pair = try ChannelPair.connected()
+        defer { pair.finish() }
+        try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        let before = pair.client.wire.entries.count
+        let write = pair.client.channel.write(ByteBuffer(string: "six bytes"))
+        let closed = pair.client.channel.close(mode: .output)
+        try write.wait()
+        try closed.wait()
+        #expect(pair.client.wire.entries.dropFirst(before) == [.write, .closeOutput])
+        try pair.exchange()
+        #expect(pair.server.application.entries.suffix(2) == [.read("six bytes"), .inputClosed])
+        #expect(throws: ChannelError.outputClosed) { try pair.client.send("late").wait() }
+        #expect(throws: ChannelError.outputClosed) { try pair.client.channel.close(mode: .output).wait() }
+        pair.server.send("answer")
+        try pair.exchange()
+        #expect(pair.client.application.entries.last == .read("answer"))
+        // The socket's own end of stream adds nothing to close_notify.
+        pair.server.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect(pair.server.application.entries.filter { $0 == .inputClosed }.count == 1)
+        pair.server.channel.close(promise: nil)
+        try pair.exchange()
+        #expect(!pair.client.channel.isActive)
+        #expect(!pair.server.channel.isActive)
+        #expect(pair.client.application.errors.isEmpty)
+    }
+
+    @Test("A half close in the handshake waits for its end")
+    func earlyHalfClose() throws {
+        let pair = try ChannelPair.unconnected(version: .tls12)
+        defer { pair.finish() }
+        try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        try pair.connect()
+        pair.client.channel.write(ByteBuffer(string: "all"), promise: nil)
+        let closed = pair.client.channel.close(mode: .output)
+        #expect(!pair.client.wire.entries.contains(.closeOutput))
+        try pair.exchange()
+        try closed.wait()
+        #expect(pair.server.application.entries == [.active, .handshake(nil), .read("all"), .inputClosed])
+        #expect(pair.client.wire.entries.last == .closeOutput)
+    }
+
+    @Test("The socket's end of stream without close_notify is an error also where half closure is allowed")
+    func truncatedHalfClose() throws {
+        let pair = try ChannelPair.connected()
+        defer { pair.finish() }
+        try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        pair.server.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        #expect(pair.server.application.entries.suffix(2) == [.error(.uncleanShutdown), .inputClosed])
+        // An answer can still be sent.
+        pair.server.send("answer")
+        try pair.exchange()
+        #expect(pair.client.application.entries.last == .read("answer"))
+    }
+
+    @Test("Closing from inside any callback is safe", arguments: ["active", "handshake", "read", "shutdown", "error"])
+    func closeInside(place: String) throws {
+        let pair = try ChannelPair.unconnected()
+        defer { pair.finish() }
+        pair.client.application.react = { entry, context in
+            switch (place, entry) {
+            case ("active", .active), ("handshake", .handshake), ("read", .read), ("shutdown", .shutdown),
+                ("error", .error):
+                context.close(promise: nil)
+                context.close(promise: nil)
+            default: break
+            }
+        }
+        try pair.connect()
+        try pair.exchange()
+        if place == "error" {
+            try pair.client.channel.writeInbound(ByteBuffer(repeating: 0, count: 100))
+        } else if pair.server.channel.isActive {
+            pair.server.send("one")
+            pair.server.send("two")
+            try pair.exchange()
+            pair.server.channel.close(promise: nil)
+        }
+        try pair.exchange()
+        #expect(pair.client.application.entries.last == .inactive)
+        #expect(pair.client.application.entries.filter { $0 == .inactive }.count == 1)
+    }
+
+    @Test("Data that arrives while closing is dropped, an alert is not")
+    func rejectedWhileClosing() throws {
+        let ca = try ThrowAwayCA()
+        let pair = try ChannelPair(
+            client: TLSContext(client: .init(trustRoots: ca.trustRoots)),
+            server: TLSContext(server: .init(identity: ca.server(), clientCertificates: .required(ca.trustRoots)))
+        )
+        defer { pair.finish() }
+        pair.client.application.react = { entry, context in
+            if entry == .handshake(nil) { context.close(promise: nil) }
+        }
+        try pair.connect()
+        try pair.exchange()
+        #expect(pair.client.application.entries.suffix(2) == [.error(.certificateRejected), .inactive])
+    }
+}
