@@ -45,6 +45,8 @@ package struct FeedbackDecoder: Sendable {
         if self.buffer.readableBytes == 0 {
             self.buffer = bytes
         } else {
+            // Else the buffer would grow by all that is ever read.
+            self.buffer.discardReadBytes()
             self.buffer.writeBuffer(&bytes)
         }
     }

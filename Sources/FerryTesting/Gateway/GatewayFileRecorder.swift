@@ -127,8 +127,8 @@ extension [UInt8] {
         self.append(#","token":""#)
         self.append(hex: token)
         payload.withUnsafeBufferPointer { bytes in
-            let breaks = [UInt8(ascii: "\n"), UInt8(ascii: "\r")]
-            if JSONScanner.isObject(bytes) && !bytes.contains(where: breaks.contains) {
+            let isOneLine = !bytes.contains { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+            if isOneLine && JSONScanner.isObject(bytes) {
                 self.append(#"","payload":"#)
                 self.append(contentsOf: bytes)
             } else {
@@ -152,13 +152,15 @@ extension [UInt8] {
     }
 
     private mutating func append(hex bytes: Span<UInt8>) {
+        let start = self.count
+        self.append(contentsOf: repeatElement(0, count: bytes.count * 2))
         for index in bytes.indices {
-            self.append(hexDigit: bytes[index] >> 4)
-            self.append(hexDigit: bytes[index] & 15)
+            self[start + index * 2] = Self.hexDigit(bytes[index] >> 4)
+            self[start + index * 2 + 1] = Self.hexDigit(bytes[index] & 15)
         }
     }
 
-    private mutating func append(hexDigit nibble: UInt8) {
-        self.append(nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10)
+    private static func hexDigit(_ nibble: UInt8) -> UInt8 {
+        nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
     }
 }

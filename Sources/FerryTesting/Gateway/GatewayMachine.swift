@@ -106,7 +106,7 @@ package struct GatewayMachine {
         }
         if self.pending.readableBytes > 0 {
             self.pending.writeBuffer(&bytes)
-            swap(&self.pending, &bytes)
+            bytes = self.pending
             self.pending = ByteBuffer()
         }
         var offset = 0
@@ -131,7 +131,8 @@ package struct GatewayMachine {
         }
         bytes.moveReaderIndex(forwardBy: offset)
         if case .serving = self.state {
-            self.pending = bytes
+            // A buffer of which something was read is not kept: appending would never give that part back.
+            self.pending = offset == 0 ? bytes : ByteBuffer(bytes: bytes.readableBytesView)
         } else {
             self.counts.discardedBytes += bytes.readableBytes
         }

@@ -28,7 +28,8 @@ public struct GatewayRule: Hashable, Sendable {
     /// `action`: what happens; without it, ``Action/respond``.
     public var action: Action
     /// `status` of the response; without it, 8. With 0 and 10 the notification that is named was itself accepted; with
-    /// 0 the connection goes on.
+    /// 0 the connection goes on. With ``after`` any other status names a notification that *was* accepted, as a gateway
+    /// does that changes its mind.
     public var status: UInt8
     /// `identifier` in the response; without it, the notification's own, or with ``after`` the last accepted one's.
     public var identifier: UInt32?

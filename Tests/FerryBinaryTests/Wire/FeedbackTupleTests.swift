@@ -55,6 +55,18 @@ struct FeedbackTupleTests {
         }
     }
 
+    @Test("read from a long stream whose pieces all end within a tuple")
+    func longStream() throws {
+        let (bytes, tuples) = try Self.vector()
+        let stream = Array(repeatElement(bytes, count: 500).joined())
+        let pieces = stride(from: 0, to: stream.count, by: 1_001).map { start in
+            ByteBuffer(bytes: stream[start..<min(start + 1_001, stream.count)])
+        }
+        let found = Self.read(pieces)
+        #expect(found.tuples == Array(repeatElement(tuples, count: 500).joined()))
+        #expect(found.pending == 0)
+    }
+
     @Test("lost one by one when the stream ends early")
     func truncated() throws {
         let (bytes, tuples) = try Self.vector()

@@ -1,5 +1,6 @@
 internal import FerryOpenSSL
 internal import FerryTesting
+internal import Foundation
 internal import NIOCore
 internal import NIOPosix
 internal import NIOTLS
@@ -102,7 +103,7 @@ final class RawClient: Sendable {
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
-            if let error = error as? IOError, error.errnoCode == 104 { self.found.wasReset = true }
+            if let error = error as? IOError, error.errnoCode == ECONNRESET { self.found.wasReset = true }
             if let error = error as? TLSError { self.found.tlsError = error }
             context.close(promise: nil)
         }

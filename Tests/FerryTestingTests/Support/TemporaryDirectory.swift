@@ -4,6 +4,10 @@ func temporaryPath() -> String {
     FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)").path()
 }
 
+func fileSize(_ path: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+}
+
 /// A directory for as long as the body runs.
 func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     let path = temporaryPath()
