@@ -40,7 +40,7 @@ extension BinaryClient {
                 self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
             }
             self.settle(sequence, by: response.status, on: index, now: now)
-        } else if response.status == .noErrors {
+        } else if response.status == .noErrorsEncountered {
             return
         } else {
             let cause: Unknown = response.status == .shutdown ? .noCulprit : .culprit(response.status)
@@ -70,7 +70,7 @@ extension BinaryClient {
     private mutating func settle(_ sequence: UInt64, by status: BinaryStatus, on index: Int, now: Moment) {
         if status.namesAccepted {
             self.confirm(before: sequence + 1, on: index)
-            if status == .noErrors { return }
+            if status == .noErrorsEncountered { return }
         } else {
             self.confirm(before: sequence, on: index)
         }

@@ -1,3 +1,4 @@
+package import FerryCore
 package import NIOCore
 
 /// The only thing that a gateway ever writes: which notification it refused and why.

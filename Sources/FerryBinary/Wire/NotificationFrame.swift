@@ -1,3 +1,4 @@
+package import FerryCore
 /// A notification as it stands on the wire: what it says, and where its token and payload lie.
 package struct NotificationFrame: Hashable, Sendable {
     package var command: Command

@@ -1,3 +1,4 @@
+package import FerryCore
 internal import FerryBinary
 package import NIOCore
 
@@ -243,7 +244,7 @@ extension GatewayMachine {
             let named = rule.identifier ?? identifier ?? 0
             let whole = rule.bytes ?? ErrorResponse(status: status, identifier: named).bytes
             let bytes = Array(whole.prefix(rule.length ?? whole.count))
-            if status == .noErrors && rule.bytes == nil && rule.length == nil {
+            if status == .noErrorsEncountered && rule.bytes == nil && rule.length == nil {
                 self.note(bytes, at: due, now, &actions)
             } else {
                 // "Failures of command 0 are always a plain close."

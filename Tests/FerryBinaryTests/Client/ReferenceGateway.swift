@@ -1,3 +1,4 @@
+import FerryCore
 import FerryBinary
 import NIOCore
 

@@ -1,3 +1,4 @@
+import FerryCore
 internal import FerryBinary
 internal import NIOCore
 internal import Testing
@@ -51,7 +52,7 @@ struct ErrorResponseTests {
 
     @Test("followed by another one, in the same bytes or cut anywhere")
     func several() {
-        let first = ErrorResponse(status: .noErrors, identifier: 1)
+        let first = ErrorResponse(status: .noErrorsEncountered, identifier: 1)
         let second = ErrorResponse(status: .shutdown, identifier: 0x0808_0808)
         for pieces in splits(first.bytes + second.bytes) {
             #expect(Self.read(pieces).steps == [.response(first), .response(second)])

@@ -1,3 +1,4 @@
+import FerryCore
 internal import FerryBinary
 internal import Testing
 
