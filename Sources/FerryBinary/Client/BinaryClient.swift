@@ -71,7 +71,7 @@ package struct BinaryClient: ~Copyable {
     package var isPaused = false
     /// Whether anyone wants `transmitted` events, which cost an allocation for each flush.
     package var reportsTransmitted = false
-    var jitter = SystemRandomNumberGenerator()
+    var jitter: SplitMix64
     private var actions: [Action] = []
     private var events: [ProviderEvent] = []
     var dialLimiter = DialLimiter()
@@ -80,8 +80,10 @@ package struct BinaryClient: ~Copyable {
     /// Whether something was submitted since the last `completed` event.
     private var isIncomplete = false
 
-    package init(options: BinaryOptions) {
+    /// - Parameter seed: of the jitter between failed connections.
+    package init(options: BinaryOptions, seed: UInt64 = .random(in: .min ... .max)) {
         self.options = options
+        self.jitter = SplitMix64(seed: seed)
         self.connectionTimeout = TimeAmount(options.connectionTimeout)
         self.cacheLength = max(options.cacheLength, 1)
         self.delay = ErrorDelay(settleTime: options.settleTime)

@@ -17,7 +17,7 @@ import Testing
 
     @Test func `under hold with timely error responses nothing is lost and nothing doubled`() {
         for seed in Self.seeds(1) {
-            var generator = SplitMix64(state: seed)
+            var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             let names = UInt32.random(in: 1...60, using: &generator)
             for _ in 0..<Int.random(in: 0...4, using: &generator) {
@@ -48,7 +48,7 @@ import Testing
 
     @Test func `whatever the peer does, every notification has one outcome and no outcome is a lie`() {
         for seed in Self.seeds(2) {
-            var generator = SplitMix64(state: seed)
+            var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             let names = UInt32.random(in: 1...60, using: &generator)
             schedule.misbehave(names, &generator)
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `under evict every loss is named`() {
         for seed in Self.seeds(3) {
-            var generator = SplitMix64(state: seed)
+            var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             schedule.options.cachePolicy = .evict
             schedule.options.cacheLength = Int.random(in: 1...20, using: &generator)
@@ -86,7 +86,7 @@ import Testing
 
     @Test func `late error responses are repaired, and what is wrong is counted exactly`() {
         for seed in Self.seeds(4) {
-            var generator = SplitMix64(state: seed)
+            var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             schedule.errorDelay = .milliseconds(Int64.random(in: 1000...4000, using: &generator))
             schedule.options.settleTime = .milliseconds(300)
@@ -116,7 +116,7 @@ import Testing
 
     @Test func `a shutdown at any time gives every notification its outcome`() {
         for seed in Self.seeds(5) {
-            var generator = SplitMix64(state: seed)
+            var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             let names = UInt32.random(in: 1...60, using: &generator)
             schedule.misbehave(names, &generator)

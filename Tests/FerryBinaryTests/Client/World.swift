@@ -64,8 +64,8 @@ struct World: ~Copyable {
 
     init(_ schedule: Schedule, seed: UInt64) {
         self.schedule = schedule
-        self.client = BinaryClient(options: schedule.options)
-        self.generator = SplitMix64(state: seed)
+        self.client = BinaryClient(options: schedule.options, seed: seed)
+        self.generator = SplitMix64(seed: seed)
     }
 
     var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
@@ -281,18 +281,5 @@ struct World: ~Copyable {
             )
             self.client.sampled(id, sample, now: self.moment)
         }
-    }
-}
-
-/// A small generator that a seed starts. (Steele, Lea, Flood: "Fast splittable pseudorandom number generators")
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9e37_79b9_7f4a_7c15
-        var z = self.state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }
