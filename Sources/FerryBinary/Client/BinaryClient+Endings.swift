@@ -170,24 +170,24 @@ extension BinaryClient {
         _ index: Int,
         now: Moment
     ) {
-        if let first = written.first {
-            self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
-        }
         switch cause {
         case .noCulprit:
             break
         case .culprit(let status):
+            if let first = written.first {
+                self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
+            }
             if onWire == 1, connection.probe == nil {
                 self.lanes[index].isolation = nil
                 self.lanes[index].connection?.hasProgress = true
                 self.infer(written, status)
                 return
             }
-            self.beginOrHalve(index, onWire: onWire)
+            self.beginOrHalve(index, onWire: onWire, isWordless: false)
         case .wordless:
             if !connection.hasProgress { self.lanes[index].wordlessCloses += 1 }
             if self.lanes[index].isolation != nil || self.lanes[index].wordlessCloses >= Self.wordlessLimit {
-                self.beginOrHalve(index, onWire: onWire)
+                self.beginOrHalve(index, onWire: onWire, isWordless: true)
             }
             if onWire == 1, let alone = self.lanes[index].isolation?.closedAlone, alone >= Isolation.wordlessProofs {
                 self.lanes[index].isolation = nil
@@ -199,12 +199,13 @@ extension BinaryClient {
         self.requeue(written, copies: true, on: index)
     }
 
-    private mutating func beginOrHalve(_ index: Int, onWire: Int) {
+    private mutating func beginOrHalve(_ index: Int, onWire: Int, isWordless: Bool) {
         if self.lanes[index].isolation == nil {
             self.lanes[index].isolation = Isolation(failed: onWire)
         } else {
             self.lanes[index].isolation?.failed(onWire: onWire)
         }
+        if isWordless { self.lanes[index].isolation?.isWordless = true }
     }
 
     /// The peer rejected the only notification on the connection, whatever name it gave.

@@ -21,6 +21,8 @@ struct Isolation {
     private(set) var suspects: Int
     /// How many more of the present window may be written.
     private(set) var allowance: Int
+    /// Whether the peer closed without a word, so that nothing tells how long it takes to.
+    var isWordless = false
     /// How often the sole notification on the wire was closed upon.
     private(set) var closedAlone = 0
 

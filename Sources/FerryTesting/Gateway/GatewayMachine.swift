@@ -1,4 +1,4 @@
-package import FerryCore
+internal import FerryCore
 internal import FerryBinary
 package import NIOCore
 
