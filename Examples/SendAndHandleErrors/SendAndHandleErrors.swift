@@ -177,7 +177,7 @@ struct Scene {
         let devices = try (0..<count).map { number in
             try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * min($0, 7))) })
         }
-        let bad = Set(devices.indices.filter { $0 % 1000 == 500 }.map { devices[$0] })
+        let bad = Set(devices.indices.filter { $0 % 1000 == 750 }.map { devices[$0] })
         let credentials = try TestCredentials()
         var simulated = SimulatedGateway.Configuration(credentials: credentials)
         simulated.script.errorDelay = .milliseconds(50)
