@@ -93,8 +93,8 @@ public struct BinaryOptions: Sendable, Hashable {
     public var connectTimeout: Duration = .seconds(10)
     /// An idle connection, on which nothing is unsettled, is closed after this time. 0: never.
     public var connectionTimeout: Duration = .seconds(3600)
-    /// How many connections in a row may fail, or end without one notification accepted: with one more, what is queued
-    /// ends as `undelivered(.noConnection)`. 0: no limit.
+    /// How many connections in a row may fail, or end without a notification accepted or rejected by name: with one
+    /// more, what is queued ends as `undelivered(.noConnection)`. 0: no limit.
     public var connectionRetryLimit = 10
     /// The first and the longest wait after a failed connection; doubled in between. Each is 75 to 100 % of that, at
     /// random.

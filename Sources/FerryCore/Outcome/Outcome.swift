@@ -35,8 +35,8 @@ public enum Outcome: Hashable, Sendable {
         case discarded
         /// The peer refused the provider's credentials.
         case credentials
-        /// More connections in a row failed, or ended without one notification accepted, than `connectionRetryLimit`
-        /// allows.
+        /// More connections in a row failed, or ended without a notification accepted or rejected by name, than
+        /// `connectionRetryLimit` allows.
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released
