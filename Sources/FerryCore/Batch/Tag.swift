@@ -18,6 +18,7 @@ public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLit
         self.rawValue = rawValue
     }
 
+    /// A tag with this number.
     @inlinable
     public init(integerLiteral value: UInt64) {
         self.rawValue = value

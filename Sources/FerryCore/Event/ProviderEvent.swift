@@ -74,5 +74,6 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
         self.rawValue = rawValue
     }
 
+    /// The word "connection" and the number.
     public var description: String { "connection \(self.rawValue)" }
 }

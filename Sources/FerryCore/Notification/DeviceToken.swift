@@ -49,6 +49,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// How long the token is, and no more.
     public var description: String { "device token of \(self.bytes.count) bytes" }
 
     package static func faults(length: Int) -> [ValidationError.Fault] {
