@@ -1,13 +1,18 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+// Warnings are errors where every commit is checked, and only there: a newer compiler must not break a user's build.
+let warnings: [SwiftSetting] =
+    Context.environment["FERRY_WARNINGS"] == "error" ? [.treatAllWarnings(as: .error)] : []
+
+let features: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    .enableExperimentalFeature("Lifetimes"),
 ]
+
+let settings = features + warnings
 
 let package = Package(
     name: "ferry",
