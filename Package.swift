@@ -78,9 +78,9 @@ let package = Package(
         .executableTarget(
             name: "FerryCLI",
             dependencies: [
-                "Ferry", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -39,6 +39,12 @@ public struct OutcomeStream: AsyncSequence, Sendable {
         public mutating func next() async -> OutcomeRecord? {
             await self.next(isolation: nil)
         }
+
+        /// The outcomes that have come since the last call, at least one; none at the end, and when the task was
+        /// cancelled. In place of ``next()``, for who wants to work on many at a time.
+        package mutating func nextBatch() async -> [OutcomeRecord] {
+            await self.buffer.next()
+        }
     }
 }
 
