@@ -22,7 +22,8 @@ import Testing
             let lines = try directory.write("lines", (1...10).map { PushHarness.line($0) + "\n" }.joined())
             let output = try await FerryProgram.run(
                 [
-                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1", "--ca", "\(tls)/ca.pem",
+                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1", "--ca",
+                    "\(tls)/ca.pem",
                     "--p12", "\(tls)/client.p12", "--passphrase-file", "\(tls)/client-passphrase.txt",
                 ],
                 in: directory

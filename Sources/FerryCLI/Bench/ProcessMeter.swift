@@ -37,7 +37,8 @@ enum ProcessMeter {
     static var peak: Double? {
         guard let status = try? Data(contentsOf: URL(filePath: "/proc/self/status")) else { return nil }
         for line in String(decoding: status, as: UTF8.self).split(separator: "\n") where line.hasPrefix("VmHWM:") {
-            return line.split(separator: " ").dropFirst().first.flatMap { Double($0.drop { $0 == "\t" }) }.map { $0 / 1024 }
+            let kibibytes = line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Double($0) }
+            return kibibytes.map { $0 / 1024 }
         }
         return nil
     }

@@ -62,7 +62,9 @@ struct BinaryDemo {
             for await event in events { narrator.tell(event) }
         }
 
-        self.narrator.say("\(Self.count) notifications, \(Self.bad.count) to bad device tokens; the gateway restarts, too")
+        self.narrator.say(
+            "\(Self.count) notifications, \(Self.bad.count) to bad device tokens; the gateway restarts, too"
+        )
         try await self.submit(0..<Self.count, to: provider)
         _ = await provider.drain(within: Self.limit)
         self.narrator.say("\(Self.lateCount) more; the error response takes its time: \(Self.lateDelay)")
@@ -94,7 +96,9 @@ struct BinaryDemo {
     /// Compares what the gateway recorded with what the provider reported.
     private func compare(_ report: DrainReport, _ gateway: GatewayCounts) -> DemoReport {
         let outcomes = self.sink.all
-        let accepted = outcomes.values.filter { $0.contains { $0 == .accepted(.confirmed) || $0 == .accepted(.presumed) } }
+        let accepted = outcomes.values.filter { given in
+            given.contains(.accepted(.confirmed)) || given.contains(.accepted(.presumed))
+        }
         let arrived = self.recorder.counts
         let refused = Self.bad + [Self.late, Self.tooLate]
         let refusedOnes = refused.compactMap { try? Self.device($0) }

@@ -136,7 +136,7 @@ struct PushCommand: AsyncParsableCommand {
         )
         if let ca { configuration.trustRoots = .file(ca) }
         configuration.serverName = self.serverName
-        configuration.tlsVersions = .tls12 ... self.tlsMax.version
+        configuration.tlsVersions = .tls12...self.tlsMax.version
         configuration.options = self.binary.options
         return configuration
     }

@@ -12,7 +12,8 @@ import Testing
                 in: harness.directory,
                 input: pipe.fileHandleForReading
             )
-            try pipe.fileHandleForWriting.write(contentsOf: Data((1...3).map { PushHarness.line($0) + "\n" }.joined().utf8))
+            let lines = (1...3).map { PushHarness.line($0) + "\n" }.joined()
+            try pipe.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
             #expect(try await eventually { harness.recorder.notifications.count == 3 })
             program.interrupt()
             let output = try await program.output()
