@@ -124,6 +124,11 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "FerryCLITests",
+            dependencies: ["FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting"],
+            swiftSettings: settings
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

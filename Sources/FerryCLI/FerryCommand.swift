@@ -12,8 +12,13 @@ struct FerryCommand: AsyncParsableCommand {
 
             Exit status: 0, everything was accepted; 1, some was not, or turned out not to be; 2, bad usage or input; \
             3, no connection, or refused credentials.
+
+            Examples:
+              ferry demo
+              ferry simulate --binary 2195 --tls-dir tls
+              ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
             """,
-        subcommands: [PushCommand.self, SimulateCommand.self]
+        subcommands: [PushCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self]
     )
 
     /// ArgumentParser's own entry point would exit with 64 where the contract says 2.

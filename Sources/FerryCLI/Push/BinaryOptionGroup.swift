@@ -18,11 +18,16 @@ struct BinaryOptionGroup: ParsableArguments {
     @Option(help: "How many notifications may be written and not settled, at first.")
     var cacheLength = BinaryOptions().cacheLength
 
-    @Flag(name: .customLong("no-auto-adjust"), help: "Keep the cache at --cache-length.")
+    @Flag(help: "Keep the cache at --cache-length.")
     var noAutoAdjust = false
 
-    @Option(help: "How many notifications the cache may grow to.")
-    var cacheLimit = BinaryOptions().cacheLimit.entries
+    @Option(
+        help: """
+            How many notifications the cache may grow to. It bounds throughput to as many in --settle-time, and memory \
+            to about 300 bytes for each.
+            """
+    )
+    var cacheLimit = 1 << 20
 
     @Option(
         help: ArgumentHelp(

@@ -84,7 +84,8 @@ struct LineFeeder {
     private func warn(of parser: LineParser, _ number: UInt64) {
         guard !parser.unknownMembers.isEmpty else { return }
         for name in parser.takeUnknownMembers() {
-            self.say("\(self.reader.name):\(number): warning: the member \(name.debugDescription) is not known and ignored")
+            let member = name.debugDescription
+            self.say("\(self.reader.name):\(number): warning: the member \(member) is not known and ignored")
         }
     }
 

@@ -7,16 +7,16 @@ struct PushCommand: AsyncParsableCommand {
         commandName: "push",
         abstract: "Sends notifications from a file of JSON lines.",
         discussion: """
-            A line is one JSON object. The payload goes out byte for byte as it stands:
-              {"token":"00fc…","payload":{"aps":{"alert":"Hello"}},"priority":10,"expiration":0,"ref":"order 7"}
-            More members: topic, pushType, collapseId, apnsId. What stands at ref, any JSON value, comes back in --events.
-            A bad line is named on standard error and left out.
+            A line is one JSON object; the payload goes out byte for byte as it stands:
+              {"token":"00fc…","payload":{"aps":{"alert":"Hello"}},"ref":"order 7"}
+            It may have topic, pushType, priority, expiration, collapseId and apnsId, too. What stands at ref, any JSON \
+            value, comes back in --events. A bad line is named on standard error and left out.
 
             The first SIGINT stops reading and waits up to 30 seconds for outcomes, the second does not wait.
 
             Examples:
-              ferry push lines.jsonl --p12 push.p12 --passphrase-file secret.txt --events outcomes.jsonl
-              ferry push - --to localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem --json
+              ferry push lines.jsonl --p12 push.p12 --passphrase-file secret.txt
+              ferry push - --to localhost:2195 --ca ca.pem --cert client.pem --json
             """
     )
 
@@ -136,7 +136,7 @@ struct PushCommand: AsyncParsableCommand {
         )
         if let ca { configuration.trustRoots = .file(ca) }
         configuration.serverName = self.serverName
-        configuration.tlsVersions = .tls12 ... self.tlsMax.version
+        configuration.tlsVersions = .tls12...self.tlsMax.version
         configuration.options = self.binary.options
         return configuration
     }

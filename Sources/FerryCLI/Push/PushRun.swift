@@ -50,7 +50,11 @@ struct PushRun {
         let writing = file.map { file in
             Task { await Self.write(provider.outcomes, to: file, watching, stop) }
         }
-        let signals = Signals { stop.interrupt($0) }
+        let say = self.say
+        let signals = Signals { count in
+            if count == 1 { say("ferry: interrupted; waiting for outcomes, until you interrupt once more") }
+            stop.interrupt(count)
+        }
         let progress = self.showsProgress ? PushProgress.task(provider, watch) : nil
 
         let start = ContinuousClock.now
