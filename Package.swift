@@ -87,6 +87,19 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        .executableTarget(
+            name: "FirstProgram",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/FirstProgram",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "SendAndHandleErrors",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/SendAndHandleErrors",
+            swiftSettings: settings
+        ),
+
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
             name: "FerryBinaryTests",

@@ -21,6 +21,8 @@ public final class BinaryProvider: PushProvider {
 
     /// Makes a provider; connections come with work.
     ///
+    /// Reads the trust roots, which may be a file.
+    ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
     ///   credentials, or when the trust roots cannot be read.
     public init(_ configuration: BinaryConfiguration) throws(TLSError) {
@@ -34,6 +36,8 @@ public final class BinaryProvider: PushProvider {
     }
 
     /// The outcomes, when the provider was made with ``OutcomeDelivery/stream``; else it ends at once.
+    ///
+    /// Cost: O(1). For one consumer, on any task.
     public var outcomes: OutcomeStream {
         if let buffer = self.driver.stream { return OutcomeStream(buffer: buffer) }
         let empty = OutcomeBuffer {}
@@ -41,6 +45,9 @@ public final class BinaryProvider: PushProvider {
         return OutcomeStream(buffer: empty)
     }
 
+    /// Takes the notifications of `batch` from its front, as room appears: see ``PushProvider/submit(_:)``.
+    ///
+    /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
     public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
             if Task.isCancelled { throw .cancelled }
@@ -49,10 +56,14 @@ public final class BinaryProvider: PushProvider {
         }
     }
 
+    /// Takes what fits at once and never waits: see ``PushProvider/trySubmit(_:)``.
     public func trySubmit(_ batch: inout PushBatch) {
         _ = self.driver.offer(&batch)
     }
 
+    /// Sends one notification and returns its outcome: see ``PushProvider/send(_:to:)``.
+    ///
+    /// Without an error response the outcome comes after a round trip and the settle time.
     public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
         let awaited = AwaitedOutcome()
         let tag = awaited.makeTag()
@@ -78,16 +89,25 @@ public final class BinaryProvider: PushProvider {
         }
     }
 
+    /// A new subscription to the provider's events: see ``PushProvider/events(bufferingNewest:)``.
     public func events(bufferingNewest limit: Int) -> ProviderEvents {
         self.driver.events.subscribe(bufferingNewest: limit)
     }
 
+    /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.
+    ///
+    /// Takes a round trip and the settle time from the last write, if nothing goes wrong.
     public func drain(within limit: Duration) async -> DrainReport {
         await self.onLoop { driver, promise in
             driver.drain(within: TimeAmount(limit), promise: promise)
         }
     }
 
+    /// Takes nothing more, sends what was taken, and gives every notification its outcome: see
+    /// ``PushProvider/shutdown(within:proof:)``.
+    ///
+    /// Once all have theirs, each connection is half-closed and listened to until the peer ends it, for at most 5 s of
+    /// `limit`: an error response may still be on its way, and what it discards is sent again.
     public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
         await self.onLoop { driver, promise in
             driver.shutDown(within: TimeAmount(limit), proof: proof, promise: promise)

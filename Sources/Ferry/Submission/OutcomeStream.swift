@@ -7,15 +7,19 @@ internal import Synchronization
 /// Lossless: an outcome that is not read holds its notification's place in the queue. For one consumer. It ends when
 /// the provider was shut down and everything was read.
 public struct OutcomeStream: AsyncSequence, Sendable {
+    /// One notification's outcome.
     public typealias Element = OutcomeRecord
+    /// Reading never fails.
     public typealias Failure = Never
 
     let buffer: OutcomeBuffer
 
+    /// Every iterator reads from the same stream: an outcome goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(buffer: self.buffer)
     }
 
+    /// Reads the stream. Any task. Takes all unread outcomes at a time: what one iterator holds, no other gets.
     public struct Iterator: AsyncIteratorProtocol {
         private let buffer: OutcomeBuffer
         private var records: [OutcomeRecord] = []
@@ -36,6 +40,7 @@ public struct OutcomeStream: AsyncSequence, Sendable {
             return self.records[self.index]
         }
 
+        /// The next outcome; nil at the end, and when the task was cancelled.
         public mutating func next() async -> OutcomeRecord? {
             await self.next(isolation: nil)
         }

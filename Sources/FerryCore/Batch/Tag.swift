@@ -6,11 +6,13 @@ public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLit
     /// The number itself, any of 64 bits.
     public var rawValue: UInt64
 
+    /// A tag with this number.
     @inlinable
     public init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
 
+    /// A tag with this number.
     @inlinable
     public init(_ rawValue: UInt64) {
         self.rawValue = rawValue
@@ -21,5 +23,6 @@ public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLit
         self.rawValue = value
     }
 
+    /// The number in decimal digits.
     public var description: String { "\(self.rawValue)" }
 }

@@ -7,21 +7,23 @@ public enum ProviderEvent: Sendable {
     case connected(ConnectionID, open: Int)
     /// A connection ended. `open` no longer counts it.
     case disconnected(ConnectionID, open: Int)
-    /// Notifications were given to TLS on a connection. Says nothing about their fate.
+    /// Notifications were given to TLS on a connection, for the first time or again. Says nothing about their fate.
+    ///
+    /// `tags` are those of one write: an array for each, which is why the event is made only while someone listens.
     case transmitted(ConnectionID, tags: [Tag])
-    /// Nothing is queued and nothing is unsettled.
+    /// Nothing is queued and nothing is unsettled any more. Once each time that this becomes so.
     case completed
     /// An error response named a notification older than the cache; `by` more entries would have held it.
     case cacheTooSmall(by: Int)
-    /// The peer rejected a notification. `notification` and `device` are nil when the cache no longer held them,
-    /// `tag` when nobody knows which notification was meant.
+    /// The peer rejected a notification. `notification` and `device` are nil when the cache no longer held them; `tag`
+    /// is nil when nobody knows which notification was meant, and for one that ``PushProvider/send(_:to:)`` awaits.
     case transmissionError(Rejection, tag: Tag?, notification: PushNotification?, device: DeviceToken?)
     /// A connection failed, or could not be made.
     case socketError(ConnectionID, ProviderError)
-    /// A connection was idle for `connectionTimeout` and was closed.
+    /// A connection was idle for `connectionTimeout` and is being closed.
     case timeout(ConnectionID)
-    /// Something that needs a person: credentials refused, no connection within the limit, a peer that does not speak
-    /// the protocol.
+    /// Something that needs a person: ``ProviderError/Code/credentialsRejected``,
+    /// ``ProviderError/Code/connectionRetryLimit`` or ``ProviderError/Code/protocolViolation``.
     case error(ProviderError)
     /// Notifications go out again, because the peer discarded them or nothing says that it did not. With
     /// `afterOutcome` their outcome had been given already and stands.
@@ -54,6 +56,7 @@ public struct Contradiction: Sendable, Hashable {
         case lost
     }
 
+    /// - Parameter tags: those that are known; at most `count`.
     public init(count: Int, tags: [Tag], kind: Kind) {
         self.count = count
         self.tags = tags
@@ -66,6 +69,7 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
     /// The number itself.
     public var rawValue: UInt64
 
+    /// The connection with this number.
     public init(_ rawValue: UInt64) {
         self.rawValue = rawValue
     }

@@ -6,7 +6,9 @@ internal import Synchronization
 /// unread events; of more, the oldest are dropped and their number comes as ``ProviderEvent/dropped(_:)``. It ends
 /// when the provider does. For one consumer: a second one that reads while the first waits gets nil.
 public struct ProviderEvents: AsyncSequence, Sendable {
+    /// What happened.
     public typealias Element = ProviderEvent
+    /// Reading never fails.
     public typealias Failure = Never
 
     private let buffer: EventBuffer

@@ -11,6 +11,7 @@ public struct Expiration: Hashable, Sendable {
     /// Whole seconds since 1970-01-01T00:00:00Z; 0 is ``once``.
     public let epochSeconds: UInt32
 
+    /// - Parameter epochSeconds: whole seconds since 1970-01-01T00:00:00Z; 0 is ``once``.
     public init(epochSeconds: UInt32) {
         self.epochSeconds = epochSeconds
     }

@@ -17,9 +17,9 @@ public struct PushNotification: Hashable, Sendable {
     public let topic: String?
     /// What kind of notification the device gets. Nil: HTTP/2 leaves the header out, the binary protocol has none.
     public let pushType: PushType?
-    /// Nil: the field is left out, which means ``Priority/immediate``.
+    /// Nil: HTTP/2 leaves the header out, the binary protocol writes 10; both mean ``Priority/immediate``.
     public let priority: Priority?
-    /// Nil: the field is left out, and APNs decides.
+    /// Nil: HTTP/2 leaves the header out, and APNs decides; the binary protocol writes 0, which is ``Expiration/once``.
     public let expiration: Expiration?
     /// Notifications with the same collapse id replace each other on the device. HTTP/2 only.
     public let collapseID: String?

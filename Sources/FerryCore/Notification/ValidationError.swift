@@ -3,6 +3,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
     /// What is wrong, in the order in which it was found; never empty.
     public var faults: [Fault]
 
+    /// - Parameter faults: at least one.
     public init(_ faults: [Fault]) {
         self.faults = faults
     }
@@ -19,6 +20,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
         /// What is wrong, with the limit that was passed.
         public var message: String
 
+        /// - Parameter message: part of a sentence, which names neither token nor payload.
         public init(_ code: Code, _ message: String) {
             self.code = code
             self.message = message
@@ -74,6 +76,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
         /// The batch has no room for another notification.
         public static let batchFull = Code(.batchFull)
 
+        /// The code's name.
         public var description: String { self.kind.rawValue }
     }
 }

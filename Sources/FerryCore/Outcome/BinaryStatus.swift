@@ -8,6 +8,7 @@ public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The byte on the wire.
     public var rawValue: UInt8
 
+    /// Any byte is a status.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -37,6 +38,7 @@ public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// "None (unknown)".
     public static let unknown = BinaryStatus(rawValue: 255)
 
+    /// Apple's words in lower case; the number for a status that has none.
     public var description: String {
         switch self {
         case .noErrorsEncountered: "no errors encountered"

@@ -35,7 +35,8 @@ public enum Outcome: Hashable, Sendable {
         case discarded
         /// The peer refused the provider's credentials.
         case credentials
-        /// No connection could be made within `connectionRetryLimit`.
+        /// More connections in a row failed, or ended without one notification accepted, than `connectionRetryLimit`
+        /// allows.
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released
@@ -66,6 +67,7 @@ public struct OutcomeRecord: Hashable, Sendable {
     /// The `apns-id` that APNs knows the notification by; nil on the binary protocol, which has none.
     public var apnsID: APNSID?
 
+    /// One notification's outcome.
     public init(tag: Tag, outcome: Outcome, apnsID: APNSID? = nil) {
         self.tag = tag
         self.outcome = outcome

@@ -2,7 +2,7 @@
 public protocol OutcomeSink: Sendable {
     /// Called on the connection's event loop with one or more outcomes, which are valid only during the call.
     ///
-    /// It must not block: nothing else happens on that connection meanwhile. It may call
+    /// It must not block: nothing else happens on that event loop meanwhile. It may call
     /// ``PushProvider/trySubmit(_:)``.
     func settled(_ outcomes: Span<OutcomeRecord>)
 }
@@ -10,7 +10,7 @@ public protocol OutcomeSink: Sendable {
 /// Where a provider's outcomes go. Given once, when the provider is made.
 @nonexhaustive
 public enum OutcomeDelivery: Sendable {
-    /// Outcomes are counted and forgotten.
+    /// Outcomes are counted, for ``DrainReport``, and forgotten.
     case discard
     /// Outcomes go to a sink, on the connection's event loop.
     case sink(any OutcomeSink)

@@ -8,6 +8,7 @@ public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConverti
     /// The string of the key `reason` in the body of an HTTP/2 response.
     public var rawValue: String
 
+    /// Any string is a reason.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }

@@ -23,6 +23,7 @@ public struct Rejection: Hashable, Sendable {
         case inferred
     }
 
+    /// A refusal.
     public init(reason: Reason, origin: Origin, status: Int? = nil, timestamp: Int64? = nil) {
         self.reason = reason
         self.origin = origin

@@ -7,12 +7,14 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
     /// The error that caused this one.
     public var cause: (any Error)?
 
+    /// - Parameter message: one sentence, which names no token, payload or key.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.cause = cause
     }
 
+    /// The message.
     public var description: String { self.message }
 
     /// The kind of error. Open: later versions may add codes.
@@ -30,17 +32,19 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
         public static let connectFailed = Code(.connectFailed)
         /// Connecting, TLS included, took longer than `connectTimeout`.
         public static let connectTimeout = Code(.connectTimeout)
-        /// An established connection failed.
+        /// An established connection failed: a reset, an error of the network or of TLS.
         public static let connectionLost = Code(.connectionLost)
         /// The peer refused the client certificate or the provider token.
         public static let credentialsRejected = Code(.credentialsRejected)
-        /// The peer's certificate was not accepted.
+        /// The peer's certificate was not accepted: unknown authority, expired, or for another name.
         public static let peerNotTrusted = Code(.peerNotTrusted)
-        /// More consecutive failures than `connectionRetryLimit` allows.
+        /// More consecutive failures than `connectionRetryLimit` allows: what was queued is given up as
+        /// ``Outcome/UndeliveredCause/noConnection``.
         public static let connectionRetryLimit = Code(.connectionRetryLimit)
         /// The peer does not speak the protocol.
         public static let protocolViolation = Code(.protocolViolation)
 
+        /// The code's name.
         public var description: String { self.kind.rawValue }
     }
 }

@@ -7,6 +7,7 @@ public struct Submission: Sendable {
     /// Comes back with the outcome.
     public var tag: Tag
 
+    /// A notification to a device.
     @inlinable
     public init(_ notification: PushNotification, to device: DeviceToken, tag: Tag) {
         self.notification = notification

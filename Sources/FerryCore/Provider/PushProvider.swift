@@ -7,7 +7,8 @@
 public protocol PushProvider: AnyObject, Sendable {
     /// Takes the notifications of `batch` from its front, as room appears.
     ///
-    /// Returns when the batch is empty. What is left in the batch when this throws was not taken.
+    /// Returns when the batch is empty: everything was taken, nothing needs to have been sent. What is left in the batch
+    /// when this throws was not taken. While there is no room the calling task waits; its thread does not.
     ///
     /// - Throws: ``SubmitError/shutDown`` once the provider was shut down, ``SubmitError/cancelled`` when the calling
     ///   task was cancelled.
@@ -15,7 +16,7 @@ public protocol PushProvider: AnyObject, Sendable {
 
     /// Takes what fits at once and never waits; the rest stays in the batch, as does everything after a shutdown.
     ///
-    /// May be called from within ``OutcomeSink/settled(_:)``.
+    /// Any thread, also from within ``OutcomeSink/settled(_:)``. Holds a lock for a few instructions.
     func trySubmit(_ batch: inout PushBatch)
 
     /// Sends one notification and returns its outcome.
@@ -24,17 +25,26 @@ public protocol PushProvider: AnyObject, Sendable {
     /// ``Outcome/undelivered(_:)`` with ``Outcome/UndeliveredCause/cancelled``; afterwards cancellation has no effect,
     /// because what was written cannot be called back.
     ///
+    /// Its outcome comes only here, never to the sink or the stream. Costs an allocation and two task switches for each
+    /// notification: whoever has many submits a batch.
+    ///
     /// - Throws: ``SubmitError`` when the notification was not taken.
     func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome
 
-    /// A new subscription to the provider's events, holding at most `bufferingNewest` unread ones.
+    /// A new subscription to the provider's events, holding at most `bufferingNewest` unread ones, at least 1.
+    ///
+    /// It begins now: subscribe before submitting. It ends when the provider was shut down.
     func events(bufferingNewest: Int) -> ProviderEvents
 
     /// Waits until everything that was taken has its outcome, or `limit` has passed. The provider stays usable.
+    ///
+    /// What still waits in ``submit(_:)`` for room was not taken and does not count.
     func drain(within limit: Duration) async -> DrainReport
 
     /// Takes nothing more, sends what was taken, and gives every notification its outcome within `limit`: what is not
     /// written by then is `undelivered(.shutDown)`, what is written but not settled `uncertain(.shutDown)`.
+    ///
+    /// Returns once the connections are closed. May be called more than once; each call gets the report.
     ///
     /// - Parameter proof: how the acceptance of the last notifications is found out.
     func shutdown(within limit: Duration, proof: Proof) async -> DrainReport
@@ -60,6 +70,7 @@ public struct DrainReport: Sendable, Hashable {
     /// How many copies beyond the first were sent in its whole life.
     public var resent: Int
 
+    /// A report of a provider's whole life so far.
     public init(outcomes: OutcomeCounts, unsettled: Int, contradicted: Int, resent: Int) {
         self.outcomes = outcomes
         self.unsettled = unsettled
@@ -76,6 +87,7 @@ public enum SubmitError: Error, Hashable, CustomStringConvertible {
     /// The calling task was cancelled.
     case cancelled
 
+    /// What happened, in one sentence.
     public var description: String {
         switch self {
         case .shutDown: "The provider was shut down and takes no more notifications."

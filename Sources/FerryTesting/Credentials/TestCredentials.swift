@@ -7,7 +7,9 @@ public import FerryOpenSSL
 public struct TestCredentials: Sendable {
     /// What both sides have to trust.
     public let trustRoots: TrustRoots
+    /// Who the gateway is.
     public let server: TLSIdentity
+    /// Who the provider is.
     public let client: TLSIdentity
 
     /// Makes new credentials in memory, with keys that take no time to make.

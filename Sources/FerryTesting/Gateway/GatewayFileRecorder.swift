@@ -47,6 +47,7 @@ public final class GatewayFileRecorder: GatewayRecorder {
         self.state.withLock { $0.failure }
     }
 
+    /// Appends a line; writes when 256 KiB have gathered.
     public func accepted(_ notification: AcceptedNotification, token: Span<UInt8>, payload: Span<UInt8>) {
         self.state.withLock { state in
             state.lines.appendLine(notification, token: token, payload: payload)
@@ -54,6 +55,7 @@ public final class GatewayFileRecorder: GatewayRecorder {
         }
     }
 
+    /// Writes what has gathered.
     public func flush() {
         self.state.withLock { Self.write(&$0) }
     }
@@ -70,10 +72,12 @@ public final class GatewayFileRecorder: GatewayRecorder {
 
     /// A file that cannot be opened or written.
     public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The file.
         public var path: String
         /// The system's error number.
         public var code: Int32
 
+        /// The file and the system's word for what is wrong.
         public var description: String { "\(self.path): \(String(cString: strerror(self.code)))" }
     }
 }

@@ -5,8 +5,11 @@ internal import Synchronization
 public final class GatewayMemoryRecorder: GatewayRecorder {
     /// An accepted notification with its bytes.
     public struct Notification: Hashable, Sendable {
+        /// What it said beside token and payload.
         public var accepted: AcceptedNotification
+        /// To whom.
         public var token: DeviceToken
+        /// As it came.
         public var payload: [UInt8]
     }
 
@@ -17,8 +20,10 @@ public final class GatewayMemoryRecorder: GatewayRecorder {
 
     private let storage = Mutex(Storage())
 
+    /// A recorder that remembers nothing yet.
     public init() {}
 
+    /// Copies the notification. Memory grows by its bytes.
     public func accepted(_ notification: AcceptedNotification, token: Span<UInt8>, payload: Span<UInt8>) {
         let device = DeviceToken(unchecked: Self.copy(token))
         let copy = Notification(accepted: notification, token: device, payload: Self.copy(payload))

@@ -9,6 +9,7 @@ public protocol GatewayRecorder: Sendable {
 }
 
 extension GatewayRecorder {
+    /// Does nothing.
     public func flush() {}
 }
 

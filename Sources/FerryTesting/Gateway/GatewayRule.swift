@@ -53,6 +53,7 @@ public struct GatewayRule: Hashable, Sendable {
         case stopReading
     }
 
+    /// A rule needs either `after`, or some of `tokens`, `prefix` and `at`.
     public init(
         tokens: Set<DeviceToken>? = nil,
         prefix: [UInt8]? = nil,

@@ -26,6 +26,7 @@ extension GatewayScript: Codable {
         self = try JSONDecoder().decode(GatewayScript.self, from: Data(contentsOf: URL(filePath: path)))
     }
 
+    /// - Throws: `DecodingError` for a key that does not exist, or a value out of its range.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -40,6 +41,7 @@ extension GatewayScript: Codable {
         try container.require((self.bytesPerSecond ?? 1) >= 1, .bytesPerSecond, "must be at least 1")
     }
 
+    /// Writes every key that has a value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.handshake, forKey: .handshake)
@@ -57,6 +59,7 @@ extension GatewayRule: Codable {
         case tokens, prefix, at, after, times, action, status, identifier, length, bytes, delay = "delaySeconds"
     }
 
+    /// - Throws: `DecodingError` for a key that does not exist, a value out of its range, or a rule that never holds.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -84,6 +87,7 @@ extension GatewayRule: Codable {
         try container.require((self.length ?? 0) >= 0, .length, "must not be negative")
     }
 
+    /// Writes every key that has a value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(self.tokens?.map(\.hex).sorted(), forKey: .tokens)

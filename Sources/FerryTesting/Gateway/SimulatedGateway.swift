@@ -34,10 +34,12 @@ public final class SimulatedGateway: Sendable {
         public var maximumTLSVersion = TLSVersion.tls12
         /// Whether clients are taken that speak no better than TLS 1.0 with SHA-1.
         public var acceptsLegacyTLS = false
+        /// What goes wrong. Without a script, nothing.
         public var script = GatewayScript()
         /// Gets what is accepted. Nil: it is counted and not looked at, which is fastest.
         public var recorder: (any GatewayRecorder)?
 
+        /// A gateway at a free port of the loopback address, with which nothing goes wrong.
         public init(credentials: TestCredentials) {
             self.credentials = credentials
         }

@@ -30,12 +30,14 @@ extension Payload {
         /// The key of the localised label of the action button.
         public var actionLocKey: String?
 
+        /// What is not given here can be set afterwards.
         public init(title: String? = nil, subtitle: String? = nil, body: String? = nil) {
             self.title = title
             self.subtitle = subtitle
             self.body = body
         }
 
+        /// An alert of nothing but a body.
         public init(stringLiteral body: String) {
             self.init(body: body)
         }

@@ -14,6 +14,7 @@ extension Payload {
         /// When the system removes an activity that has ended; nil leaves it to the system, which takes hours.
         public var dismissalDate: UnixTime?
 
+        /// - Parameter contentState: required by ``Event/start(attributesType:attributes:)`` and ``Event/update``.
         public init(
             _ event: Event,
             timestamp: UnixTime,
@@ -45,6 +46,7 @@ extension Payload {
         /// Whole seconds since 1970-01-01T00:00:00Z.
         public var epochSeconds: Int64
 
+        /// - Parameter epochSeconds: whole seconds since 1970-01-01T00:00:00Z.
         public init(epochSeconds: Int64) {
             self.epochSeconds = epochSeconds
         }

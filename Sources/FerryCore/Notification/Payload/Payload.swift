@@ -84,6 +84,7 @@ public struct Payload: Hashable, Sendable {
         /// A critical alert, which plays even when the device is muted. `volume` is 0…1.
         case critical(name: String, volume: Double)
 
+        /// A sound file of the app, by its name.
         public init(stringLiteral name: String) {
             self = .named(name)
         }
