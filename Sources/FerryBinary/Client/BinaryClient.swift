@@ -137,7 +137,7 @@ package struct BinaryClient: ~Copyable {
         self.isIncomplete = true
         var run = run
         if self.lanes.count == 1 {
-            run.storage.order = self.submissions
+            run.order = self.submissions
             self.lanes[0].queue.append(run)
         } else {
             self.distribute(&run)
@@ -167,8 +167,8 @@ package struct BinaryClient: ~Copyable {
             parts[lane].append(from: run.storage, at: index)
         }
         for (lane, storage) in parts.enumerated() where storage.count > 0 {
-            storage.order = self.submissions
-            self.lanes[lane].queue.append(BatchRun(storage: storage, start: 0, count: storage.count))
+            let part = BatchRun(storage: storage, start: 0, count: storage.count, order: self.submissions)
+            self.lanes[lane].queue.append(part)
         }
     }
 

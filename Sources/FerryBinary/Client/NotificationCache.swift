@@ -223,7 +223,7 @@ extension BatchRun {
     }
 
     func slice(_ range: Range<Int>) -> BatchRun {
-        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count)
+        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count, order: self.order)
     }
 }
 

@@ -82,6 +82,6 @@ struct RunQueue {
 
 extension BatchRun {
     func precedes(_ other: BatchRun) -> Bool {
-        (self.storage.order, self.start) < (other.storage.order, other.start)
+        (self.order, self.start) < (other.order, other.start)
     }
 }

@@ -19,9 +19,6 @@ package final class BatchStorage: @unchecked Sendable {
     package private(set) var arenaCount = 0
     private var capacity: Int
     private var arenaCapacity: Int
-    /// The place of this storage in the order of submission, given by the provider that takes it.
-    package var order: UInt64 = 0
-
     /// How many entries no longer need their bytes.
     private var releasedCount = 0
 
@@ -129,11 +126,14 @@ package struct BatchRun: Sendable {
     package var storage: BatchStorage
     package var start: Int
     package var count: Int
+    /// The place of this run in the order of submission, given by the provider that takes it.
+    package var order: UInt64
 
-    package init(storage: BatchStorage, start: Int, count: Int) {
+    package init(storage: BatchStorage, start: Int, count: Int, order: UInt64 = 0) {
         self.storage = storage
         self.start = start
         self.count = count
+        self.order = order
     }
 
     /// The first of ``count`` entries.
@@ -141,7 +141,8 @@ package struct BatchRun: Sendable {
 
     /// Cuts the first `count` entries off and returns them; all of them when there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
-        let head = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
+        let count = min(max(count, 0), self.count)
+        let head = BatchRun(storage: self.storage, start: self.start, count: count, order: self.order)
         self.start += head.count
         self.count -= head.count
         return head
