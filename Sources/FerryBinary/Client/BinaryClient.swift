@@ -149,7 +149,9 @@ package struct BinaryClient: ~Copyable {
     package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
         for index in self.lanes.indices {
             let withdrawn = self.lanes[index].queue.remove { entry in
-                entry.fields.contains(.awaited) && !entry.marks.contains(.tainted) && tags.contains(entry.tag)
+                // A repair has its outcome, and its tag may be another's by now.
+                entry.fields.contains(.awaited) && entry.marks.isDisjoint(with: [.tainted, .settled])
+                    && tags.contains(entry.tag)
             }
             for run in withdrawn {
                 self.outcomes.give(.undelivered(.cancelled), to: run)

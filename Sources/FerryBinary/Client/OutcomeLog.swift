@@ -20,12 +20,17 @@ package struct OutcomeLog {
         let entries = run.entries
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
+        var contradictedCount = 0
         var contradicted: [Tag] = []
         for index in 0..<run.count {
             let marks = entries[index].marks
             let tag = Tag(entries[index].tag)
             guard !marks.contains(.settled) else {
-                if contradiction != nil { contradicted.append(tag) }
+                if contradiction != nil {
+                    contradictedCount += 1
+                    // The tag of an awaited notification is the provider's own.
+                    if !entries[index].fields.contains(.awaited) { contradicted.append(tag) }
+                }
                 continue
             }
             entries[index].marks = marks.union(.settled)
@@ -38,7 +43,7 @@ package struct OutcomeLog {
         }
         self.counts.add(outcome, count: given)
         if let contradiction {
-            self.contradict(count: contradicted.count, tags: contradicted, kind: contradiction)
+            self.contradict(count: contradictedCount, tags: contradicted, kind: contradiction)
         }
     }
 
@@ -64,7 +69,13 @@ package struct OutcomeLog {
 }
 
 extension BatchRun {
-    var tags: [Tag] { (0..<self.count).map { Tag(self.entries[$0].tag) } }
+    /// The tags that callers chose: those of awaited notifications are the provider's own.
+    var tags: [Tag] {
+        (0..<self.count).compactMap { index in
+            let entry = self.entries[index]
+            return entry.fields.contains(.awaited) ? nil : Tag(entry.tag)
+        }
+    }
 
     /// Notes that a copy of each may have arrived.
     func taint() {
