@@ -43,8 +43,8 @@ extension BinaryClient {
             consider(lane.window.nextChange)
             consider(connection.cache.history.first.map { $0.writtenAt + self.delay.memory })
             consider(self.idleDeadline(lane))
-            if self.options.finality == .proof, lane.queue.isEmpty, connection.cache.unsettledCount > 0,
-                connection.probe == nil
+            if self.options.finality == .proof, self.canProbe, lane.queue.isEmpty, connection.isWritable,
+                connection.cache.unsettledCount > 0, connection.probe == nil
             {
                 consider(connection.activeAt + self.delay.settleTime)
             }
@@ -53,7 +53,7 @@ extension BinaryClient {
     }
 
     /// Whether silence settles anything. With `finality: .proof` only while there is no other way.
-    private var settlesBySilence: Bool { self.options.finality == .silence || !self.probesAreAnswered }
+    private var settlesBySilence: Bool { self.options.finality == .silence || !self.canProbe }
 
     private func idleDeadline(_ lane: Lane) -> NIODeadline? {
         guard self.connectionTimeout > .zero, lane.queue.isEmpty, let connection = lane.connection,
