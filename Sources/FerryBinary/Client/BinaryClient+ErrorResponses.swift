@@ -111,8 +111,9 @@ extension BinaryClient {
         for written in settled {
             self.outcomes.give(.accepted(.confirmed), to: written.run)
             self.progressed(index, by: written.run.count)
-            self.lanes[index].isolation?.cleared(written.run.count, onWire: 0)
+            self.cleared(written.run.count, on: index)
         }
+        self.endIsolationIfOver(index)
     }
 
     /// Settles the notification that the peer named; returns it if it is to be sent once more instead.

@@ -16,9 +16,18 @@ extension BinaryClient {
         for written in self.lanes[index].connection?.cache.settle(before: end) ?? [] {
             self.outcomes.give(.accepted(.presumed), to: written.run)
             self.progressed(index, by: written.run.count)
-            let onWire = self.lanes[index].connection?.cache.unsettledCount ?? 0
-            self.lanes[index].isolation?.cleared(written.run.count, onWire: onWire)
+            self.cleared(written.run.count, on: index)
         }
+        self.endIsolationIfOver(index)
+    }
+
+    /// Notes that `count` suspects of the lane were accepted.
+    mutating func cleared(_ count: Int, on index: Int) {
+        let onWire = self.lanes[index].connection?.cache.unsettledCount ?? 0
+        self.lanes[index].isolation?.cleared(count, onWire: onWire)
+    }
+
+    mutating func endIsolationIfOver(_ index: Int) {
         if self.lanes[index].isolation?.isOver == true { self.lanes[index].isolation = nil }
     }
 
