@@ -169,6 +169,7 @@ package struct BinaryClient: ~Copyable {
             parts[lane].append(from: run.storage, at: index)
         }
         for (lane, storage) in parts.enumerated() where storage.count > 0 {
+            storage.seal()
             let part = BatchRun(storage: storage, start: 0, count: storage.count, order: self.submissions)
             self.lanes[lane].queue.append(part)
         }

@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The memory of one batch: entries of 32 bytes and one arena with all their bytes.
 ///
 /// A batch is filled by one owner and is then handed, in runs of entries, to a provider. Entries that were handed
@@ -19,8 +21,10 @@ package final class BatchStorage: @unchecked Sendable {
     package private(set) var arenaCount = 0
     private var capacity: Int
     private var arenaCapacity: Int
-    /// How many entries no longer need their bytes.
-    private var releasedCount = 0
+    /// How many entries need no bytes any more, by all providers that took some.
+    private let releasedCount = Atomic<Int>(0)
+    /// How many entries there are, once the owner has handed over the last; until then more than can be released.
+    private let finalCount = Atomic<Int>(.max)
 
     /// An arena offset is 32 bits wide.
     package static let arenaLimit = Int(UInt32.max)
@@ -87,11 +91,17 @@ package final class BatchStorage: @unchecked Sendable {
         }
     }
 
+    /// Notes that the owner has handed over the last entry and appends none.
+    package func seal() {
+        self.finalCount.store(self.count, ordering: .releasing)
+    }
+
     /// Notes that `count` more entries no longer need their bytes. When none needs them, the arena is freed; the
-    /// entries stay. Called by the provider that took all the entries, never twice for one.
+    /// entries stay. Called by the providers that took the entries, never twice for one.
     package func releaseBytes(of count: Int) {
-        self.releasedCount += count
-        guard self.releasedCount == self.count, self.arenaCapacity > 1 else { return }
+        guard count > 0 else { return }
+        let released = self.releasedCount.add(count, ordering: .acquiringAndReleasing).newValue
+        guard released == self.finalCount.load(ordering: .acquiring) else { return }
         self.arena.deallocate()
         self.arenaCapacity = 1
         self.arena = .allocate(capacity: self.arenaCapacity)

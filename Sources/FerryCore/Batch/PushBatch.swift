@@ -124,6 +124,7 @@ public struct PushBatch: ~Copyable, Sendable {
         self.start += run.count
         self.isShared = true
         if self.isEmpty {
+            self.storage.seal()
             self.replaceStorage(
                 with: BatchStorage(capacity: self.storage.count, arenaCapacity: self.storage.arenaCount)
             )
