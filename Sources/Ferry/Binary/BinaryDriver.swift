@@ -52,10 +52,10 @@ final class BinaryDriver: @unchecked Sendable {
         self.eventLoop = configuration.eventLoopGroup.next()
         self.connector = connector
         self.client = BinaryClient(options: configuration.options)
-        self.queueLimit = configuration.options.queueLimit
+        self.queueLimit = max(configuration.options.queueLimit, 1)
         self.logger = configuration.logger
         if case .sink(let sink) = configuration.outcomes { self.sink = sink } else { self.sink = nil }
-        self.queue = SubmissionQueue(limit: configuration.options.queueLimit)
+        self.queue = SubmissionQueue(limit: self.queueLimit)
         if case .stream = configuration.outcomes {
             self.stream = OutcomeBuffer { [weak self] in self?.wake() }
         }

@@ -43,7 +43,11 @@ public final class BinaryProvider: PushProvider {
 
     public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
-            if Task.isCancelled { throw .cancelled }
+            if Task.isCancelled {
+                // The room that this task was woken for is another's.
+                self.driver.queue.admit()
+                throw .cancelled
+            }
             guard self.driver.offer(&batch) else { throw .shutDown }
             if !batch.isEmpty { await self.driver.queue.waitForRoom() }
         }
