@@ -30,6 +30,7 @@ public final class BinaryProvider: PushProvider {
 
     deinit {
         let driver = self.driver
+        guard !driver.calls.haveEnded else { return }
         driver.eventLoop.execute { driver.abandon(undelivered: .released, uncertain: .released) }
     }
 
@@ -85,27 +86,16 @@ public final class BinaryProvider: PushProvider {
     }
 
     public func drain(within limit: Duration) async -> DrainReport {
-        await self.onLoop { driver, promise in
-            driver.drain(within: TimeAmount(limit), promise: promise)
+        let driver = self.driver
+        return await driver.calls.wait { call in
+            driver.eventLoop.execute { driver.drain(within: TimeAmount(limit), call: call) }
         }
     }
 
     public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
-        await self.onLoop { driver, promise in
-            driver.shutDown(within: TimeAmount(limit), proof: proof, promise: promise)
-        }
-    }
-
-    private func onLoop(
-        _ body: @escaping @Sendable (BinaryDriver, EventLoopPromise<DrainReport>) -> Void
-    ) async -> DrainReport {
         let driver = self.driver
-        return await withCheckedContinuation { continuation in
-            driver.eventLoop.execute {
-                let promise = driver.eventLoop.makePromise(of: DrainReport.self)
-                promise.futureResult.whenSuccess { continuation.resume(returning: $0) }
-                body(driver, promise)
-            }
+        return await driver.calls.wait { call in
+            driver.eventLoop.execute { driver.shutDown(within: TimeAmount(limit), proof: proof, call: call) }
         }
     }
 }
