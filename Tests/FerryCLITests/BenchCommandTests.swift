@@ -11,7 +11,7 @@ import Testing
             let runs = try #require(output.summary["runs"] as? [[String: Any]])
             #expect(
                 runs.map { $0["name"] as? String }
-                    == ["batch-evict", "batch-hold", "values", "send-1000-tasks", "paced-10000"]
+                    == ["paced-10000", "batch-evict", "batch-hold", "values", "send-1000-tasks"]
             )
             for run in runs {
                 #expect(

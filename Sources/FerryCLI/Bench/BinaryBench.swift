@@ -12,12 +12,13 @@ struct BinaryBench {
     /// Different device tokens that are sent to in turn.
     static let deviceCount = 1000
 
+    /// In the order of the memory that they need, because the allocator may keep what an earlier run freed.
     enum Scenario: String, CaseIterable {
+        case paced = "paced-10000"
         case batchEvict = "batch-evict"
         case batchHold = "batch-hold"
         case values
         case send = "send-1000-tasks"
-        case paced = "paced-10000"
 
         /// What is done with how many, relative to the longest.
         var share: Double {

@@ -64,7 +64,16 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How many notifications to send a second, at most.", valueName: "n"))
     var rate: Double?
 
-    @Option(help: ArgumentHelp("Where one JSON line goes for each outcome.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            """
+            Where one JSON line goes for each outcome: ref, token, outcome (accepted, rejected, expired, undelivered, \
+            uncertain), proof of an acceptance (confirmed, presumed), reason, status, origin. Late news of an outcome \
+            that was wrong has "event":"contradicted" in place of an outcome.
+            """,
+            valueName: "file"
+        )
+    )
     var events: String?
 
     @Flag(help: "End at the first bad line, with status 2, once what was read has its outcome.")
