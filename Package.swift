@@ -1,13 +1,18 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+// Warnings are errors where every commit is checked, and only there: a newer compiler must not break a user's build.
+let warnings: [SwiftSetting] =
+    Context.environment["FERRY_WARNINGS"] == "error" ? [.treatAllWarnings(as: .error)] : []
+
+let features: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    .enableExperimentalFeature("Lifetimes"),
 ]
+
+let settings = features + warnings
 
 let package = Package(
     name: "ferry",
@@ -73,9 +78,9 @@ let package = Package(
         .executableTarget(
             name: "FerryCLI",
             dependencies: [
-                "Ferry", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -126,10 +131,17 @@ let package = Package(
         .testTarget(
             name: "FerryTests",
             dependencies: [
-                "Ferry", "FerryTesting", "FerryOpenSSL",
+                "Ferry", "FerryBinary", "FerryTesting", "FerryOpenSSL",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryCLITests",
+            dependencies: ["FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting"],
             swiftSettings: settings
         ),
     ],

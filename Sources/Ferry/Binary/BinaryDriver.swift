@@ -14,7 +14,7 @@ private import Darwin
 
 /// Runs a ``BinaryClient`` on an event loop: carries out its actions, and delivers what it gives.
 ///
-/// `@unchecked Sendable`: everything but `eventLoop`, `queue` and `events` is touched on the event loop only.
+/// `@unchecked Sendable`: everything but `eventLoop`, `queue`, `calls` and `events` is touched on the event loop only.
 final class BinaryDriver: @unchecked Sendable {
     /// How many bytes of frames go to TLS at a time: four records.
     static let chunk = 64 << 10
@@ -24,6 +24,7 @@ final class BinaryDriver: @unchecked Sendable {
     let eventLoop: any EventLoop
     let events = EventHub()
     let queue: SubmissionQueue
+    let calls = ReportCalls()
     /// Set once, in `init`.
     private(set) var stream: OutcomeBuffer?
     private let sink: (any OutcomeSink)?
@@ -42,9 +43,11 @@ final class BinaryDriver: @unchecked Sendable {
     private var drains: [Drain] = []
     private var shutdowns: [Drain] = []
     private var isFinished = false
+    /// Never due: it fails when the event loop ends. Set once, in `init`.
+    private var loopEnd: Scheduled<Void>?
 
     private struct Drain {
-        var promise: EventLoopPromise<DrainReport>
+        var call: UInt64
         var deadline: Scheduled<Void>
     }
 
@@ -52,13 +55,16 @@ final class BinaryDriver: @unchecked Sendable {
         self.eventLoop = configuration.eventLoopGroup.next()
         self.connector = connector
         self.client = BinaryClient(options: configuration.options)
-        self.queueLimit = configuration.options.queueLimit
+        self.queueLimit = max(configuration.options.queueLimit, 1)
         self.logger = configuration.logger
         if case .sink(let sink) = configuration.outcomes { self.sink = sink } else { self.sink = nil }
-        self.queue = SubmissionQueue(limit: configuration.options.queueLimit)
+        self.queue = SubmissionQueue(limit: self.queueLimit)
         if case .stream = configuration.outcomes {
             self.stream = OutcomeBuffer { [weak self] in self?.wake() }
         }
+        let loopEnd = self.eventLoop.scheduleTask(deadline: .distantFuture) {}
+        self.loopEnd = loopEnd
+        loopEnd.futureResult.whenFailure { [weak self] _ in self?.loopEnded() }
     }
 
     // MARK: Any thread
@@ -78,6 +84,7 @@ final class BinaryDriver: @unchecked Sendable {
     }
 
     private func wake() {
+        guard !self.calls.haveEnded else { return }
         self.eventLoop.execute { self.run() }
     }
 
@@ -258,22 +265,23 @@ final class BinaryDriver: @unchecked Sendable {
 
     // MARK: The end
 
-    func drain(within limit: TimeAmount, promise: EventLoopPromise<DrainReport>) {
+    func drain(within limit: TimeAmount, call: UInt64) {
         self.run()
         let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
-            promise.succeed(self.report)
+            self.drains.removeAll { $0.call == call }
+            self.calls.answer(call, with: self.report)
         }
-        self.drains.append(Drain(promise: promise, deadline: deadline))
+        self.drains.append(Drain(call: call, deadline: deadline))
         self.checkDrains()
     }
 
-    func shutDown(within limit: TimeAmount, proof: Proof, promise: EventLoopPromise<DrainReport>) {
+    func shutDown(within limit: TimeAmount, proof: Proof, call: UInt64) {
         self.queue.close()
         self.run()
         let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
             self.abandon(undelivered: .shutDown, uncertain: .shutDown)
         }
-        self.shutdowns.append(Drain(promise: promise, deadline: deadline))
+        self.shutdowns.append(Drain(call: call, deadline: deadline))
         self.client.shutDown(proof: proof, now: self.now)
         self.run()
     }
@@ -290,6 +298,12 @@ final class BinaryDriver: @unchecked Sendable {
             now: self.now
         )
         self.run()
+    }
+
+    /// The loop runs nothing any more, or the provider has finished. The channels are closed already.
+    private func loopEnded() {
+        guard !self.isFinished else { return }
+        self.abandon(undelivered: .shutDown, uncertain: .shutDown)
     }
 
     private var report: DrainReport {
@@ -310,10 +324,12 @@ final class BinaryDriver: @unchecked Sendable {
         }
         if self.client.isFinished, !self.isFinished {
             self.isFinished = true
+            self.loopEnd?.cancel()
             self.timer?.task.cancel()
             self.timer = nil
             self.events.finish()
             self.stream?.finish()
+            self.calls.end(with: self.report)
         }
         if self.isFinished {
             let shutdowns = self.shutdowns
@@ -325,7 +341,7 @@ final class BinaryDriver: @unchecked Sendable {
     private func complete(_ drains: [Drain]) {
         for drain in drains {
             drain.deadline.cancel()
-            drain.promise.succeed(self.report)
+            self.calls.answer(drain.call, with: self.report)
         }
     }
 

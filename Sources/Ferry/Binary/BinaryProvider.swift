@@ -32,6 +32,7 @@ public final class BinaryProvider: PushProvider {
 
     deinit {
         let driver = self.driver
+        guard !driver.calls.haveEnded else { return }
         driver.eventLoop.execute { driver.abandon(undelivered: .released, uncertain: .released) }
     }
 
@@ -50,7 +51,11 @@ public final class BinaryProvider: PushProvider {
     /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
     public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
-            if Task.isCancelled { throw .cancelled }
+            if Task.isCancelled {
+                // The room that this task was woken for is another's.
+                self.driver.queue.admit()
+                throw .cancelled
+            }
             guard self.driver.offer(&batch) else { throw .shutDown }
             if !batch.isEmpty { await self.driver.queue.waitForRoom() }
         }
@@ -69,9 +74,7 @@ public final class BinaryProvider: PushProvider {
         let tag = awaited.makeTag()
         var batch = PushBatch(capacity: 1)
         do {
-            var fields = BatchEntry.Fields()
-            fields.isAwaited = true
-            try batch.append(notification, to: device, tag: tag, fields: fields)
+            try batch.append(notification, to: device, tag: tag, fields: .awaited)
         } catch {
             // Only a batch of 4 GiB is refused.
             preconditionFailure("\(error)")
@@ -98,8 +101,9 @@ public final class BinaryProvider: PushProvider {
     ///
     /// Takes a round trip and the settle time from the last write, if nothing goes wrong.
     public func drain(within limit: Duration) async -> DrainReport {
-        await self.onLoop { driver, promise in
-            driver.drain(within: TimeAmount(limit), promise: promise)
+        let driver = self.driver
+        return await driver.calls.wait { call in
+            driver.eventLoop.execute { driver.drain(within: TimeAmount(limit), call: call) }
         }
     }
 
@@ -109,21 +113,9 @@ public final class BinaryProvider: PushProvider {
     /// Once all have theirs, each connection is half-closed and listened to until the peer ends it, for at most 5 s of
     /// `limit`: an error response may still be on its way, and what it discards is sent again.
     public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
-        await self.onLoop { driver, promise in
-            driver.shutDown(within: TimeAmount(limit), proof: proof, promise: promise)
-        }
-    }
-
-    private func onLoop(
-        _ body: @escaping @Sendable (BinaryDriver, EventLoopPromise<DrainReport>) -> Void
-    ) async -> DrainReport {
         let driver = self.driver
-        return await withCheckedContinuation { continuation in
-            driver.eventLoop.execute {
-                let promise = driver.eventLoop.makePromise(of: DrainReport.self)
-                promise.futureResult.whenSuccess { continuation.resume(returning: $0) }
-                body(driver, promise)
-            }
+        return await driver.calls.wait { call in
+            driver.eventLoop.execute { driver.shutDown(within: TimeAmount(limit), proof: proof, call: call) }
         }
     }
 }

@@ -44,19 +44,36 @@ public struct OutcomeStream: AsyncSequence, Sendable {
         public mutating func next() async -> OutcomeRecord? {
             await self.next(isolation: nil)
         }
+
+        /// The outcomes that have come since the last call, at least one; none at the end, and when the task was
+        /// cancelled. In place of ``next()``, for who wants to work on many at a time.
+        package mutating func nextBatch() async -> [OutcomeRecord] {
+            await self.buffer.next()
+        }
     }
 }
 
 /// Outcomes between the loop that gives them and the task that reads them.
 final class OutcomeBuffer: Sendable {
+    private typealias Continuation = CheckedContinuation<[OutcomeRecord], Never>
+
+    /// A call of `next()` that waits. Its number keeps the cancellation of one call from ending another.
+    private struct Reader {
+        var id: UInt64
+        var continuation: Continuation
+    }
+
     private struct State {
         var records: [OutcomeRecord] = []
         var isFinished = false
-        var reader: CheckedContinuation<[OutcomeRecord], Never>?
+        var reader: Reader?
+        var lastReader: UInt64 = 0
 
-        mutating func takeReader() -> CheckedContinuation<[OutcomeRecord], Never>? {
-            defer { self.reader = nil }
-            return self.reader
+        /// Takes the reader that waits, or only that one which has `id`.
+        mutating func takeReader(_ id: UInt64? = nil) -> Continuation? {
+            guard let reader = self.reader, id == nil || id == reader.id else { return nil }
+            self.reader = nil
+            return reader.continuation
         }
     }
 
@@ -73,7 +90,7 @@ final class OutcomeBuffer: Sendable {
     var unreadCount: Int { self.unread.load(ordering: .relaxed) }
 
     func append(_ records: [OutcomeRecord]) {
-        let reader = self.state.withLock { state -> CheckedContinuation<[OutcomeRecord], Never>? in
+        let reader = self.state.withLock { state -> Continuation? in
             if let reader = state.takeReader() { return reader }
             state.records += records
             self.unread.store(state.records.count, ordering: .relaxed)
@@ -92,12 +109,16 @@ final class OutcomeBuffer: Sendable {
 
     /// What has come since the last call, at least one; none at the end or when the task was cancelled.
     func next() async -> [OutcomeRecord] {
-        await withTaskCancellationHandler {
+        let id = self.state.withLock { state in
+            state.lastReader += 1
+            return state.lastReader
+        }
+        return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let records = self.state.withLock { state -> [OutcomeRecord]? in
                     // A second reader gets nothing at once: it must not displace the first.
                     if state.records.isEmpty, !state.isFinished, !Task.isCancelled, state.reader == nil {
-                        state.reader = continuation
+                        state.reader = Reader(id: id, continuation: continuation)
                         return nil
                     }
                     defer {
@@ -111,7 +132,7 @@ final class OutcomeBuffer: Sendable {
                 if !records.isEmpty { self.wasRead() }
             }
         } onCancel: {
-            let reader = self.state.withLock { $0.takeReader() }
+            let reader = self.state.withLock { $0.takeReader(id) }
             reader?.resume(returning: [])
         }
     }

@@ -117,8 +117,17 @@ final class SubmissionQueue: Sendable {
 
     /// Says how many places are taken, and lets callers in if there is room.
     func occupy(_ count: Int) {
+        self.admit(occupied: count)
+    }
+
+    /// Lets callers in if there is room.
+    func admit() {
+        self.admit(occupied: nil)
+    }
+
+    private func admit(occupied: Int?) {
         let waiters = self.state.withLock { state -> [Waiter] in
-            state.occupied = count
+            if let occupied { state.occupied = occupied }
             let room = self.limit - state.handedOver - state.occupied
             guard room > 0, !state.waiters.isEmpty else { return [] }
             // Each waiter takes at least one place; more than there are places need not be woken.

@@ -56,7 +56,7 @@ extension BinaryClient {
             for written in self.lanes[index].connection?.cache.removeUnsettled() ?? [] {
                 self.outcomes.give(.undelivered(.credentials), tainted: .uncertain(.notRepeated), to: written.run)
             }
-            self.closed(index, now: now)
+            self.disconnected(index)
             self.refused(index, error, now: now)
             return
         case .lost(let error), .notConnected(let error):
@@ -108,13 +108,9 @@ extension BinaryClient {
 
     /// A connection that was open is gone; its unsettled notifications were dealt with.
     mutating func closed(_ index: Int, now: Moment) {
-        guard let connection = self.lanes[index].connection else { return }
-        self.lanes[index].connection = nil
-        self.lanes[index].dial = .idle
-        self.lanes[index].isolation?.restart()
-        self.report(.disconnected(connection.id, open: self.openCount))
+        guard let connection = self.disconnected(index) else { return }
         if connection.hasProgress || connection.isFinishing { return }
-        if self.lanes[index].isolation != nil {
+        if connection.hasNarrowed {
             self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.first)
         } else if self.lanes[index].violations >= Self.violationLimit {
             self.failed(index, nil, now: now)
@@ -124,17 +120,29 @@ extension BinaryClient {
         }
     }
 
+    @discardableResult
+    private mutating func disconnected(_ index: Int) -> Connection? {
+        guard let connection = self.lanes[index].connection else { return nil }
+        self.lanes[index].connection = nil
+        self.lanes[index].dial = .idle
+        self.lanes[index].isolation?.restart()
+        self.report(.disconnected(connection.id, open: self.openCount))
+        return connection
+    }
+
     /// The unsettled notifications of a lane's connection, which are no longer on it.
     struct Unsettled {
         /// Those whose last TLS record the system had, at least in part.
         var mayHaveLeft: [NotificationCache.Written] = []
         var neverLeft: [NotificationCache.Written] = []
+        /// The sequence number that parts them.
+        var boundary: UInt64 = 0
     }
 
     mutating func takeUnsettled(_ index: Int, handed: UInt64) -> Unsettled {
         guard let connection = self.lanes[index].connection else { return Unsettled() }
-        let boundary = connection.silence.mayHaveLeft(handed: handed, atLeast: connection.cache.settledTo)
-        var result = Unsettled()
+        let boundary = connection.silence.keptBack(handed: handed) ?? connection.cache.next
+        var result = Unsettled(boundary: boundary)
         for var written in self.lanes[index].connection?.cache.removeUnsettled() ?? [] {
             let left = written.takeFirst(before: boundary)
             if left.run.count > 0 { result.mayHaveLeft.append(left) }
@@ -147,13 +155,21 @@ extension BinaryClient {
     mutating func positionUnknown(_ index: Int, _ cause: Unknown, handed: UInt64, now: Moment) {
         guard let connection = self.lanes[index].connection else { return }
         let unsettled = self.takeUnsettled(index, handed: handed)
-        self.requeue(unsettled.neverLeft, on: index)
+        self.requeue(unsettled.neverLeft, copies: false, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
+        let isProbed = connection.probe.map { $0.sequence < unsettled.boundary } ?? false
+        if isProbed { self.probesAreAnswered = false }
         guard onWire > 0 else { return }
-        if connection.probe != nil { self.probesAreAnswered = false }
-        if connection.probe != nil, case .wordless = cause {
+        if isProbed, case .wordless = cause {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
+        } else if case .culprit(let status) = cause, onWire == 1, !isProbed,
+            unsettled.boundary - connection.cache.start == 1 || self.lanes[index].isolation?.window == 1
+        {
+            self.noteDelay(of: unsettled.mayHaveLeft, now: now)
+            self.lanes[index].isolation = nil
+            self.lanes[index].connection?.hasProgress = true
+            self.infer(unsettled.mayHaveLeft, status)
         } else if self.options.onUnknown == .report {
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
             if case .wordless = cause { self.lanes[index].wordlessCloses += 1 }
@@ -172,17 +188,10 @@ extension BinaryClient {
     ) {
         switch cause {
         case .noCulprit:
-            break
-        case .culprit(let status):
-            if let first = written.first {
-                self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
-            }
-            if onWire == 1, connection.probe == nil {
-                self.lanes[index].isolation = nil
-                self.lanes[index].connection?.hasProgress = true
-                self.infer(written, status)
-                return
-            }
+            // What stood still was no error response on its way.
+            if connection.silence.stalledSince == nil { self.noteDelay(of: written, now: now) }
+        case .culprit:
+            self.noteDelay(of: written, now: now)
             self.beginOrHalve(index, onWire: onWire, isWordless: false)
         case .wordless:
             if !connection.hasProgress { self.lanes[index].wordlessCloses += 1 }
@@ -199,7 +208,14 @@ extension BinaryClient {
         self.requeue(written, copies: true, on: index)
     }
 
+    /// Notes how late the end of a connection came for the first that may have caused it.
+    private mutating func noteDelay(of written: [NotificationCache.Written], now: Moment) {
+        guard let first = written.first else { return }
+        self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
+    }
+
     private mutating func beginOrHalve(_ index: Int, onWire: Int, isWordless: Bool) {
+        self.lanes[index].connection?.hasNarrowed = true
         if self.lanes[index].isolation == nil {
             self.lanes[index].isolation = Isolation(failed: onWire)
         } else {
@@ -225,13 +241,17 @@ extension BinaryClient {
         for part in written { self.outcomes.give(outcome, to: part.run) }
     }
 
-    /// Puts notifications back into the queue; what has lost its bytes ends as uncertain.
-    private mutating func requeue(_ written: [NotificationCache.Written], copies: Bool = false, on index: Int) {
+    /// Puts notifications back into the queue. What has lost its bytes ends: as undelivered if it never left, else, being
+    /// a copy of what may have arrived, as uncertain.
+    private mutating func requeue(_ written: [NotificationCache.Written], copies: Bool, on index: Int) {
         let cachedFrom = self.lanes[index].connection?.cache.cachedFrom ?? 0
         var runs: [BatchRun] = []
         for var part in written {
             let evicted = part.takeFirst(before: cachedFrom)
-            if evicted.run.count > 0 { self.outcomes.give(.uncertain(.notRepeated), to: evicted.run) }
+            if evicted.run.count > 0 {
+                let clean: Outcome = copies ? .uncertain(.notRepeated) : .undelivered(.evicted)
+                self.outcomes.give(clean, tainted: .uncertain(.notRepeated), to: evicted.run)
+            }
             if part.run.count > 0 { runs.append(part.run) }
         }
         if copies {

@@ -36,9 +36,7 @@ extension BinaryClient {
             return
         }
         if let sequence {
-            if let writtenAt = connection.cache.writtenAt(sequence) {
-                self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
-            }
+            self.noteDelay(of: response.status, naming: sequence, in: connection.cache, now: now)
             self.settle(sequence, by: response.status, on: index, now: now)
         } else if response.status == .noErrorsEncountered {
             return
@@ -47,6 +45,18 @@ extension BinaryClient {
             self.positionUnknown(index, cause, handed: handed, now: now)
             self.hangUp(index, now: now)
         }
+    }
+
+    /// How late the response came for the first notification that it says was not accepted, if any.
+    private mutating func noteDelay(
+        of status: BinaryStatus,
+        naming sequence: UInt64,
+        in cache: NotificationCache,
+        now: Moment
+    ) {
+        guard status != .noErrorsEncountered else { return }
+        guard let writtenAt = cache.writtenAt(status.namesAccepted ? sequence + 1 : sequence) else { return }
+        self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
     }
 
     /// Whether a response is the answer to the probe, and so proves everything before it.
@@ -101,8 +111,9 @@ extension BinaryClient {
         for written in settled {
             self.outcomes.give(.accepted(.confirmed), to: written.run)
             self.progressed(index, by: written.run.count)
-            self.lanes[index].isolation?.cleared(written.run.count, onWire: 0)
+            self.cleared(written.run.count, on: index)
         }
+        self.endIsolationIfOver(index)
     }
 
     /// Settles the notification that the peer named; returns it if it is to be sent once more instead.

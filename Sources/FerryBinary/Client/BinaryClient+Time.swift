@@ -16,9 +16,18 @@ extension BinaryClient {
         for written in self.lanes[index].connection?.cache.settle(before: end) ?? [] {
             self.outcomes.give(.accepted(.presumed), to: written.run)
             self.progressed(index, by: written.run.count)
-            let onWire = self.lanes[index].connection?.cache.unsettledCount ?? 0
-            self.lanes[index].isolation?.cleared(written.run.count, onWire: onWire)
+            self.cleared(written.run.count, on: index)
         }
+        self.endIsolationIfOver(index)
+    }
+
+    /// Notes that `count` suspects of the lane were accepted.
+    mutating func cleared(_ count: Int, on index: Int) {
+        let onWire = self.lanes[index].connection?.cache.unsettledCount ?? 0
+        self.lanes[index].isolation?.cleared(count, onWire: onWire)
+    }
+
+    mutating func endIsolationIfOver(_ index: Int) {
         if self.lanes[index].isolation?.isOver == true { self.lanes[index].isolation = nil }
     }
 
@@ -44,8 +53,8 @@ extension BinaryClient {
             consider(lane.window.nextChange)
             consider(connection.cache.history.first.map { $0.writtenAt + self.delay.memory })
             consider(self.idleDeadline(lane))
-            if self.options.finality == .proof, lane.queue.isEmpty, connection.cache.unsettledCount > 0,
-                connection.probe == nil
+            if self.options.finality == .proof, self.canProbe, lane.queue.isEmpty, connection.isWritable,
+                connection.cache.unsettledCount > 0, connection.probe == nil
             {
                 consider(connection.activeAt + self.delay.settleTime)
             }
@@ -54,7 +63,7 @@ extension BinaryClient {
     }
 
     /// Whether silence settles anything. With `finality: .proof` only while there is no other way.
-    private var settlesBySilence: Bool { self.options.finality == .silence || !self.probesAreAnswered }
+    private var settlesBySilence: Bool { self.options.finality == .silence || !self.canProbe }
 
     private func idleDeadline(_ lane: Lane) -> NIODeadline? {
         guard self.connectionTimeout > .zero, lane.queue.isEmpty, let connection = lane.connection,

@@ -68,7 +68,7 @@ extension BinaryClient {
             return Self.accountLimit - self.unsettledCount
         case .hold:
             let unsettledBytes = self.lanes.reduce(0) { $0 + ($1.connection?.cache.unsettledBytes ?? 0) }
-            guard unsettledBytes < self.options.cacheLimit.bytes else { return 0 }
+            guard unsettledBytes < max(self.options.cacheLimit.bytes, 1) else { return 0 }
             return self.effectiveCacheLength - self.unsettledCount
         }
     }
@@ -120,7 +120,9 @@ extension BinaryClient {
             let entries = run.entries
             let arena = UnsafePointer(run.storage.arena)
             let room = limit - buffer.readableBytes
-            buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: max(room, 0)) { target in
+            // There is room for one at least, however long it is.
+            let longest = max(room, NotificationEncoder.length(of: entries[0], command: command))
+            buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: longest) { target in
                 var offset = 0
                 while written < run.count {
                     let entry = entries[written]
@@ -189,11 +191,13 @@ extension BinaryClient {
 
     // MARK: Probes
 
+    /// Whether proof can be had at all: command 0 has no identifiers.
+    var canProbe: Bool { self.probesAreAnswered && self.options.command != .simple }
+
     /// Whether the lane should prove what it has written, since nothing else can be done on it.
     func wantsProbe(_ index: Int, now: Moment) -> Bool {
         let lane = self.lanes[index]
-        guard self.probesAreAnswered, self.options.command != .simple,
-            let connection = lane.connection, connection.probe == nil, !connection.isFinishing,
+        guard self.canProbe, let connection = lane.connection, connection.probe == nil, !connection.isFinishing,
             connection.cache.unsettledCount > 0
         else { return false }
         if lane.queue.isEmpty {

@@ -151,7 +151,8 @@ package struct BinaryClient: ~Copyable {
     package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
         for index in self.lanes.indices {
             let withdrawn = self.lanes[index].queue.remove { entry in
-                entry.fields.isAwaited && !entry.marks.isTainted && tags.contains(entry.tag)
+                // A repair has its outcome, and its tag may be another's by now.
+                entry.fields.isAwaited && !entry.marks.isTainted && !entry.marks.isSettled && tags.contains(entry.tag)
             }
             for run in withdrawn {
                 self.outcomes.give(.undelivered(.cancelled), to: run)
@@ -170,8 +171,7 @@ package struct BinaryClient: ~Copyable {
         }
         for (lane, storage) in parts.enumerated() where storage.count > 0 {
             storage.seal()
-            var part = BatchRun(storage: storage, start: 0, count: storage.count)
-            part.order = self.submissions
+            let part = BatchRun(storage: storage, start: 0, count: storage.count, order: self.submissions)
             self.lanes[lane].queue.append(part)
         }
     }

@@ -1,21 +1,21 @@
+internal import DequeModule
 internal import NIOCore
 
 /// At most 10 new connections a second: more "looks like an attack to Apple" (Binary Provider API).
 struct DialLimiter {
-    static let perSecond: Int64 = 10
+    static let perSecond = 10
 
-    private var tokens = Self.perSecond
-    private var filledAt: NIODeadline?
+    /// When the last ones were made, oldest first.
+    private var dials: Deque<NIODeadline> = []
 
     /// Takes a permission; or says when there will be one.
     mutating func take(now: NIODeadline) -> NIODeadline? {
-        let filledAt = self.filledAt ?? now
-        let interval = 1_000_000_000 / Self.perSecond
-        let gained = (now - filledAt).nanoseconds / interval
-        self.tokens = min(self.tokens + gained, Self.perSecond)
-        self.filledAt = self.tokens == Self.perSecond ? now : filledAt + .nanoseconds(gained * interval)
-        guard self.tokens > 0 else { return (self.filledAt ?? now) + .nanoseconds(interval) }
-        self.tokens -= 1
+        if self.dials.count >= Self.perSecond, let oldest = self.dials.first {
+            let later = oldest + .seconds(1)
+            guard later <= now else { return later }
+            self.dials.removeFirst()
+        }
+        self.dials.append(now)
         return nil
     }
 }

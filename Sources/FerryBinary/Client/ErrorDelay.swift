@@ -1,7 +1,7 @@
-internal import NIOCore
+package import NIOCore
 
 /// How long error responses take, and what follows from that for the settle time.
-struct ErrorDelay {
+package struct ErrorDelay {
     /// The settle time is never raised beyond this.
     static let settleTimeCap: TimeAmount = .seconds(10)
     /// The shortest wait for silence after a suspect notification.
@@ -14,11 +14,11 @@ struct ErrorDelay {
     private(set) var longest: TimeAmount = .zero
     private var seenAt: NIODeadline?
 
-    init(settleTime: Duration) {
+    package init(settleTime: Duration) {
         self.settleTimeFloor = max(TimeAmount(settleTime), .zero)
     }
 
-    var settleTime: TimeAmount {
+    package var settleTime: TimeAmount {
         max(self.settleTimeFloor, min(.nanoseconds(self.longest.nanoseconds / 2 * 3), Self.settleTimeCap))
     }
 
@@ -30,7 +30,7 @@ struct ErrorDelay {
     /// How long what is settled is remembered.
     var memory: TimeAmount { max(Self.memoryFloor, .nanoseconds(self.longest.nanoseconds * 4)) }
 
-    mutating func saw(_ delay: TimeAmount, now: NIODeadline) {
+    package mutating func saw(_ delay: TimeAmount, now: NIODeadline) {
         // Beyond the cap a delay changes nothing any more, and four times as much must not overflow.
         let delay = min(max(delay, .zero), .hours(1))
         if delay >= self.longest {
@@ -40,9 +40,10 @@ struct ErrorDelay {
     }
 
     /// Halves the longest delay for every hour in which no longer one was seen.
-    mutating func decay(now: NIODeadline) {
+    package mutating func decay(now: NIODeadline) {
         guard let seenAt, now - seenAt >= Self.halfLife else { return }
-        self.longest = .nanoseconds(self.longest.nanoseconds / 2)
-        self.seenAt = now
+        let hours = (now - seenAt).nanoseconds / Self.halfLife.nanoseconds
+        self.longest = .nanoseconds(self.longest.nanoseconds >> min(hours, 63))
+        self.seenAt = seenAt + .nanoseconds(hours * Self.halfLife.nanoseconds)
     }
 }

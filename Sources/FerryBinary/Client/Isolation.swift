@@ -40,6 +40,7 @@ struct Isolation {
     /// Notes that `count` suspects were cleared; with none of the window left on the wire, the next one may go.
     mutating func cleared(_ count: Int, onWire: Int) {
         self.suspects -= count
+        self.closedAlone = 0
         if onWire == 0 { self.allowance = min(self.window, self.suspects) }
     }
 

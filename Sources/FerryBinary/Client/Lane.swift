@@ -56,6 +56,8 @@ struct Connection {
     /// How many notifications the peer accepted on it, as far as is known.
     var accepted = 0
     var isWritable = true
+    /// Whether its end brought the search for a culprit forward.
+    var hasNarrowed = false
     /// When it last carried something.
     var activeAt: NIODeadline
     /// Half-closed by us: it waits for the peer to have read everything, and for late errors.

@@ -226,10 +226,7 @@ extension BatchRun {
     }
 
     func slice(_ range: Range<Int>) -> BatchRun {
-        var slice = self
-        slice.start += range.lowerBound
-        slice.count = range.count
-        return slice
+        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count, order: self.order)
     }
 }
 

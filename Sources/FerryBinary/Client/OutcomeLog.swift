@@ -20,11 +20,16 @@ package struct OutcomeLog {
         let entries = run.entries
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
+        var contradictedCount = 0
         var contradicted: [Tag] = []
         for index in 0..<run.count {
             let tag = Tag(entries[index].tag)
             guard !entries[index].marks.isSettled else {
-                if contradiction != nil { contradicted.append(tag) }
+                if contradiction != nil {
+                    contradictedCount += 1
+                    // The tag of an awaited notification is the provider's own.
+                    if !entries[index].fields.isAwaited { contradicted.append(tag) }
+                }
                 continue
             }
             entries[index].marks.isSettled = true
@@ -37,7 +42,7 @@ package struct OutcomeLog {
         }
         self.counts.add(outcome, count: given)
         if let contradiction {
-            self.contradict(count: contradicted.count, tags: contradicted, kind: contradiction)
+            self.contradict(count: contradictedCount, tags: contradicted, kind: contradiction)
         }
     }
 
@@ -63,7 +68,13 @@ package struct OutcomeLog {
 }
 
 extension BatchRun {
-    var tags: [Tag] { (0..<self.count).map { Tag(self.entries[$0].tag) } }
+    /// The tags that callers chose: those of awaited notifications are the provider's own.
+    var tags: [Tag] {
+        (0..<self.count).compactMap { index in
+            let entry = self.entries[index]
+            return entry.fields.isAwaited ? nil : Tag(entry.tag)
+        }
+    }
 
     /// Notes that a copy of each may have arrived.
     func taint() {

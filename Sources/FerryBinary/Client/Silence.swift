@@ -1,5 +1,5 @@
 internal import DequeModule
-internal import NIOCore
+package import NIOCore
 
 /// What the operating system says about a connection at one time.
 package struct TransportSample: Sendable {
@@ -22,7 +22,7 @@ package struct TransportSample: Sendable {
 /// peer's TCP acknowledged its last byte, and stands still while nothing moves: while the channel is not writable, or
 /// bytes are unacknowledged and none was acknowledged since the last look. One mark stands for each flush, not for
 /// each notification.
-struct Silence {
+package struct Silence {
     private struct Mark {
         /// Where the flush ends in the stream below TLS.
         var offset: UInt64
@@ -33,7 +33,7 @@ struct Silence {
     }
 
     /// More marks than this are merged into the last one, which only makes them settle later.
-    static let markLimit = 16_384
+    package static let markLimit = 16_384
     /// A look is due this many times in a settle time.
     static let looksPerSettleTime: Int64 = 8
 
@@ -47,13 +47,12 @@ struct Silence {
     /// Since when bytes have been waiting without one being acknowledged.
     private(set) var stalledSince: NIODeadline?
 
-    var isEmpty: Bool { self.marks.isEmpty }
+    package init() {}
 
-    /// The sequence number up to which flushes were made.
-    var end: UInt64? { self.marks.last?.end }
+    package var isEmpty: Bool { self.marks.isEmpty }
 
     /// Notes a flush that ends at `offset` of the stream and contains everything before sequence number `end`.
-    mutating func flushed(_ end: UInt64, at offset: UInt64, now: NIODeadline) {
+    package mutating func flushed(_ end: UInt64, at offset: UInt64, now: NIODeadline) {
         if self.lastLook == nil || self.marks.isEmpty { self.lastLook = now }
         self.sent = offset
         if self.marks.count >= Self.markLimit, self.acknowledgedMarks < self.marks.count {
@@ -64,12 +63,12 @@ struct Silence {
         }
     }
 
-    /// The sequence number up to which the kernel had everything when `handed` bytes of the stream were with it.
+    /// The sequence number from which on nothing can have left when `handed` bytes of the stream were with the kernel;
+    /// nil when all may have.
     ///
-    /// A flush that it had only in part counts as handed over: some of it may have left.
-    func mayHaveLeft(handed: UInt64, atLeast settled: UInt64) -> UInt64 {
-        guard let partial = self.marks.first(where: { $0.offset > handed }) else { return self.end ?? settled }
-        return partial.end
+    /// A flush that the kernel had only in part counts as handed over, and so does one that is being made.
+    func keptBack(handed: UInt64) -> UInt64? {
+        self.marks.first { $0.offset > handed }?.end
     }
 
     /// When to look next; nil when there is nothing to wait for.
@@ -79,7 +78,7 @@ struct Silence {
     }
 
     /// Takes a sample, and returns the sequence number up to which `settleTime` has passed in silence, if any.
-    mutating func look(_ sample: TransportSample, settleTime: TimeAmount, now: NIODeadline) -> UInt64? {
+    package mutating func look(_ sample: TransportSample, settleTime: TimeAmount, now: NIODeadline) -> UInt64? {
         let interval = Self.interval(settleTime)
         let passed = now - (self.lastLook ?? now)
         let isWaiting = sample.acknowledged < self.sent

@@ -37,6 +37,8 @@ package struct BatchEntry {
         @inlinable
         package init(rawValue: UInt8 = 0) { self.rawValue = rawValue }
 
+        package static let awaited = Fields(rawValue: 1 << 2)
+
         @inlinable
         package var hasExpiration: Bool {
             get { self.rawValue & 1 << 0 != 0 }

@@ -22,10 +22,10 @@ package final class BatchStorage: @unchecked Sendable {
     @exclusivity(unchecked) package private(set) var arenaCount = 0
     @exclusivity(unchecked) private var capacity: Int
     @exclusivity(unchecked) private var arenaCapacity: Int
-    /// How many entries no longer need their bytes. The provider's.
-    private var releasedCount = 0
-    /// How many entries there are in all, once the owner will append none; negative until then.
-    private let sealedCount = Atomic<Int>(-1)
+    /// How many entries need no bytes any more, by all providers that took some.
+    private let releasedCount = Atomic<Int>(0)
+    /// How many entries there are, once the owner has handed over the last; until then more than can be released.
+    private let finalCount = Atomic<Int>(.max)
 
     /// An arena offset is 32 bits wide.
     package static let arenaLimit = Int(UInt32.max)
@@ -92,16 +92,17 @@ package final class BatchStorage: @unchecked Sendable {
         }
     }
 
-    /// The owner's last word: nothing will be appended any more.
+    /// Notes that the owner has handed over the last entry and appends none.
     package func seal() {
-        self.sealedCount.store(self.count, ordering: .releasing)
+        self.finalCount.store(self.count, ordering: .releasing)
     }
 
-    /// Notes that `count` more entries no longer need their bytes. When none of a sealed storage does, the arena is
-    /// freed; the entries stay. Called by the provider, once for each entry at the most.
+    /// Notes that `count` more entries no longer need their bytes. When none needs them, the arena is freed; the
+    /// entries stay. Called by the providers that took the entries, never twice for one.
     package func releaseBytes(of count: Int) {
-        self.releasedCount += count
-        guard self.releasedCount == self.sealedCount.load(ordering: .acquiring) else { return }
+        guard count > 0 else { return }
+        let released = self.releasedCount.add(count, ordering: .acquiringAndReleasing).newValue
+        guard released == self.finalCount.load(ordering: .acquiring) else { return }
         self.arena.deallocate()
         self.arena = .allocate(capacity: 1)
     }
@@ -135,13 +136,14 @@ package struct BatchRun: Sendable {
     package var storage: BatchStorage
     package var start: Int
     package var count: Int
-    /// The place in the order of submission, given by the provider that takes the run.
-    package var order: UInt64 = 0
+    /// The place of this run in the order of submission, given by the provider that takes it.
+    package var order: UInt64
 
-    package init(storage: BatchStorage, start: Int, count: Int) {
+    package init(storage: BatchStorage, start: Int, count: Int, order: UInt64 = 0) {
         self.storage = storage
         self.start = start
         self.count = count
+        self.order = order
     }
 
     /// The first of ``count`` entries.
@@ -149,8 +151,8 @@ package struct BatchRun: Sendable {
 
     /// Cuts the first `count` entries off and returns them; all of them when there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
-        var head = self
-        head.count = min(max(count, 0), self.count)
+        let count = min(max(count, 0), self.count)
+        let head = BatchRun(storage: self.storage, start: self.start, count: count, order: self.order)
         self.start += head.count
         self.count -= head.count
         return head

@@ -76,17 +76,68 @@ struct Harness: Sendable {
     }
 }
 
-/// A sink that keeps every outcome.
+/// A sink that keeps every outcome, and lets a test wait for a number of them.
 final class OutcomeCollector: OutcomeSink {
-    private let records = Mutex<[Int: [Outcome]]>([:])
+    private struct State {
+        var records: [Int: [Outcome]] = [:]
+        var count = 0
+        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-    func settled(_ outcomes: Span<OutcomeRecord>) {
-        self.records.withLock { records in
-            for index in outcomes.indices {
-                records[Int(outcomes[index].tag.rawValue), default: []].append(outcomes[index].outcome)
-            }
+        mutating func takeDue() -> [CheckedContinuation<Void, Never>] {
+            defer { self.waiters.removeAll { $0.count <= self.count } }
+            return self.waiters.filter { $0.count <= self.count }.map(\.continuation)
         }
     }
 
-    var all: [Int: [Outcome]] { self.records.withLock { $0 } }
+    private let state = Mutex(State())
+
+    func settled(_ outcomes: Span<OutcomeRecord>) {
+        let due = self.state.withLock { state in
+            for index in outcomes.indices {
+                state.records[Int(outcomes[index].tag.rawValue), default: []].append(outcomes[index].outcome)
+            }
+            state.count += outcomes.count
+            return state.takeDue()
+        }
+        for continuation in due { continuation.resume() }
+    }
+
+    func count(reaches count: Int) async {
+        await withCheckedContinuation { continuation in
+            let due = self.state.withLock { state in
+                state.waiters.append((count, continuation))
+                return state.takeDue()
+            }
+            for continuation in due { continuation.resume() }
+        }
+    }
+
+    var all: [Int: [Outcome]] { self.state.withLock { $0.records } }
+
+    /// The notifications that have exactly one outcome, and it is one that `matches`.
+    func numbers(where matches: (Outcome) -> Bool) -> Set<Int> {
+        Set(self.all.filter { $0.value.count == 1 && matches($0.value[0]) }.keys)
+    }
+}
+
+extension Outcome {
+    var isAccepted: Bool { if case .accepted = self { true } else { false } }
+    var isPresumed: Bool { self == .accepted(.presumed) }
+    var isUncertain: Bool { if case .uncertain = self { true } else { false } }
+    var isRejected: Bool { if case .rejected = self { true } else { false } }
+}
+
+extension ProviderEvents {
+    /// The first event that `matches`; nil when the provider ends before.
+    func first(where matches: (ProviderEvent) -> Bool) async -> ProviderEvent? {
+        for await event in self where matches(event) { return event }
+        return nil
+    }
+
+    /// All events until the provider ends.
+    func all() async -> [ProviderEvent] {
+        var events: [ProviderEvent] = []
+        for await event in self { events.append(event) }
+        return events
+    }
 }

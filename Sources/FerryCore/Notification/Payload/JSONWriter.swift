@@ -85,7 +85,7 @@ struct JSONWriter {
 
 extension [UInt8] {
     /// Appends a JSON string, quotes included.
-    mutating func appendJSONString(_ string: String) {
+    package mutating func appendJSONString(_ string: String) {
         self.append(UInt8(ascii: "\""))
         for byte in string.utf8 { self.appendJSONEscaped(byte) }
         self.append(UInt8(ascii: "\""))

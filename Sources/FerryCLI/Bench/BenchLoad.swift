@@ -1,0 +1,141 @@
+internal import Ferry
+internal import Synchronization
+
+/// Gives notifications to a provider in the ways that are measured.
+final class BenchLoad: Sendable {
+    static let taskCount = 1000
+    /// Notifications in a batch.
+    private static let batch = 1024
+    /// The paced run submits so many in every interval.
+    private static let burst = 10
+    private static let interval: Duration = .milliseconds(1)
+
+    private let provider: BinaryProvider
+    private let sink: BenchSink
+    private let notification: PushNotification
+    private let devices: [DeviceToken]
+    private let acceptedCount = Atomic<Int>(0)
+
+    init(provider: BinaryProvider, sink: BenchSink) throws {
+        self.provider = provider
+        self.sink = sink
+        let frame = #"{"aps":{"alert":""}}"#.utf8.count
+        let alert = String(repeating: "x", count: BinaryBench.payloadLength - frame)
+        self.notification = try PushNotification(json: #"{"aps":{"alert":"\#(alert)"}}"#.utf8)
+        var generator = SystemRandomNumberGenerator()
+        self.devices = try (0..<BinaryBench.deviceCount).map { _ in
+            try DeviceToken((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+        }
+    }
+
+    /// Outcomes that `send` returned.
+    var accepted: Int { self.acceptedCount.load(ordering: .relaxed) }
+
+    /// Submits `count` notifications; returns how long some of them took, once they have their outcomes.
+    func run(_ scenario: BinaryBench.Scenario, _ count: Int, isTimed: Bool) async throws -> Latencies {
+        switch scenario {
+        case .batchEvict, .batchHold: try await self.batches(count, isTimed: isTimed)
+        case .values: try await self.values(count, isTimed: isTimed)
+        case .send: return try await self.send(count)
+        case .paced: return try await self.paced(count)
+        }
+        _ = await self.provider.drain(within: .seconds(60))
+        return self.sink.latencies
+    }
+
+    private func tag(_ number: Int, _ isTimed: Bool) -> UInt64 {
+        guard isTimed else { return BenchSink.untimed }
+        self.sink.begin(UInt64(number))
+        return UInt64(number)
+    }
+
+    private func batches(_ count: Int, isTimed: Bool) async throws {
+        var batch = PushBatch(capacity: Self.batch)
+        for number in 0..<count {
+            let tag = Tag(self.tag(number, isTimed))
+            try batch.append(self.notification, to: self.devices[number % self.devices.count], tag: tag)
+            if batch.count == Self.batch { try await self.provider.submit(&batch) }
+        }
+        try await self.provider.submit(&batch)
+    }
+
+    private func values(_ count: Int, isTimed: Bool) async throws {
+        try await self.provider.submit(
+            contentsOf: (0..<count).lazy.map { number in
+                Submission(
+                    self.notification,
+                    to: self.devices[number % self.devices.count],
+                    tag: Tag(self.tag(number, isTimed))
+                )
+            }
+        )
+    }
+
+    private func send(_ count: Int) async throws -> Latencies {
+        let samples = try await withThrowingTaskGroup(of: [UInt64].self) { group in
+            for task in 0..<Self.taskCount {
+                let range = count * task / Self.taskCount..<count * (task + 1) / Self.taskCount
+                group.addTask { try await self.send(range) }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        return Latencies(nanoseconds: samples)
+    }
+
+    private func send(_ range: Range<Int>) async throws -> [UInt64] {
+        var samples: [UInt64] = []
+        var accepted = 0
+        for number in range {
+            let start = number % 16 == 0 ? ProcessMeter.now : 0
+            let device = self.devices[number % self.devices.count]
+            if case .accepted = try await self.provider.send(self.notification, to: device) { accepted += 1 }
+            if start > 0 { samples.append(ProcessMeter.now - start) }
+        }
+        self.acceptedCount.add(accepted, ordering: .relaxed)
+        return samples
+    }
+
+    /// Submits evenly, and times until the provider says that a notification was given to TLS.
+    private func paced(_ count: Int) async throws -> Latencies {
+        let starts = Mutex([UInt64](repeating: 0, count: count))
+        let events = self.provider.events(bufferingNewest: count)
+        let base = UInt64(BenchSink.untimed) - UInt64(count)
+        async let samples = Self.transmissions(count, events) { tag, now in
+            now - starts.withLock { $0[Int(tag - base)] }
+        }
+        var batch = PushBatch(capacity: Self.burst)
+        var next = ContinuousClock.now
+        for number in 0..<count {
+            // Tags of their own, that the sink does not time.
+            try batch.append(
+                self.notification,
+                to: self.devices[number % self.devices.count],
+                tag: Tag(base + UInt64(number))
+            )
+            guard batch.count == Self.burst || number == count - 1 else { continue }
+            try await Task.sleep(until: next, tolerance: .zero, clock: .continuous)
+            next += Self.interval
+            let now = ProcessMeter.now
+            starts.withLock { starts in
+                for index in number + 1 - batch.count...number { starts[index] = now }
+            }
+            try await self.provider.submit(&batch)
+        }
+        return Latencies(nanoseconds: await samples)
+    }
+
+    private static func transmissions(
+        _ count: Int,
+        _ events: ProviderEvents,
+        _ latency: @Sendable (UInt64, UInt64) -> UInt64
+    ) async -> [UInt64] {
+        var samples: [UInt64] = []
+        for await event in events {
+            guard case .transmitted(_, let tags) = event else { continue }
+            let now = ProcessMeter.now
+            for tag in tags { samples.append(latency(tag.rawValue, now)) }
+            if samples.count >= count { break }
+        }
+        return samples
+    }
+}

@@ -1,0 +1,137 @@
+internal import Ferry
+internal import FerryTesting
+
+/// The binary protocol's part of the demo: three acts with one provider.
+struct BinaryDemo {
+    static let count = 20_000
+    /// Notifications of the two acts about errors that take their time.
+    static let lateCount = 1000
+    static let settleTime: Duration = .milliseconds(300)
+    /// An error response that comes before silence was taken for acceptance, and one that comes after.
+    static let lateDelay: Duration = .milliseconds(150)
+    static let tooLateDelay: Duration = .milliseconds(1200)
+    /// The gateway says once that it shuts down, after so many.
+    static let shutdownAfter = 6000
+    private static let limit: Duration = .seconds(20)
+
+    /// The numbers of the notifications whose device tokens the gateway rejects, at once and with a delay.
+    static let bad = [999, 5000, 5001, 12_345, 19_999]
+    static let late = Self.count + 100
+    static let tooLate = Self.count + Self.lateCount + 200
+    private static let total = Self.count + 2 * Self.lateCount
+
+    private let narrator = DemoNarrator()
+    private let sink = DemoSink()
+    private let recorder = GatewayMemoryRecorder()
+
+    func run() async throws -> DemoReport {
+        let credentials = try TestCredentials()
+        var configuration = SimulatedGateway.Configuration(credentials: credentials)
+        configuration.recorder = self.recorder
+        configuration.script.rules = [
+            .reject(try Set(Self.bad.map(Self.device))),
+            GatewayRule(tokens: [try Self.device(Self.late)], delay: Self.lateDelay),
+            GatewayRule(tokens: [try Self.device(Self.tooLate)], delay: Self.tooLateDelay),
+            .shutDown(after: Self.shutdownAfter, times: 1),
+        ]
+        let gateway = try await SimulatedGateway.start(configuration)
+        self.narrator.say("a simulated APNs listens on \(gateway.host), port \(gateway.port)")
+        do {
+            let report = try await self.run(gateway, credentials)
+            await gateway.stop()
+            return report
+        } catch {
+            await gateway.stop()
+            throw error
+        }
+    }
+
+    private func run(_ gateway: SimulatedGateway, _ credentials: TestCredentials) async throws -> DemoReport {
+        var configuration = BinaryConfiguration(
+            host: gateway.host,
+            port: gateway.port,
+            identity: credentials.client
+        )
+        configuration.trustRoots = credentials.trustRoots
+        configuration.serverName = "localhost"
+        configuration.options.settleTime = Self.settleTime
+        configuration.outcomes = .sink(self.sink)
+        let provider = try BinaryProvider(configuration)
+        let narrator = self.narrator
+        let telling = Task { [events = provider.events(bufferingNewest: 65_536)] in
+            for await event in events { narrator.tell(event) }
+        }
+
+        self.narrator.say(
+            "\(Self.count) notifications, \(Self.bad.count) to bad device tokens; the gateway restarts, too"
+        )
+        try await self.submit(0..<Self.count, to: provider)
+        _ = await provider.drain(within: Self.limit)
+        self.narrator.say("\(Self.lateCount) more; the error response takes its time: \(Self.lateDelay)")
+        try await self.submit(Self.count..<Self.count + Self.lateCount, to: provider)
+        _ = await provider.drain(within: Self.limit)
+        self.narrator.say(
+            "\(Self.lateCount) more; the error response takes \(Self.tooLateDelay), and silence counts as acceptance after "
+                + "\(Self.settleTime)"
+        )
+        try await self.submit(Self.count + Self.lateCount..<Self.total, to: provider)
+        let report = await provider.shutdown(within: Self.limit)
+        await telling.value
+        return self.compare(report, gateway.counts)
+    }
+
+    private static func device(_ number: Int) throws -> DeviceToken {
+        try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: $0 < 24 ? $0 : number >> (8 * (31 - $0))) })
+    }
+
+    private func submit(_ numbers: Range<Int>, to provider: BinaryProvider) async throws {
+        let notification = try PushNotification(Payload(alert: "Hello", badge: 1))
+        var batch = PushBatch(capacity: numbers.count)
+        for number in numbers {
+            try batch.append(notification, to: Self.device(number), tag: Tag(UInt64(number)))
+        }
+        try await provider.submit(&batch)
+    }
+
+    /// Compares what the gateway recorded with what the provider reported.
+    private func compare(_ report: DrainReport, _ gateway: GatewayCounts) -> DemoReport {
+        let outcomes = self.sink.all
+        let accepted = outcomes.values.filter { given in
+            given.contains(.accepted(.confirmed)) || given.contains(.accepted(.presumed))
+        }
+        let arrived = self.recorder.counts
+        let refused = Self.bad + [Self.late, Self.tooLate]
+        let refusedOnes = refused.compactMap { try? Self.device($0) }
+        return DemoReport(rows: [
+            .init(what: "notifications that have an outcome", expected: Self.total, actual: outcomes.count),
+            .init(what: "outcomes", expected: Self.total, actual: report.outcomes.settled),
+            .init(
+                what: "accepted by the gateway, and reported so",
+                expected: arrived.count,
+                actual: accepted.count - report.contradicted
+            ),
+            .init(
+                what: "good tokens, and those that got theirs",
+                expected: Self.total - refused.count,
+                actual: arrived.count
+            ),
+            .init(what: "tokens that got it twice", expected: 0, actual: self.recorder.duplicates.count),
+            .init(
+                what: "bad tokens that got something",
+                expected: 0,
+                actual: refusedOnes.filter { arrived[$0] != nil }.count
+            ),
+            .init(
+                what: "refused by the gateway, and reported so, also late",
+                expected: gateway.refused,
+                actual: report.outcomes.rejected + report.contradicted
+            ),
+            .init(what: "bad tokens, and those refused", expected: refused.count, actual: gateway.refused),
+            .init(
+                what: "undelivered, expired or uncertain",
+                expected: 0,
+                actual: report.outcomes.undelivered + report.outcomes.expired + report.outcomes.uncertain
+            ),
+        ])
+    }
+}

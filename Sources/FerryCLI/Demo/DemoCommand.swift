@@ -1,0 +1,26 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// `ferry demo`
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Shows Ferry at work, without credentials and without a server.",
+        discussion: """
+            Starts a simulated APNs with a throw-away certificate authority on loopback, sends to it over real TLS, lets \
+            things go wrong, and compares what the one recorded with what the other reported.
+            """
+    )
+
+    func run() async throws {
+        let report: DemoReport
+        do {
+            report = try await BinaryDemo().run()
+        } catch {
+            throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
+        }
+        Console.print("")
+        Console.print(report.table)
+        guard report.isRight else { throw CommandFailure(.notAllAccepted, "Not every count is right.") }
+    }
+}

@@ -1,0 +1,44 @@
+internal import Ferry
+
+/// Says in plain words what happens at a provider.
+struct DemoNarrator {
+    private let start = ContinuousClock.now
+
+    /// Says one thing, and when.
+    func say(_ text: String) {
+        let tenths = Int((ContinuousClock.now - self.start) / .milliseconds(10))
+        let fraction = tenths % 100
+        Console.print("\(tenths / 100).\(fraction < 10 ? "0" : "")\(fraction) s  \(text)")
+    }
+
+    /// Says what happened; most of what is only of interest to machines is left out.
+    func tell(_ event: ProviderEvent) {
+        if let text = Self.text(event) { self.say(text) }
+    }
+
+    static func text(_ event: ProviderEvent) -> String? {
+        switch event {
+        case .connected(let id, _):
+            "\(id): TLS handshake done"
+        case .disconnected(let id, _):
+            "\(id): closed"
+        case .transmissionError(let rejection, let tag, _, _):
+            "the gateway rejected \(tag.map { "notification \($0)" } ?? "something"): \(rejection.reason)"
+                + (rejection.status.map { ", status \($0)" } ?? "")
+        case .resent(let count, afterOutcome: false):
+            "\(count) that the gateway had discarded go out again"
+        case .resent(let count, afterOutcome: true):
+            "\(count) that were presumed accepted had been discarded; they go out again"
+        case .contradicted(let contradiction):
+            "\(contradiction.count) presumed accepted turned out not to be"
+        case .windowAdjusted(let size):
+            "at most \(size) unsettled at a time from now on"
+        case .completed:
+            "everything has its outcome"
+        case .error(let error), .socketError(_, let error):
+            error.message
+        default:
+            nil
+        }
+    }
+}

@@ -1,0 +1,18 @@
+internal import Ferry
+internal import Synchronization
+
+/// Keeps every outcome by its tag.
+final class DemoSink: OutcomeSink {
+    private let outcomes = Mutex<[UInt64: [Outcome]]>([:])
+
+    func settled(_ outcomes: Span<OutcomeRecord>) {
+        self.outcomes.withLock { kept in
+            for index in outcomes.indices {
+                kept[outcomes[index].tag.rawValue, default: []].append(outcomes[index].outcome)
+            }
+        }
+    }
+
+    /// The outcomes of each tag; one each, if all is well.
+    var all: [UInt64: [Outcome]] { self.outcomes.withLock { $0 } }
+}

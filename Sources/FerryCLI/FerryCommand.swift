@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import Dispatch
+
+/// The `ferry` program.
+@main
+struct FerryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ferry",
+        abstract: "Sends push notifications to APNs, and tests what does.",
+        discussion: """
+            Results go to standard output, everything else to standard error.
+
+            Exit status: 0, everything was accepted; 1, some was not, or turned out not to be; 2, bad usage or input; \
+            3, no connection, or refused credentials.
+
+            Examples:
+              ferry demo
+              ferry simulate --binary 2195 --tls-dir tls
+              ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
+            """,
+        subcommands: [PushCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self]
+    )
+
+    /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
+    static func main() async {
+        Signals.ignoreBrokenPipes()
+        do {
+            var command = try Self.parseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let failure as CommandFailure {
+            if !failure.message.isEmpty { Console.error("ferry: \(failure.message)") }
+            exit(failure.status)
+        } catch let status as ExitStatus {
+            exit(status)
+        } catch {
+            let message = Self.fullMessage(for: error)
+            guard Self.exitCode(for: error) == .success else {
+                Console.error(message)
+                exit(.badUsage)
+            }
+            Console.print(message)
+        }
+    }
+
+    private static func exit(_ status: ExitStatus) -> Never {
+        Self.exit(withError: ExitCode(status.rawValue))
+    }
+}

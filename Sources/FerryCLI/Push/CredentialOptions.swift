@@ -1,0 +1,54 @@
+internal import ArgumentParser
+internal import Ferry
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Options that say who the provider is.
+struct CredentialOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The provider certificate with its chain, in PEM or DER form.", valueName: "file"))
+    var cert: String?
+
+    @Option(help: ArgumentHelp("Its private key; without it, the key stands in the file of --cert.", valueName: "file"))
+    var key: String?
+
+    @Option(help: ArgumentHelp("Certificate and key in one PKCS#12 file.", valueName: "file"))
+    var p12: String?
+
+    @Option(help: ArgumentHelp("A file whose first line opens --key or --p12.", valueName: "file"))
+    var passphraseFile: String?
+
+    func validate() throws {
+        if self.cert != nil, self.p12 != nil { throw ValidationError("--cert and --p12 exclude each other.") }
+        if self.key != nil, self.cert == nil { throw ValidationError("--key needs --cert.") }
+        if self.passphraseFile != nil, self.cert == nil, self.p12 == nil {
+            throw ValidationError("--passphrase-file needs --p12, or --cert and --key.")
+        }
+    }
+
+    /// Reads the files; nil when none was named.
+    func identity() throws -> TLSIdentity? {
+        let passphrase = try self.passphrase()
+        do {
+            if let p12 { return try TLSIdentity(pkcs12Path: p12, passphrase: passphrase ?? "") }
+            return try self.cert.map {
+                try TLSIdentity(certificatePath: $0, privateKeyPath: self.key, passphrase: passphrase)
+            }
+        } catch {
+            throw CommandFailure.usage("\(error)")
+        }
+    }
+
+    private func passphrase() throws -> String? {
+        guard let passphraseFile else { return nil }
+        do {
+            let text = String(decoding: try Data(contentsOf: URL(filePath: passphraseFile)), as: UTF8.self)
+            return text.split(omittingEmptySubsequences: false) { $0.isNewline }.first.map(String.init) ?? ""
+        } catch {
+            throw CommandFailure.usage("The file \(passphraseFile) cannot be read: \(Sentence.of(error))")
+        }
+    }
+}

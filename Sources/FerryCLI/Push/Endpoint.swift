@@ -1,0 +1,28 @@
+internal import ArgumentParser
+
+/// `HOST:PORT`, `HOST`, or `[ADDRESS]:PORT` for an address of IPv6.
+struct Endpoint: ExpressibleByArgument, Equatable {
+    var host: String
+    var port: Int?
+
+    init?(argument: String) {
+        var host = argument[...]
+        var port: Substring?
+        if argument.first == "[" {
+            guard let end = argument.firstIndex(of: "]") else { return nil }
+            host = argument[argument.index(after: argument.startIndex)..<end]
+            let rest = argument[argument.index(after: end)...]
+            guard rest.isEmpty || rest.first == ":" else { return nil }
+            port = rest.isEmpty ? nil : rest.dropFirst()
+        } else if let colon = argument.lastIndex(of: ":") {
+            host = argument[..<colon]
+            port = argument[argument.index(after: colon)...]
+            guard !host.contains(":") else { return nil }
+        }
+        guard !host.isEmpty else { return nil }
+        self.host = String(host)
+        guard let port else { return }
+        guard let number = UInt16(port), number > 0 else { return nil }
+        self.port = Int(number)
+    }
+}

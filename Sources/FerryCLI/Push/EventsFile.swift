@@ -1,0 +1,71 @@
+internal import Ferry
+internal import NIOPosix
+
+/// Writes one line for each outcome. For one task at a time.
+///
+/// It reads outcomes only when the last ones are on their way to the disk, and an outcome that is not read holds its
+/// notification's place in the provider's queue: so a slow disk slows reading the input, and no memory grows.
+struct EventsFile {
+    private let file: FileDescriptor
+    private let path: String
+    private let ledger: LineLedger
+    private var index = LineIndex()
+    private var bytes: [UInt8] = []
+    /// Set by the first write that failed. Nothing is written after it, but outcomes are still read.
+    private(set) var failure: FileFailure?
+    /// How many outcomes were written.
+    private(set) var written = 0
+
+    init(path: String, ledger: LineLedger) throws(FileFailure) {
+        self.file = try .writing(path)
+        self.path = path
+        self.ledger = ledger
+    }
+
+    /// Writes lines for outcomes, and what else has become known.
+    mutating func write(_ outcomes: [OutcomeRecord]) async {
+        guard self.failure == nil else { return }
+        let news = self.ledger.take()
+        for records in news.records { self.index.append(records) }
+        for record in outcomes { self.append(record) }
+        for contradiction in news.contradictions { self.append(contradiction) }
+        await self.flush()
+    }
+
+    private mutating func append(_ record: OutcomeRecord) {
+        let line = record.tag.rawValue
+        guard let records = self.index.find(line) else { return }
+        let isKnown = records.withBeginning(of: line) { self.bytes.append(contentsOf: $0) }
+        guard isKnown else { return }
+        EventLine.append(record.outcome, to: &self.bytes)
+        self.written += 1
+        self.index.settle(records)
+    }
+
+    private mutating func append(_ contradiction: Contradiction) {
+        for tag in contradiction.tags {
+            let records = self.index.find(tag.rawValue)
+            let isKnown = records?.withBeginning(of: tag.rawValue) { self.bytes.append(contentsOf: $0) } ?? false
+            self.bytes.append(UInt8(ascii: isKnown ? "," : "{"))
+            EventLine.append(contradiction.kind, line: tag.rawValue + 1, to: &self.bytes)
+        }
+        let unnamed = contradiction.count - contradiction.tags.count
+        guard unnamed > 0 else { return }
+        self.bytes.append(UInt8(ascii: "{"))
+        EventLine.append(contradiction.kind, line: nil, count: unnamed, to: &self.bytes)
+    }
+
+    private mutating func flush() async {
+        guard !self.bytes.isEmpty else { return }
+        let (file, bytes) = (self.file, self.bytes)
+        self.bytes = []
+        self.bytes.reserveCapacity(bytes.count)
+        do {
+            try await NIOThreadPool.singleton.runIfActive {
+                try bytes.withUnsafeBytes { try file.writeAll($0) }
+            }
+        } catch {
+            self.failure = FileFailure(path: self.path, code: (error as? FileFailure)?.code ?? 0)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+internal import Ferry
+internal import FerryCore
+
+/// Reads lines and submits what they say, until the input ends or ``PushStop`` says so.
+struct LineFeeder {
+    /// Lines that are submitted together at most. What is in memory is never held back for more.
+    static let batchLimit = 4096
+
+    let reader: LineReader
+    let provider: any PushProvider
+    /// Gets the records of lines; nil when nobody wants them.
+    let ledger: LineLedger?
+    let stop: PushStop
+    /// Whether a bad line ends the input.
+    let isStrict: Bool
+    /// Notifications a second; nil for as many as possible.
+    let rate: Double?
+    /// The topic of lines that name none.
+    let topic: String?
+    /// Gets messages for people.
+    let say: @Sendable (String) -> Void
+
+    /// What was read.
+    struct Result: Equatable, Sendable {
+        var submitted = 0
+        var badLines = 0
+        /// Lines, with those that are bad or blank.
+        var lines: UInt64 = 0
+        /// Whether a bad line ended the input.
+        var endedBadly = false
+    }
+
+    /// Reads all there is. What was submitted before the input could not be read any more was submitted.
+    func run() async -> (Result, (any Error)?) {
+        let parser = LineParser(topic: self.topic)
+        var pacer = self.rate.map { Pacer(perSecond: $0, now: .now) }
+        let limit = pacer?.batch ?? Self.batchLimit
+        var result = Result()
+        var batch = PushBatch(capacity: limit)
+        var records: LineRecords?
+        while true {
+            while !result.endedBadly, !self.stop.isSet, let line = self.reader.next() {
+                let index = result.lines
+                result.lines += 1
+                guard let line = self.parse(line, number: index + 1, parser, &result) else { continue }
+                if self.ledger != nil {
+                    if records == nil { records = LineRecords(first: index, capacity: min(limit, 1024)) }
+                    records?.append(index, ref: line.ref, hex: line.hex)
+                }
+                guard Self.append(line, tag: index, to: &batch), batch.count == limit else { continue }
+                await self.submit(&batch, &records, &pacer, &result)
+            }
+            await self.submit(&batch, &records, &pacer, &result)
+            if self.stop.isSet || result.endedBadly { return (result, nil) }
+            do {
+                guard try await self.reader.fill() else { return (result, nil) }
+            } catch {
+                return (result, self.stop.isSet ? nil : error)
+            }
+        }
+    }
+
+    private func parse(
+        _ line: LineReader.Line,
+        number: UInt64,
+        _ parser: LineParser,
+        _ result: inout Result
+    ) -> PushLine? {
+        do throws(LineFaults) {
+            guard case .bytes(let bytes) = line else {
+                throw LineFaults(messages: ["the line is longer than \(LineReader.lineLimit) bytes"])
+            }
+            if Self.isBlank(bytes) { return nil }
+            defer { self.warn(of: parser, number) }
+            return try parser.parse(bytes)
+        } catch {
+            self.say("\(self.reader.name):\(number): \(error)")
+            result.badLines += 1
+            result.endedBadly = self.isStrict
+            return nil
+        }
+    }
+
+    private func warn(of parser: LineParser, _ number: UInt64) {
+        guard !parser.unknownMembers.isEmpty else { return }
+        for name in parser.takeUnknownMembers() {
+            let member = name.debugDescription
+            self.say("\(self.reader.name):\(number): warning: the member \(member) is not known and ignored")
+        }
+    }
+
+    private static func isBlank(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let first = line.first, first <= 0x20 else { return line.isEmpty }
+        return line.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
+    }
+
+    private static func append(_ line: PushLine, tag: UInt64, to batch: inout PushBatch) -> Bool {
+        // Only a batch of 4 GiB is refused, and none of lines gets there.
+        batch.append(
+            token: line.token,
+            payload: line.payload,
+            topic: line.topic,
+            collapseID: line.collapseID,
+            apnsID: line.apnsID,
+            pushType: line.pushType,
+            priority: line.priority,
+            expiration: line.expiration,
+            tag: tag
+        )
+    }
+
+    /// Submits the batch, when it is its time. What the provider does not take was not submitted.
+    private func submit(
+        _ batch: inout PushBatch,
+        _ records: inout LineRecords?,
+        _ pacer: inout Pacer?,
+        _ result: inout Result
+    ) async {
+        guard !batch.isEmpty else { return }
+        if let time = pacer?.time(for: batch.count, now: .now), time > .now {
+            try? await Task.sleep(until: time, tolerance: .zero, clock: .continuous)
+            if self.stop.isSet { return }
+        }
+        if let records { self.ledger?.publish(records) }
+        records = nil
+        let count = batch.count
+        do throws(SubmitError) {
+            try await self.provider.submit(&batch)
+        } catch {
+            // The provider was shut down, which ends the input too.
+        }
+        result.submitted += count - batch.count
+    }
+}

@@ -1,0 +1,240 @@
+internal import FerryCore
+
+/// Reads lines such as `{"token":"00ff…","payload":{…},"ref":7}`, without an allocation for each.
+///
+/// For one task at a time.
+final class LineParser {
+    /// Members of a line that Ferry knows.
+    enum Member: UInt16, CaseIterable {
+        case token, payload, topic, pushType, priority, expiration, collapseID, apnsID, ref
+
+        var name: StaticString {
+            switch self {
+            case .token: "token"
+            case .payload: "payload"
+            case .topic: "topic"
+            case .pushType: "pushType"
+            case .priority: "priority"
+            case .expiration: "expiration"
+            case .collapseID: "collapseId"
+            case .apnsID: "apnsId"
+            case .ref: "ref"
+            }
+        }
+
+        init?(_ name: UnsafeBufferPointer<UInt8>) {
+            let candidates: (Member, Member)
+            switch name.count {
+            case 3: candidates = (.ref, .ref)
+            case 5: candidates = (.token, .topic)
+            case 6: candidates = (.apnsID, .apnsID)
+            case 7: candidates = (.payload, .payload)
+            case 8: candidates = (.pushType, .priority)
+            case 10: candidates = (.expiration, .collapseID)
+            default: return nil
+            }
+            if candidates.0.isNamed(name) {
+                self = candidates.0
+            } else if candidates.1.isNamed(name) {
+                self = candidates.1
+            } else {
+                return nil
+            }
+        }
+
+        private func isNamed(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+            let own = self.name
+            for index in 0..<name.count where own.utf8Start[index] != name[index] { return false }
+            return true
+        }
+    }
+
+    private typealias Bytes = UnsafeBufferPointer<UInt8>
+
+    /// The topic of lines that name none.
+    private let topic: UnsafeMutableBufferPointer<UInt8>
+    private let token = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DeviceToken.maximumLength)
+    /// Strings of the line that had escapes, resolved. Freed with the next line.
+    private var resolved: [UnsafeMutableBufferPointer<UInt8>] = []
+    /// Members that no line has, by name, that were met and not reported yet.
+    private(set) var unknownMembers: [String] = []
+    private var knownUnknownMembers: Set<String> = []
+    private static let unknownLimit = 16
+
+    init(topic: String? = nil) {
+        let bytes = Array((topic ?? "").utf8)
+        self.topic = .allocate(capacity: bytes.count)
+        _ = self.topic.initialize(from: bytes)
+    }
+
+    deinit {
+        self.topic.deallocate()
+        self.token.deallocate()
+        self.forget()
+    }
+
+    /// Reads a line, without its line break.
+    func parse(_ line: UnsafeBufferPointer<UInt8>) throws(LineFaults) -> PushLine {
+        if !self.resolved.isEmpty { self.forget() }
+        var result = PushLine(
+            hex: Bytes(start: nil, count: 0),
+            token: Bytes(start: nil, count: 0),
+            payload: Bytes(start: nil, count: 0),
+            topic: Bytes(self.topic),
+            collapseID: Bytes(start: nil, count: 0)
+        )
+        var faults = LineFaults()
+        var seen: UInt16 = 0
+        do throws(JSONFault) {
+            var members = JSONMembers(line)
+            while let next = try members.next() {
+                guard let member = Member(self.text(next.key, line)) else {
+                    self.note(unknown: next.key, line)
+                    continue
+                }
+                let bit: UInt16 = 1 << member.rawValue
+                if seen & bit != 0 { faults.add("'\(member.name)' stands there twice") }
+                seen |= bit
+                self.read(member, next.value, line, into: &result, &faults)
+            }
+        } catch {
+            // What was found before is not part of a JSON object.
+            throw LineFaults(messages: ["not a line of JSON: \(error)"])
+        }
+        if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
+        if seen & 1 << Member.payload.rawValue == 0 { faults.add("there is no 'payload'") }
+        guard faults.messages.isEmpty else { throw faults }
+        return result
+    }
+
+    /// The names of unknown members that were not reported yet; each is given once.
+    func takeUnknownMembers() -> [String] {
+        defer { self.unknownMembers = [] }
+        return self.unknownMembers
+    }
+
+    private func read(
+        _ member: Member,
+        _ value: JSONValue,
+        _ line: Bytes,
+        into result: inout PushLine,
+        _ faults: inout LineFaults
+    ) {
+        switch member {
+        case .ref:
+            result.ref = value.bytes(in: line)
+        case .payload:
+            self.readPayload(value, line, into: &result, &faults)
+        case .token:
+            guard let text = value.text else { return faults.add("'token' is not a string") }
+            self.readToken(self.text(text, line), into: &result, &faults)
+        default:
+            // Null is as good as leaving a member out that may be left out.
+            if value.kind != .null { self.readOption(member, value, line, into: &result, &faults) }
+        }
+    }
+
+    private func readPayload(
+        _ value: JSONValue,
+        _ line: Bytes,
+        into result: inout PushLine,
+        _ faults: inout LineFaults
+    ) {
+        guard value.kind == .object else { return faults.add("'payload' is not a JSON object") }
+        result.payload = value.bytes(in: line)
+        // The scanner has been over it, so only its length can be wrong.
+        guard result.payload.count > PushNotification.maximumPayloadLength else { return }
+        faults.add(PushNotification.faults(payload: result.payload))
+    }
+
+    private func readToken(_ hex: Bytes, into result: inout PushLine, _ faults: inout LineFaults) {
+        result.hex = hex
+        let length = hex.count / 2
+        if 1...self.token.count ~= length, DeviceToken.decode(hex: hex, into: self.token) {
+            result.token = Bytes(start: self.token.baseAddress, count: length)
+        } else {
+            faults.add(DeviceToken.faults(hex: hex))
+        }
+    }
+
+    // MARK: Strings
+
+    /// The bytes of a string, escapes resolved.
+    private func text(_ text: JSONText, _ line: Bytes) -> Bytes {
+        guard !text.isPlain else { return text.bytes(in: line) }
+        // Half a surrogate pair is no part of any string that is looked for, and stays as it stands.
+        guard let bytes = try? text.decodedBytes(in: line) else { return text.bytes(in: line) }
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
+        _ = copy.initialize(from: bytes)
+        self.resolved.append(copy)
+        return Bytes(copy)
+    }
+
+    private func forget() {
+        for text in self.resolved { text.deallocate() }
+        self.resolved.removeAll()
+    }
+
+    private func note(unknown key: JSONText, _ line: Bytes) {
+        guard self.knownUnknownMembers.count < Self.unknownLimit else { return }
+        let name = String(decoding: self.text(key, line).prefix(64), as: UTF8.self)
+        if self.knownUnknownMembers.insert(name).inserted { self.unknownMembers.append(name) }
+    }
+}
+
+// MARK: - Members that may be left out
+
+extension LineParser {
+    private func readOption(
+        _ member: Member,
+        _ value: JSONValue,
+        _ line: UnsafeBufferPointer<UInt8>,
+        into result: inout PushLine,
+        _ faults: inout LineFaults
+    ) {
+        switch member {
+        case .priority:
+            guard let number = value.integer(in: line) else { return faults.add("'priority' is not a whole number") }
+            result.priority = UInt8(exactly: number).flatMap(Priority.init(rawValue:))
+            if result.priority == nil { faults.add("the priority \(number) is none of 10, 5 and 1") }
+        case .expiration:
+            guard let number = value.integer(in: line) else { return faults.add("'expiration' is not a whole number") }
+            do throws(ValidationError) {
+                result.expiration = try Expiration(validating: number)
+            } catch {
+                faults.add(error.faults)
+            }
+        default:
+            guard let text = value.text else { return faults.add("'\(member.name)' is not a string") }
+            self.readOption(member, self.text(text, line), into: &result, &faults)
+        }
+    }
+
+    private func readOption(
+        _ member: Member,
+        _ text: UnsafeBufferPointer<UInt8>,
+        into result: inout PushLine,
+        _ faults: inout LineFaults
+    ) {
+        switch member {
+        case .topic:
+            result.topic = text
+            let isGood = 1...PushNotification.maximumTopicLength ~= text.count && text.allSatisfy { 0x21...0x7e ~= $0 }
+            if !isGood { faults.add(PushNotification.faults(topic: String(decoding: text, as: UTF8.self))) }
+        case .collapseID:
+            result.collapseID = text
+            let isGood =
+                1...PushNotification.maximumCollapseIDLength ~= text.count
+                && text.allSatisfy { $0 >= 0x20 && $0 != 0x7f }
+            if !isGood { faults.add(PushNotification.faults(collapseID: String(decoding: text, as: UTF8.self))) }
+        case .apnsID:
+            result.apnsID = APNSID.parse(text)
+            if result.apnsID == nil { faults.add("the apns-id is not a UUID of the form 8-4-4-4-12") }
+        case .pushType:
+            result.pushType = PushType(rawValue: String(decoding: text, as: UTF8.self))
+            if result.pushType == nil { faults.add("there is no such push type") }
+        default:
+            break
+        }
+    }
+}

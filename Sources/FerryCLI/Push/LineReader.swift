@@ -1,0 +1,132 @@
+internal import NIOPosix
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Reads a file line by line, in big pieces, on a thread that may block; `-` is standard input.
+///
+/// Unchecked because one task at a time reads, and waits while ``fill()`` works on the memory elsewhere. Only
+/// ``interrupt()`` may be called from any thread.
+final class LineReader: @unchecked Sendable {
+    /// Bytes that are read at a time.
+    static let piece = 256 << 10
+    /// The longest line that is looked at: much longer than any that is good.
+    static let lineLimit = 1 << 20
+
+    enum Line {
+        /// Without its line break. Valid until the next ``fill()``.
+        case bytes(UnsafeBufferPointer<UInt8>)
+        case tooLong
+    }
+
+    /// What messages call the file.
+    let name: String
+    private let file: FileDescriptor
+    /// A pipe; what is written to its second end wakes who waits for input.
+    private let wake: (FileDescriptor, FileDescriptor)
+    private let memory: UnsafeMutablePointer<UInt8>
+    private var start = 0
+    private var end = 0
+    /// How far behind `start` there is no line break.
+    private var searched = 0
+    /// Whether the rest of a line is dropped that is too long.
+    private var isSkipping = false
+    private var isAtEnd = false
+
+    init(path: String) throws(FileFailure) {
+        self.name = path == "-" ? "standard input" : path
+        self.file = path == "-" ? FileDescriptor(STDIN_FILENO, isOwned: false) : try .reading(path)
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw FileFailure(path: "a pipe", code: errno) }
+        self.wake = (FileDescriptor(ends[0], isOwned: true), FileDescriptor(ends[1], isOwned: true))
+        self.memory = .allocate(capacity: Self.lineLimit + Self.piece)
+    }
+
+    deinit {
+        self.memory.deallocate()
+    }
+
+    /// Ends the input here. From any thread, also while ``fill()`` waits.
+    func interrupt() {
+        let byte: UInt8 = 0
+        withUnsafeBytes(of: byte) { try? self.wake.1.writeAll($0) }
+    }
+
+    /// The next line that is in memory; nil when there is none: then ``fill()``.
+    func next() -> Line? {
+        while true {
+            let from = self.memory + self.start + self.searched
+            if let found = memchr(from, Int32(UInt8(ascii: "\n")), self.end - self.start - self.searched) {
+                let line = UnsafeBufferPointer(
+                    start: self.memory + self.start,
+                    count: UnsafePointer(found.assumingMemoryBound(to: UInt8.self)) - UnsafePointer(self.memory)
+                        - self.start
+                )
+                self.start += line.count + 1
+                self.searched = 0
+                if self.isSkipping {
+                    self.isSkipping = false
+                    continue
+                }
+                return .bytes(line)
+            }
+            return self.rest()
+        }
+    }
+
+    /// What there is to say of bytes without a line break.
+    private func rest() -> Line? {
+        let line = UnsafeBufferPointer(start: self.memory + self.start, count: self.end - self.start)
+        self.searched = line.count
+        if self.isSkipping || line.count > Self.lineLimit {
+            defer { self.isSkipping = true }
+            (self.start, self.end, self.searched) = (0, 0, 0)
+            return self.isSkipping ? nil : .tooLong
+        }
+        guard self.isAtEnd, !line.isEmpty else { return nil }
+        (self.start, self.searched) = (self.end, 0)
+        return .bytes(line)
+    }
+
+    /// Reads on; false when there is nothing more. Every line in memory must have been taken.
+    ///
+    /// After the end ``next()`` may still have a last line, which had no line break.
+    func fill() async throws -> Bool {
+        guard !self.isAtEnd else { return false }
+        self.memory.update(from: self.memory + self.start, count: self.end - self.start)
+        (self.start, self.end) = (0, self.end - self.start)
+        let count = try await NIOThreadPool.singleton.runIfActive { try self.read() }
+        self.end += count
+        self.isAtEnd = count == 0
+        return true
+    }
+
+    /// Waits for input or for ``interrupt()``, and reads.
+    private func read() throws(FileFailure) -> Int {
+        while true {
+            var waits = [
+                pollfd(fd: self.file.rawValue, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: self.wake.0.rawValue, events: Int16(POLLIN), revents: 0),
+            ]
+            if poll(&waits, 2, -1) < 0 {
+                guard errno == EINTR else { throw FileFailure(path: self.name, code: errno) }
+                continue
+            }
+            if waits[1].revents != 0 { return 0 }
+            #if canImport(Glibc)
+            let count = Glibc.read(self.file.rawValue, self.memory + self.end, Self.piece)
+            #elseif canImport(Musl)
+            let count = Musl.read(self.file.rawValue, self.memory + self.end, Self.piece)
+            #else
+            let count = Darwin.read(self.file.rawValue, self.memory + self.end, Self.piece)
+            #endif
+            if count >= 0 { return count }
+            if errno != EINTR && errno != EAGAIN { throw FileFailure(path: self.name, code: errno) }
+        }
+    }
+}

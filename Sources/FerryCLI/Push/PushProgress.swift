@@ -1,0 +1,26 @@
+internal import Ferry
+
+/// The line on a terminal that says how a run goes.
+enum PushProgress {
+    private static let interval: Duration = .milliseconds(250)
+
+    /// Shows the line until it is cancelled, and takes it away.
+    static func task(_ provider: BinaryProvider, _ watch: PushWatch) -> Task<Void, Never> {
+        Task {
+            var last = (time: ContinuousClock.now, settled: 0)
+            while !Task.isCancelled {
+                try? await Task.sleep(for: Self.interval)
+                // Without waiting, this is what has settled so far.
+                let outcomes = await provider.drain(within: .zero).outcomes
+                let now = ContinuousClock.now
+                let rate = Double(outcomes.settled - last.settled) / ((now - last.time) / .seconds(1))
+                last = (now, outcomes.settled)
+                let window = watch.window.map { "  window \($0)" } ?? ""
+                Console.status(
+                    "\(Int(rate)) a second  settled \(outcomes.settled)  rejected \(outcomes.rejected)\(window)"
+                )
+            }
+            Console.status("")
+        }
+    }
+}

@@ -1,0 +1,71 @@
+internal import Ferry
+internal import Synchronization
+
+/// Ends a run before its input does, from any thread: stops reading, and shuts the provider down.
+final class PushStop: Sendable {
+    /// How long everything may take to get its outcome after the first interrupt. The second allows nothing.
+    static let interruptLimit: Duration = .seconds(30)
+    /// The same after a failure that ends the run.
+    static let failureLimit: Duration = .seconds(10)
+
+    enum Cause: Sendable {
+        case interrupted
+        case failed(ProviderError)
+        case events(FileFailure)
+    }
+
+    private struct State {
+        var cause: Cause?
+        /// What has to be told.
+        var listeners: [@Sendable () -> Void] = []
+    }
+
+    private let provider: any PushProvider
+    private let proof: Proof
+    private let state = Mutex(State())
+    private let wasSet = Atomic<Bool>(false)
+
+    init(_ provider: any PushProvider, proof: Proof) {
+        self.provider = provider
+        self.proof = proof
+    }
+
+    var isSet: Bool { self.wasSet.load(ordering: .acquiring) }
+
+    /// The first cause.
+    var cause: Cause? { self.state.withLock { $0.cause } }
+
+    /// Calls `listener` when the run is stopped, or now if it was.
+    func onStop(_ listener: @escaping @Sendable () -> Void) {
+        let isStopped = self.state.withLock { state in
+            state.listeners.append(listener)
+            return state.cause != nil
+        }
+        if isStopped { listener() }
+    }
+
+    /// Stops the run for the `count`th interrupt.
+    func interrupt(_ count: Int) {
+        self.stop(.interrupted, within: count == 1 ? Self.interruptLimit : .zero)
+    }
+
+    func fail(_ error: ProviderError) {
+        self.stop(.failed(error), within: Self.failureLimit)
+    }
+
+    func fail(_ failure: FileFailure) {
+        self.stop(.events(failure), within: Self.failureLimit)
+    }
+
+    private func stop(_ cause: Cause, within limit: Duration) {
+        let listeners = self.state.withLock { state in
+            if state.cause == nil { state.cause = cause }
+            defer { state.listeners = [] }
+            return state.listeners
+        }
+        self.wasSet.store(true, ordering: .releasing)
+        for listener in listeners { listener() }
+        let (provider, proof) = (self.provider, self.proof)
+        Task { _ = await provider.shutdown(within: limit, proof: limit == .zero ? .silence : proof) }
+    }
+}

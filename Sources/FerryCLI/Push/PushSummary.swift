@@ -1,0 +1,56 @@
+internal import Ferry
+
+/// What a run came to.
+struct PushSummary: Equatable {
+    /// Notifications that the provider took.
+    var submitted = 0
+    var outcomes = OutcomeCounts()
+    var contradicted = 0
+    var resent = 0
+    var badLines = 0
+    var duration: Duration = .zero
+
+    /// Whether everything that was to be sent was accepted, as far as anyone knows.
+    var isAllAccepted: Bool {
+        self.outcomes.accepted == self.submitted && self.contradicted == 0 && self.badLines == 0
+    }
+
+    private var milliseconds: Double { (self.duration / .milliseconds(1)).rounded() }
+
+    private var seconds: Double { self.milliseconds / 1000 }
+
+    private var perSecond: Double {
+        self.milliseconds > 0 ? (Double(self.outcomes.settled) * 10_000 / self.milliseconds).rounded() / 10 : 0
+    }
+
+    /// One JSON object, in one line.
+    var json: String {
+        let outcomes = self.outcomes
+        return #"{"submitted":\#(self.submitted),"#
+            + #""accepted":{"confirmed":\#(outcomes.confirmed),"presumed":\#(outcomes.presumed)},"#
+            + #""rejected":\#(outcomes.rejected),"expired":\#(outcomes.expired),"#
+            + #""undelivered":\#(outcomes.undelivered),"uncertain":\#(outcomes.uncertain),"#
+            + #""contradicted":\#(self.contradicted),"resent":\#(self.resent),"badLines":\#(self.badLines),"#
+            + #""seconds":\#(self.seconds),"perSecond":\#(self.perSecond)}"#
+    }
+
+    /// A table for people.
+    var table: String {
+        let outcomes = self.outcomes
+        let rows: [(String, String)] = [
+            ("submitted", "\(self.submitted)"),
+            ("accepted, confirmed", "\(outcomes.confirmed)"),
+            ("accepted, presumed", "\(outcomes.presumed)"),
+            ("rejected", "\(outcomes.rejected)"),
+            ("expired", "\(outcomes.expired)"),
+            ("undelivered", "\(outcomes.undelivered)"),
+            ("uncertain", "\(outcomes.uncertain)"),
+            ("contradicted", "\(self.contradicted)"),
+            ("sent again", "\(self.resent)"),
+            ("bad lines", "\(self.badLines)"),
+            ("seconds", "\(self.seconds)"),
+            ("per second", "\(self.perSecond)"),
+        ]
+        return TextTable(rows: rows.map { [$0.0, $0.1] }, alignment: [.left, .right]).description
+    }
+}

@@ -1,0 +1,53 @@
+internal import Dispatch
+internal import Synchronization
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Listens to SIGINT and SIGTERM for as long as it lives.
+///
+/// Unchecked because Dispatch's sources, which may be used from any thread, do not say so; they are set once.
+final class Signals: @unchecked Sendable {
+    private static let numbers = [SIGINT, SIGTERM]
+    /// The signal after these ends the process as if nobody listened.
+    private static let heard = 2
+
+    private let sources: [any DispatchSourceSignal]
+
+    /// - Parameter handler: called on a queue of its own with 1 at the first signal, and 2 at the second.
+    init(_ handler: @escaping @Sendable (Int) -> Void) {
+        let queue = DispatchQueue(label: "ferry.signals")
+        let counter = Counter()
+        self.sources = Self.numbers.map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler {
+                let count = counter.next()
+                if count == Self.heard { Self.numbers.forEach { signal($0, SIG_DFL) } }
+                if count <= Self.heard { handler(count) }
+            }
+            return source
+        }
+        for source in self.sources { source.resume() }
+    }
+
+    deinit {
+        for source in self.sources { source.cancel() }
+    }
+
+    /// A peer that is gone is an error of the write, not the end of the process.
+    static func ignoreBrokenPipes() {
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    private final class Counter: Sendable {
+        private let count = Atomic<Int>(0)
+
+        func next() -> Int { self.count.add(1, ordering: .relaxed).newValue }
+    }
+}

@@ -1,0 +1,26 @@
+/// Text in columns.
+struct TextTable: CustomStringConvertible {
+    enum Alignment {
+        case left, right
+    }
+
+    var rows: [[String]]
+    /// One for each column.
+    var alignment: [Alignment]
+
+    var description: String {
+        let widths = self.alignment.indices.map { column in
+            self.rows.map { $0[column].count }.max() ?? 0
+        }
+        return self.rows.map { row in
+            let cells = self.alignment.indices.map { column in
+                let padding = String(repeating: " ", count: widths[column] - row[column].count)
+                return self.alignment[column] == .left ? row[column] + padding : padding + row[column]
+            }
+            var line = cells.joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+        .joined(separator: "\n")
+    }
+}

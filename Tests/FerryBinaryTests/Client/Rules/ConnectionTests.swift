@@ -1,0 +1,183 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+@Suite struct ConnectionTests {
+    @Test func `connections come with work only`() {
+        let scenario = Scenario()
+        #expect(scenario.dials.isEmpty)
+        #expect(scenario.nextDeadline == nil)
+        scenario.submit(1...1)
+        #expect(scenario.dials.count == 1)
+    }
+
+    @Test func `failed connections wait longer each time, with jitter and a cap`() {
+        let scenario = Scenario {
+            $0.backOff = .milliseconds(100) ... .seconds(2)
+            $0.connectionRetryLimit = 0
+        }
+        scenario.submit(1...1)
+        for _ in 0..<12 { scenario.failDial() }
+        scenario.connect()
+        let waits = zip(scenario.dialTimes.dropFirst(), scenario.dialTimes).map { $0 - $1 }
+        var expected: TimeAmount = .milliseconds(100)
+        for wait in waits {
+            #expect(wait <= expected)
+            #expect(wait >= .nanoseconds(expected.nanoseconds / 4 * 3))
+            expected = min(.nanoseconds(expected.nanoseconds * 2), .seconds(2))
+        }
+    }
+
+    @Test func `a handshake alone does not end the back-off`() {
+        let scenario = Scenario { $0.backOff = .seconds(1) ... .seconds(60) }
+        scenario.submit(1...1)
+        for _ in 0..<4 {
+            scenario.connect()
+            scenario.end()
+        }
+        let waits = zip(scenario.dialTimes.dropFirst(), scenario.dialTimes).map { $0 - $1 }
+        #expect(waits.last.map { $0 >= .seconds(3) } == true)
+    }
+
+    @Test func `what settled on a connection ends the back-off`() {
+        let scenario = Scenario { $0.backOff = .seconds(1) ... .seconds(60) }
+        scenario.submit(1...1)
+        scenario.failDial()
+        scenario.failDial()
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(2))
+        scenario.submit(2...2)
+        scenario.end()
+        #expect(scenario.dials.count == 1)
+    }
+
+    @Test func `at most 10 connections are dialled in any second`() {
+        let scenario = Scenario { $0.firstSequence = 0 }
+        scenario.submit(1...60)
+        for name in 1...50 as ClosedRange<UInt32> {
+            scenario.connect()
+            scenario.send()
+            scenario.respond(8, to: name)
+        }
+        #expect(scenario.dialTimes.count >= 50)
+        for (index, time) in scenario.dialTimes.enumerated() where index >= 10 {
+            #expect(time - scenario.dialTimes[index - 10] >= .seconds(1))
+        }
+    }
+
+    @Test func `connectionRetryLimit failures are allowed, one more gives up what is queued`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 3 }
+        scenario.submit(1...2)
+        for _ in 0..<3 { scenario.failDial() }
+        #expect(scenario.outcomes.isEmpty)
+        scenario.failDial()
+        #expect(scenario.all(1...2, are: .undelivered(.noConnection)))
+        #expect(scenario.errors.map(\.code) == [.connectionRetryLimit])
+        // It is no end: new work gets its connection.
+        scenario.open(3...3)
+        scenario.pass(.seconds(2))
+        #expect(scenario[3] == .presumed)
+    }
+
+    @Test func `refused credentials fail everything at once, with one error`() {
+        let error = ProviderError(.credentialsRejected, "refused")
+        let scenario = Scenario {
+            $0.autoAdjustCache = false
+            $0.cacheLength = 3
+            $0.connectionRetryLimit = 1
+        }
+        scenario.submit(1...5)
+        scenario.failDial()
+        scenario.connect()
+        scenario.send()
+        scenario.end(.credentialsRejected(error))
+        #expect(scenario.all(1...5, are: .undelivered(.credentials)))
+        #expect(scenario.errors.map(\.code) == [.credentialsRejected])
+        #expect(scenario.dials.isEmpty)
+        scenario.submit(6...6)
+        #expect(scenario.dials.isEmpty)
+        scenario.failDial(.credentialsRejected(error))
+        #expect(scenario[6] == .undelivered(.credentials))
+    }
+
+    @Test func `what may have arrived on an earlier connection is uncertain when credentials are refused`() {
+        let scenario = Scenario()
+        scenario.open(1...1)
+        scenario.reset()
+        scenario.submit(2...2)
+        scenario.connect()
+        scenario.send()
+        scenario.end(.credentialsRejected(ProviderError(.credentialsRejected, "refused")))
+        #expect(scenario.outcomes(of: 1...2) == [.uncertain(.notRepeated), .undelivered(.credentials)])
+    }
+
+    @Test func `an idle connection is half-closed and reopened for work only`() {
+        let scenario = Scenario { $0.connectionTimeout = .seconds(60) }
+        scenario.open(1...1)
+        let id = scenario.current
+        scenario.pass(.seconds(59))
+        #expect(scenario.finished.isEmpty)
+        scenario.pass(.seconds(2))
+        #expect(scenario.finished == [id])
+        let timeouts = scenario.events.count { if case .timeout = $0 { true } else { false } }
+        #expect(timeouts == 1)
+        scenario.end()
+        scenario.pass(.hours(5))
+        #expect(scenario.dials.isEmpty)
+        scenario.submit(2...2)
+        #expect(scenario.dials.count == 1)
+    }
+
+    @Test func `work that comes while an idle connection is being closed gets a new one`() {
+        let scenario = Scenario { $0.connectionTimeout = .seconds(60) }
+        scenario.open(1...1)
+        scenario.pass(.seconds(61))
+        scenario.submit(2...2)
+        #expect(scenario.closed.count == 1)
+        scenario.connect()
+        #expect(scenario.send() == [2])
+    }
+
+    @Test func `a connection with unsettled notifications is not idle`() {
+        let scenario = Scenario { $0.connectionTimeout = .seconds(60) }
+        scenario.peerAcknowledges = false
+        scenario.open(1...1)
+        scenario.pass(.hours(1))
+        #expect(scenario.finished.isEmpty)
+    }
+
+    // MARK: Several connections
+
+    @Test func `a device has one connection, and its order is kept`() {
+        let scenario = Scenario { $0.maxConnections = 4 }
+        for round in 0..<5 as Range<UInt32> {
+            scenario.submit(Array((round * 20 + 1)...(round * 20 + 20)), token: { Scenario.token(7000 + $0 % 20) })
+        }
+        var devices: [ConnectionID: Set<UInt32>] = [:]
+        while !scenario.dials.isEmpty {
+            let id = scenario.connect()
+            scenario.send(on: id)
+            devices[id] = Set(scenario.frames.filter { $0.connection == id }.compactMap(\.name))
+        }
+        #expect(scenario.frames.count == 100)
+        let all = devices.values.flatMap { $0 }
+        #expect(Set(all).count == all.count)
+        #expect(all.count == 20)
+    }
+
+    @Test func `a lane without work takes some from one that is blocked, and only then`() {
+        let scenario = Scenario { $0.maxConnections = 2 }
+        scenario.submit(1...200)
+        let first = scenario.connect()
+        let second = scenario.connect()
+        let own = scenario.send(on: first)
+        // The other one is not blocked: it has only not written yet.
+        #expect(scenario.send(on: first).isEmpty)
+        scenario.writability(false, on: second)
+        let spilled = scenario.send(on: first)
+        #expect(!own.isEmpty && !spilled.isEmpty)
+        #expect(Set(own + spilled) == Set(1...200))
+    }
+}

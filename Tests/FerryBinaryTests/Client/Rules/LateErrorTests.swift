@@ -1,0 +1,160 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+@Suite struct LateErrorTests {
+    @Test func `a late error response for a presumed notification contradicts it and raises the settle time`() {
+        let scenario = Scenario()
+        scenario.open(1...1)
+        scenario.pass(.seconds(3))
+        #expect(scenario[1] == .presumed)
+        scenario.respond(8, to: 1)
+        #expect(scenario.contradicted == 1)
+        #expect(scenario.contradictions.map(\.tags) == [[1]])
+        #expect(
+            scenario.contradictions.first?.kind
+                == .rejected(Rejection(reason: .badDeviceToken, origin: .gateway, status: 8))
+        )
+        #expect(scenario.counts.presumed == 1)
+        #expect(scenario.counts.rejected == 0)
+        scenario.open(2...2)
+        scenario.pass(.milliseconds(4400))
+        #expect(scenario[2] == nil)
+        scenario.pass(.milliseconds(1000))
+        #expect(scenario[2] == .presumed)
+    }
+
+    @Test func `presumed followers that are still held go out again and keep their outcome`() {
+        let scenario = Scenario()
+        scenario.open(1...4)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 2)
+        #expect(scenario.contradicted == 1)
+        let repairs = scenario.events.contains { if case .resent(2, afterOutcome: true) = $0 { true } else { false } }
+        #expect(repairs)
+        scenario.connect()
+        #expect(scenario.send() == [3, 4])
+        scenario.pass(.seconds(10))
+        #expect(scenario.outcomes.values.allSatisfy { $0 == [.presumed] })
+        #expect(scenario.contradicted == 1)
+        #expect(scenario.resent == 2)
+    }
+
+    @Test func `presumed followers go out before what was submitted later`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.pass(.seconds(3))
+        scenario.pause(true)
+        scenario.submit(4...5)
+        scenario.respond(8, to: 1)
+        scenario.pause(false)
+        scenario.connect()
+        #expect(scenario.send() == [2, 3, 4, 5])
+    }
+
+    @Test func `a repair that fails too is contradicted, once`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        scenario.connect()
+        scenario.send()
+        scenario.respond(8, to: 2)
+        #expect(scenario.contradicted == 2)
+        #expect(scenario.contradictions.map(\.tags) == [[1], [2]])
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(20))
+        #expect(scenario.contradicted == 2)
+        #expect(scenario.outcomes.values.allSatisfy { $0 == [.presumed] })
+    }
+
+    @Test func `followers of which only a stub is left are contradicted by their tags`() {
+        let scenario = Scenario {
+            $0.autoAdjustCache = false
+            $0.cacheLength = 2
+        }
+        scenario.open(1...2)
+        scenario.pass(.seconds(2))
+        scenario.submit(3...4)
+        scenario.send()
+        scenario.pass(.seconds(2))
+        scenario.respond(8, to: 1)
+        let lost = scenario.contradictions.filter { $0.kind == .lost }
+        #expect(lost.map(\.tags) == [[2]])
+        #expect(scenario.contradicted == 2)
+        scenario.connect()
+        #expect(scenario.send() == [3, 4])
+    }
+
+    @Test func `what is forgotten is contradicted by a count`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.pass(.seconds(60))
+        scenario.respond(8, identifier: 2)
+        #expect(scenario.contradicted == 4)
+        #expect(scenario.contradictions.allSatisfy { $0.tags.isEmpty })
+        #expect(scenario.contradictions.map(\.count).sorted() == [1, 3])
+        #expect(scenario.outcomes.values.allSatisfy { $0 == [.presumed] })
+    }
+
+    @Test func `what is presumed is remembered for 10 s`() {
+        let scenario = Scenario()
+        scenario.open(1...2)
+        scenario.pass(.milliseconds(9900))
+        scenario.respond(8, to: 1)
+        #expect(scenario.contradictions.map(\.tags) == [[1]])
+        scenario.connect()
+        #expect(scenario.send() == [2])
+    }
+
+    @Test func `a repair neither expires nor is withdrawn nor ends a second time`() {
+        let scenario = Scenario()
+        scenario.submit([1])
+        scenario.submit([2], expiration: scenario.epochSeconds + 2, isAwaited: true)
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(3))
+        scenario.epochSeconds += 3
+        scenario.respond(8, to: 1)
+        scenario.withdraw(2)
+        #expect(scenario.queued == 1)
+        scenario.connect()
+        #expect(scenario.send() == [2])
+        scenario.pass(.seconds(20))
+        #expect(scenario.contradicted == 1)
+        #expect(scenario[2] == .presumed)
+    }
+
+    @Test func `a shutdown loses repairs only by saying so`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        scenario.abandon()
+        #expect(scenario.contradicted == 3)
+        #expect(scenario.contradictions.filter { $0.kind == .lost }.flatMap(\.tags) == [2, 3])
+    }
+
+    @Test func `an awaited notification's tag, which is the provider's own, is in no contradiction`() {
+        let scenario = Scenario()
+        scenario.submit([1, 2], isAwaited: true)
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        #expect(scenario.contradicted == 1)
+        #expect(scenario.contradictions.flatMap(\.tags).isEmpty)
+    }
+
+    @Test func `without buffering, presumed followers are lost and said to be`() {
+        let scenario = Scenario { $0.buffersNotifications = false }
+        scenario.open(1...3)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        #expect(scenario.contradicted == 3)
+        #expect(scenario.contradictions.filter { $0.kind == .lost }.flatMap(\.tags) == [2, 3])
+        #expect(scenario.queued == 0)
+    }
+}

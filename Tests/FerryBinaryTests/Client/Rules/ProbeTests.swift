@@ -1,0 +1,160 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+@Suite struct ProbeTests {
+    /// A connection that has been probed: everything was sent, and the client shuts down by probe.
+    private func probed(_ names: ClosedRange<UInt32>, token: ((UInt32) -> [UInt8])? = nil) -> Scenario {
+        let scenario = Scenario()
+        scenario.submit(Array(names), token: token)
+        scenario.connect()
+        scenario.send()
+        scenario.shutDown(.probe)
+        scenario.send()
+        #expect(scenario.probe != nil)
+        return scenario
+    }
+
+    @Test(arguments: [2, 5, 8, 10, 128, 255] as [UInt8])
+    func `a response with the probe's identifier proves everything before it`(status: UInt8) throws {
+        let scenario = self.probed(1...5)
+        scenario.respond(status, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario.all(1...5, are: .confirmed))
+        #expect(scenario.isFinished)
+        #expect(scenario.errors.isEmpty)
+    }
+
+    @Test(arguments: [2, 4, 5] as [UInt8])
+    func `identifier 0 with status 2, 4 or 5 is the probe's answer`(status: UInt8) {
+        let scenario = self.probed(1...5)
+        scenario.respond(status, identifier: 0)
+        #expect(scenario.all(1...5, are: .confirmed))
+    }
+
+    @Test(arguments: [1, 3, 6, 7, 8, 128, 255] as [UInt8])
+    func `identifier 0 with another status is not`(status: UInt8) {
+        let scenario = self.probed(1...5)
+        scenario.respond(status, identifier: 0)
+        #expect(scenario.outcomes.isEmpty)
+    }
+
+    @Test func `status 5 proves nothing while a token of unusual length is on the wire`() {
+        let scenario = self.probed(1...5) { Scenario.token($0) + [1] }
+        scenario.respond(5, identifier: 0)
+        #expect(scenario.outcomes.isEmpty)
+    }
+
+    @Test func `an error of a notification counts as ever, and what follows is probed again`() throws {
+        let scenario = self.probed(1...5)
+        scenario.respond(8, to: 3)
+        #expect(scenario.outcomes(of: 1...5) == [.confirmed, .confirmed, .rejected(8), nil, nil])
+        scenario.connect()
+        #expect(scenario.send() == [4, 5])
+        scenario.send()
+        let probe = try #require(scenario.probe)
+        #expect(probe.identifier == 3)
+        scenario.respond(2, identifier: probe.identifier)
+        #expect(scenario.all(4...5, are: .confirmed))
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `a probe is the last frame of its connection, and there is one`() {
+        let scenario = Scenario {
+            $0.probeWhenHeld = true
+            $0.autoAdjustCache = false
+            $0.cacheLength = 3
+        }
+        scenario.open(1...7)
+        #expect(scenario.frames.map(\.name) == [1, 2, 3, nil])
+        #expect(scenario.send().isEmpty)
+        scenario.respond(2, identifier: 4)
+        #expect(scenario.all(1...3, are: .confirmed))
+        // It proved something, so the reconnect does not wait.
+        scenario.connect(within: .zero)
+        scenario.send()
+        scenario.respond(2, identifier: 4)
+        scenario.connect(within: .zero)
+        #expect(scenario.send() == [7])
+        #expect(scenario.resent == 0)
+    }
+
+    @Test func `a wordless close after a probe proves nothing and sends nothing again`() {
+        let scenario = self.probed(1...5)
+        scenario.end()
+        #expect(scenario.all(1...5, are: .uncertain(.positionUnknown)))
+        #expect(scenario.queued == 0)
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `a wordless close before the probe has left is like any other`() {
+        let scenario = Scenario()
+        scenario.open(1...2)
+        scenario.kernelTakes = false
+        scenario.submit(3...5)
+        scenario.send()
+        scenario.shutDown(.probe)
+        scenario.send()
+        #expect(scenario.probe != nil)
+        scenario.end()
+        scenario.kernelTakes = true
+        #expect(scenario.outcomes.isEmpty)
+        scenario.connect()
+        #expect(scenario.send() == [1, 2, 3, 4, 5])
+        #expect(scenario.probe?.connection == scenario.current)
+    }
+
+    @Test func `a probe without an answer is given up after 30 s`() {
+        let scenario = Scenario {
+            $0.finality = .proof
+        }
+        scenario.open(1...3)
+        scenario.pass(.seconds(2), sending: true)
+        #expect(scenario.probe != nil)
+        scenario.pass(.milliseconds(28_900))
+        #expect(scenario.outcomes.isEmpty)
+        scenario.pass(.seconds(2))
+        #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
+        #expect(scenario.closed.count == 1)
+        // Such a peer is not asked again.
+        scenario.open(4...5)
+        scenario.pass(.seconds(3), sending: true)
+        #expect(scenario.all(4...5, are: .presumed))
+    }
+
+    @Test func `a peer that ignores probes holds the queue once`() {
+        let scenario = Scenario {
+            $0.probeWhenHeld = true
+            $0.autoAdjustCache = false
+            $0.cacheLength = 3
+        }
+        scenario.open(1...30)
+        scenario.pass(.seconds(31), sending: true)
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(30), sending: true)
+        #expect(scenario.all(1...30, are: .presumed))
+    }
+
+    @Test func `a fallback from proof to silence keeps no timer busy`() {
+        let scenario = Scenario { $0.finality = .proof }
+        scenario.open(1...1)
+        scenario.pass(.seconds(2), sending: true)
+        scenario.end()
+        scenario.open(2...2)
+        scenario.peerAcknowledges = false
+        scenario.pass(.seconds(5), sending: true)
+        if let next = scenario.nextDeadline { #expect(next > scenario.now) }
+    }
+
+    @Test func `finality by proof probes when there is no more to write`() {
+        let scenario = Scenario { $0.finality = .proof }
+        scenario.open(1...3)
+        scenario.pass(.milliseconds(990), sending: true)
+        #expect(scenario.probe == nil)
+        scenario.pass(.milliseconds(20), sending: true)
+        #expect(scenario.probe != nil)
+        scenario.respond(2, identifier: 4)
+        #expect(scenario.all(1...3, are: .confirmed))
+    }
+}

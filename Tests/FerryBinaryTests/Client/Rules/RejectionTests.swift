@@ -1,0 +1,256 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+/// The rows of the table of error responses.
+@Suite struct RejectionTests {
+    @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 77, 128, 255] as [UInt8])
+    func `a status of an issued identifier confirms what came before and returns what follows`(status: UInt8) {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        let first = scenario.current
+        scenario.submit(6...8)
+        scenario.respond(status, to: 3)
+        #expect(scenario.outcomes(of: 1...5) == [.confirmed, .confirmed, .rejected(status), nil, nil])
+        #expect(scenario.closed == [first])
+        // The reconnect does not wait.
+        #expect(scenario.dials.count == 1)
+        scenario.connect(within: .zero)
+        #expect(scenario.send() == [4, 5, 6, 7, 8])
+        scenario.pass(.seconds(2))
+        #expect(scenario.all(4...8, are: .presumed))
+        #expect(scenario.resent == 2)
+        #expect(scenario.contradicted == 0)
+    }
+
+    @Test func `status 10 names the last that was accepted`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.respond(10, to: 3)
+        #expect(scenario.all(1...3, are: .confirmed))
+        #expect(scenario.closed.count == 1)
+        scenario.connect(within: .zero)
+        #expect(scenario.send() == [4, 5])
+        let isError = scenario.events.contains { if case .transmissionError = $0 { true } else { false } }
+        #expect(!isError)
+    }
+
+    @Test(arguments: [0, 99] as [UInt32])
+    func `status 10 without a place leaves the position unknown and blames nobody`(identifier: UInt32) {
+        let scenario = Scenario()
+        scenario.open(1...1)
+        scenario.respond(10, identifier: identifier)
+        #expect(scenario.outcomes.isEmpty)
+        #expect(scenario.dials.isEmpty)
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.respond(10, identifier: identifier)
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.pass(.seconds(20))
+        #expect(scenario[1] == .presumed)
+    }
+
+    @Test func `status 10 without a place on a settled connection is nothing to do`() {
+        let scenario = Scenario()
+        scenario.open(1...2)
+        scenario.pass(.seconds(2))
+        scenario.respond(10, identifier: 0)
+        #expect(scenario.queued == 0)
+        #expect(scenario.dials.isEmpty)
+        #expect(scenario.contradicted == 0)
+    }
+
+    @Test func `status 0 confirms and the connection goes on`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.respond(0, to: 3)
+        #expect(scenario.outcomes(of: 1...5) == [.confirmed, .confirmed, .confirmed, nil, nil])
+        #expect(scenario.closed.isEmpty)
+        scenario.respond(0, identifier: 0)
+        scenario.respond(0, identifier: 99)
+        #expect(scenario.closed.isEmpty)
+        scenario.respond(8, to: 5)
+        #expect(scenario.outcomes(of: 4...5) == [.confirmed, .rejected(8)])
+    }
+
+    @Test func `a second response and what comes behind it is ignored`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.receive(Scenario.response(8, 3) + Scenario.response(8, 1) + [9, 9])
+        #expect(scenario.outcomes(of: 1...5) == [.confirmed, .confirmed, .rejected(8), nil, nil])
+        #expect(scenario.errors.isEmpty)
+        #expect(scenario.contradicted == 0)
+    }
+
+    @Test func `a response is read however it is split, and counts before the end of the stream`() {
+        for split in 1...5 {
+            let scenario = Scenario()
+            scenario.open(1...5)
+            let response = Scenario.response(8, 3)
+            scenario.receive(Array(response.prefix(split)))
+            #expect(scenario.outcomes.isEmpty)
+            scenario.receive(Array(response.dropFirst(split)))
+            #expect(scenario[3] == .rejected(8))
+        }
+    }
+
+    @Test func `a truncated response has a culprit that nobody names`() {
+        for length in 1...5 {
+            let scenario = Scenario()
+            scenario.open(1...1)
+            scenario.receive(Array(Scenario.response(8, 1).prefix(length)))
+            scenario.end()
+            // It was alone.
+            #expect(scenario[1] == .rejected(255, .inferred))
+        }
+    }
+
+    @Test func `the first byte is not 8, and three in a row hold the queue and raise an error`() {
+        let scenario = Scenario { $0.backOff = .milliseconds(100) ... .seconds(30) }
+        scenario.open(1...3)
+        for round in 1...3 {
+            scenario.receive(Array("HTTP/1.1 400".utf8))
+            #expect(scenario.outcomes.isEmpty)
+            #expect(scenario.dials.isEmpty)
+            #expect(scenario.errors.count == (round == 3 ? 1 : 0))
+            if round < 3 {
+                scenario.connect()
+                #expect(scenario.send() == [1, 2, 3])
+            }
+        }
+        #expect(scenario.errors.first?.code == .protocolViolation)
+        scenario.pass(.seconds(20))
+        #expect(scenario.dials.isEmpty)
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(20))
+        #expect(scenario.all(1...3, are: .presumed))
+    }
+
+    @Test func `three violations in a row are counted anew after progress`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        for _ in 0..<2 {
+            scenario.connect()
+            scenario.send()
+            scenario.receive([0])
+        }
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(11))
+        #expect(scenario[1] == .presumed)
+        scenario.submit(2...2)
+        scenario.send()
+        scenario.receive([0])
+        #expect(scenario.errors.isEmpty)
+    }
+
+    // MARK: Retries
+
+    @Test(arguments: [1, 255] as [UInt8])
+    func `retryLimit sends the named one again that often, then rejects it`(status: UInt8) {
+        let scenario = Scenario { $0.retryLimit = 2 }
+        scenario.open(1...3)
+        for _ in 0..<2 {
+            scenario.respond(status, to: 2)
+            #expect(scenario[2] == nil)
+            scenario.connect()
+            #expect(scenario.send() == [2, 3])
+        }
+        scenario.respond(status, to: 2)
+        #expect(scenario[2] == .rejected(status))
+        scenario.connect()
+        #expect(scenario.send() == [3])
+    }
+
+    @Test func `other statuses are not retried, and followers are not charged`() {
+        let scenario = Scenario { $0.retryLimit = 1 }
+        scenario.open(1...3)
+        for _ in 0..<5 {
+            scenario.respond(1, to: 1)
+            guard scenario[1] == nil else { break }
+            scenario.connect()
+            scenario.send()
+        }
+        #expect(scenario[1] == .rejected(1))
+        scenario.connect()
+        scenario.send()
+        scenario.respond(1, to: 2)
+        #expect(scenario[2] == nil)
+        scenario.connect()
+        scenario.send()
+        scenario.respond(8, to: 2)
+        #expect(scenario[2] == .rejected(8))
+    }
+
+    // MARK: Without buffering
+
+    @Test func `without buffering followers end as discarded and queued ones go on`() {
+        let scenario = Scenario {
+            $0.buffersNotifications = false
+            $0.autoAdjustCache = false
+            $0.cacheLength = 5
+        }
+        scenario.open(1...8)
+        scenario.respond(8, to: 3)
+        #expect(scenario.all(4...5, are: .undelivered(.discarded)))
+        scenario.connect()
+        #expect(scenario.send() == [6, 7, 8])
+    }
+
+    @Test func `without buffering a tainted follower ends as uncertain`() {
+        let scenario = Scenario { $0.buffersNotifications = false }
+        scenario.open(1...3)
+        scenario.reset()
+        scenario.connect()
+        scenario.send()
+        scenario.respond(8, to: 1)
+        #expect(scenario.all(2...3, are: .uncertain(.notRepeated)))
+    }
+
+    // MARK: Order
+
+    @Test func `followers of parts of one batch keep the order of submission among other batches`() {
+        let scenario = Scenario()
+        var batch = PushBatch()
+        func append(_ names: ClosedRange<UInt32>) throws {
+            let notification = try PushNotification(json: Array("{}".utf8))
+            for name in names {
+                try batch.append(
+                    notification,
+                    to: DeviceToken(Scenario.token(name)),
+                    tag: UInt64(name),
+                    fields: BatchEntry.Fields()
+                )
+            }
+        }
+        #expect(throws: Never.self) { try append(1...4) }
+        scenario.submit(batch.takeFirst(2))
+        scenario.submit(10...11)
+        scenario.submit(batch.takeFirst(2))
+        scenario.connect()
+        #expect(scenario.send() == [1, 2, 10, 11, 3, 4])
+        scenario.respond(8, to: 1)
+        scenario.connect()
+        #expect(scenario.send() == [2, 10, 11, 3, 4])
+    }
+
+    @Test func `connections that fail together merge by the order of submission`() {
+        let scenario = Scenario { $0.maxConnections = 2 }
+        scenario.submit(1...40)
+        let first = scenario.connect()
+        let second = scenario.connect()
+        let before = scenario.send(on: first)
+        let after = scenario.send(on: second)
+        #expect(Set(before + after) == Set(1...40))
+        scenario.end(on: first)
+        scenario.end(on: second)
+        let third = scenario.connect()
+        let fourth = scenario.connect()
+        let copies = [scenario.send(on: third), scenario.send(on: fourth)]
+        #expect(copies.allSatisfy { $0 == $0.sorted() })
+        #expect(Set(copies.flatMap { $0 }) == Set(1...40))
+    }
+}

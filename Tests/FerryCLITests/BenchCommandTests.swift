@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+
+@testable import FerryCLI
+
+@Suite(.timeLimit(.minutes(2))) struct BenchCommandTests {
+    @Test func `every run is measured, and its books balance`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["bench", "binary", "--json", "--count", "20000"], in: directory)
+            #expect(output.status == 0)
+            let runs = try #require(output.summary["runs"] as? [[String: Any]])
+            #expect(
+                runs.map { $0["name"] as? String }
+                    == ["paced-10000", "batch-evict", "batch-hold", "values", "send-1000-tasks"]
+            )
+            for run in runs {
+                #expect(
+                    Set(run.keys) == [
+                        "name", "perSecond", "cpuMicrosecondsEach", "p50Ms", "p99Ms", "peakMiB", "allocationsEach",
+                    ]
+                )
+                #expect(run["perSecond"] as? Double ?? 0 > 0)
+                #expect(run["p99Ms"] as? Double ?? 0 > 0)
+            }
+        }
+    }
+
+    @Test func `what does not exist yet is bad usage`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["bench", "http2"], in: directory)
+            #expect(output.status == 2)
+            #expect(output.result == "")
+        }
+    }
+
+    @Test func `shares of latencies are those of the sorted times`() {
+        let latencies = Latencies(nanoseconds: (1...100).reversed().map { $0 * 1_000_000 })
+        #expect(latencies.milliseconds(0.5) == 50)
+        #expect(latencies.milliseconds(0.99) == 99)
+        #expect(latencies.milliseconds(1) == 100)
+        #expect(Latencies(nanoseconds: []).milliseconds(0.5) == nil)
+    }
+}

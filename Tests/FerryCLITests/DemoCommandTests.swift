@@ -1,0 +1,31 @@
+import Testing
+
+@testable import FerryCLI
+
+@Suite(.timeLimit(.minutes(2))) struct DemoCommandTests {
+    @Test func `the demo's counts are right`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["demo"], in: directory)
+            #expect(output.status == 0)
+            #expect(output.messages == "")
+            #expect(output.result.contains("BadDeviceToken"))
+            #expect(output.result.contains("go out again"))
+            #expect(output.result.contains("✓"))
+            #expect(!output.result.contains("✗"))
+        }
+    }
+
+    @Test func `a report is right only if every row is`() {
+        var report = DemoReport(rows: [.init(what: "apples", expected: 1, actual: 1)])
+        #expect(report.isRight)
+        report.rows.append(.init(what: "pears", expected: 2, actual: 30))
+        #expect(!report.isRight)
+        #expect(
+            report.table == """
+                        expected  counted
+                apples         1        1  ✓
+                pears          2       30  ✗
+                """
+        )
+    }
+}

@@ -1,0 +1,171 @@
+import Ferry
+import FerryOpenSSL
+import FerryTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct PushCommandTests {
+    @Test func `everything accepted is status 0, an outcome for each line, and every payload as it stood`() async throws
+    {
+        try await PushHarness.run { harness in
+            let events = harness.directory.path("events")
+            let output = try await harness.push(harness.arguments(harness.lines(1...500)), "--events", events)
+            #expect(output.status == 0)
+            #expect(output.number("submitted") == 500)
+            #expect(output.settled == 500)
+            #expect(output.messages == "")
+            let arrived = harness.recorder.notifications
+            #expect(arrived.map(\.token.hex) == (1...500).map(PushHarness.token))
+            #expect(arrived.last.map { String(decoding: $0.payload, as: UTF8.self) } == #"{"aps":{"badge":500}}"#)
+            let lines = try harness.directory.read("events").split(separator: "\n")
+            #expect(Set(lines).count == 500)
+            #expect(lines.first?.hasPrefix(#"{"ref":"no. 1","token":"\#(PushHarness.token(1))","outcome":"#) == true)
+        }
+    }
+
+    @Test func `rejected tokens are status 1, and everything else arrives once`() async throws {
+        let bad = [3, 70, 71, 199]
+        let tokens = try Set(bad.map { try DeviceToken(hex: PushHarness.token($0)) })
+        try await PushHarness.run(GatewayScript(rules: [.reject(tokens)])) { harness in
+            let events = harness.directory.path("events")
+            let output = try await harness.push(harness.arguments(harness.lines(1...200)), "--events", events)
+            #expect(output.status == 1)
+            #expect(output.number("rejected") == 4)
+            #expect(output.settled == 200)
+            #expect(harness.recorder.counts.count == 196)
+            #expect(harness.recorder.duplicates.isEmpty)
+            let rejected = try harness.directory.read("events").split(separator: "\n").filter {
+                $0.hasSuffix(#""outcome":"rejected","reason":"BadDeviceToken","status":8,"origin":"gateway"}"#)
+            }
+            #expect(rejected.count == 4)
+        }
+    }
+
+    @Test func `bad lines are named, counted and left out`() async throws {
+        try await PushHarness.run { harness in
+            let good = PushHarness.line(1)
+            let file = try harness.directory.write("lines", "\(good)\n{\"token\":\"abc\"}\n\n\(good)\nx")
+            let output = try await harness.push(harness.arguments(file))
+            #expect(output.status == 1)
+            #expect(output.number("badLines") == 2)
+            #expect(output.number("submitted") == 2)
+            #expect(
+                output.messages == """
+                    \(file):2: a device token has an even number of hex digits; there is no 'payload'
+                    \(file):5: not a line of JSON: no JSON object at byte 0
+
+                    """
+            )
+        }
+    }
+
+    @Test func `with --strict the first bad line ends the input`() async throws {
+        try await PushHarness.run { harness in
+            let file = try harness.directory.write("lines", "\(PushHarness.line(1))\nx\n\(PushHarness.line(2))\n")
+            let output = try await harness.push(harness.arguments(file), "--strict")
+            #expect(output.status == 2)
+            #expect(output.number("submitted") == 1)
+            #expect(output.settled == 1)
+            #expect(harness.recorder.notifications.count == 1)
+        }
+    }
+
+    @Test func `bad usage and bad files are status 2 and one sentence`() async throws {
+        try await PushHarness.run { harness in
+            let lines = try harness.lines(1...3)
+            let stranger = try TestCredentials(authority: harness.authority, topic: "com.other", key: .p256)
+            try harness.write(stranger.client, as: "stranger")
+            try harness.write(harness.authority.client(validity: .expired), as: "expired")
+            let archive = try harness.directory.write("client.p12", stranger.client.pkcs12(passphrase: "right"))
+            let wrong = try harness.directory.write("wrong.txt", "wrong\n")
+            let server = ["push", lines, "--to", "localhost:\(harness.gateway.port)"]
+            let cases: [([String], String)] = [
+                (harness.arguments(harness.directory.path("none")), "No such file or directory"),
+                (harness.arguments(harness.directory.path("")), "Is a directory"),
+                (harness.arguments(lines, ca: "none.pem"), "does not exist"),
+                (harness.arguments(lines, ca: "client-key.pem"), "no certificate"),
+                (harness.arguments(lines, cert: "none.pem"), "does not exist"),
+                (harness.arguments(lines, key: "stranger-key.pem"), "belong"),
+                (harness.arguments(lines, cert: "expired.pem", key: "expired-key.pem"), "expired"),
+                (server + ["--p12", archive, "--passphrase-file", wrong], "passphrase"),
+                (server + ["--p12", archive, "--passphrase-file", "/none"], "does not exist"),
+                (harness.arguments(lines) + ["--events", "/none/events"], "No such file or directory"),
+                (harness.arguments(lines) + ["--backend", "http2"], "There is no backend http2 yet"),
+                (harness.arguments(lines) + ["--settle-time", "-1"], "--settle-time"),
+                (harness.arguments(lines) + ["--bogus"], "--bogus"),
+            ]
+            for (arguments, words) in cases {
+                let output = try await FerryProgram.run(arguments, in: harness.directory)
+                #expect(output.status == 2, "\(words)")
+                #expect(output.messages.contains(words), "\(words): \(output.messages)")
+            }
+            #expect(harness.recorder.notifications.isEmpty)
+        }
+    }
+
+    @Test func `a right passphrase opens a PKCS#12 file`() async throws {
+        try await PushHarness.run { harness in
+            let client = try harness.authority.client()
+            let archive = try harness.directory.write("client.p12", client.pkcs12(passphrase: "right"))
+            let output = try await harness.push(
+                [
+                    "push", harness.lines(1...3), "--to", "localhost:\(harness.gateway.port)", "--p12", archive,
+                    "--passphrase-file", harness.directory.write("right.txt", "right\n"),
+                    "--ca", harness.directory.path("ca.pem"), "--settle-time", "0.1",
+                ]
+            )
+            #expect(output.status == 0)
+            #expect(output.result.hasPrefix("submitted"))
+        }
+    }
+
+    static func expectNoConnection(_ output: FerryProgram.Output, _ words: String) {
+        #expect(output.status == 3, "\(words)")
+        #expect(output.messages.contains(words), "\(words): \(output.messages)")
+        #expect(output.messages.split(separator: "\n").count == 1)
+        #expect(output.number("submitted") == 3)
+        #expect(output.settled == 3)
+        #expect(output.number("undelivered") == 3)
+    }
+
+    @Test func `no connection is status 3, one sentence, and a summary that adds up`() async throws {
+        try await PushHarness.run { harness in
+            let lines = try harness.lines(1...3)
+            _ = try harness.directory.write("other.pem", ThrowAwayCA().certificatePEM)
+            try harness.write(ThrowAwayCA().client(), as: "unknown")
+            // A port that was free a moment ago, and that nobody else is given so soon.
+            let free = try await SimulatedGateway.start(.init(credentials: TestCredentials()))
+            await free.stop()
+            Self.expectNoConnection(try await harness.push(harness.arguments(lines, port: free.port)), "refused")
+            Self.expectNoConnection(try await harness.push(harness.arguments(lines, ca: "other.pem")), "TLS")
+            Self.expectNoConnection(
+                try await harness.push(harness.arguments(lines), "--server-name", "other.example"),
+                "is not for this host"
+            )
+            for version in ["1.2", "1.3"] {
+                let arguments = harness.arguments(lines, cert: "unknown.pem", key: "unknown-key.pem")
+                Self.expectNoConnection(
+                    try await harness.push(arguments, "--tls-max", version),
+                    "refused the client certificate"
+                )
+            }
+            #expect(harness.recorder.notifications.isEmpty)
+        }
+    }
+
+    @Test func `a silent server is status 3 within the time for connecting`() async throws {
+        var script = GatewayScript()
+        script.handshake = .silent
+        try await PushHarness.run(script) { harness in
+            let arguments = try harness.arguments(harness.lines(1...3))
+            let output = try await harness.push(
+                arguments,
+                "--connect-timeout",
+                "0.2",
+                "--connection-retry-limit",
+                "1"
+            )
+            Self.expectNoConnection(output, "did not answer in time")
+        }
+    }
+}

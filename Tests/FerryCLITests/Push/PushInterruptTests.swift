@@ -1,0 +1,43 @@
+import FerryTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct PushInterruptTests {
+    @Test(arguments: [[], ["--rate", "5"]])
+    func `an interrupt ends endless input, and everything submitted has its outcome`(options: [String]) async throws {
+        try await PushHarness.run { harness in
+            let pipe = Pipe()
+            let program = try FerryProgram(
+                harness.arguments("-") + options,
+                in: harness.directory,
+                input: pipe.fileHandleForReading
+            )
+            let lines = (1...3).map { PushHarness.line($0) + "\n" }.joined()
+            try pipe.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
+            #expect(try await eventually { harness.recorder.notifications.count == 3 })
+            program.interrupt()
+            let output = try await program.output()
+            #expect(output.status == 0)
+            #expect(output.number("submitted") == 3)
+            #expect(output.settled == 3)
+            try pipe.fileHandleForWriting.close()
+        }
+    }
+
+    @Test func `the second interrupt does not wait, and is honest about it`() async throws {
+        // Nothing settles: the gateway reads no further.
+        try await PushHarness.run(GatewayScript(rules: [.end(by: .stopReading, after: 1)])) { harness in
+            let arguments = try harness.arguments(harness.lines(1...100_000)) + ["--settle-time", "3600"]
+            let program = try FerryProgram(arguments, in: harness.directory)
+            #expect(try await eventually { harness.recorder.notifications.count == 1 })
+            program.interrupt()
+            // Signals that come at once may arrive as one, and nothing shows from outside that the first did.
+            try await Task.sleep(for: .milliseconds(300))
+            program.interrupt()
+            let output = try await program.output()
+            #expect(output.status == 1)
+            #expect(output.settled == output.number("submitted"))
+            #expect(output.number("uncertain") ?? 0 > 0)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct SimulateCommandTests {
+    /// Starts `ferry simulate` and returns it with its port.
+    static func start(_ arguments: [String], in directory: TemporaryDirectory) async throws -> (FerryProgram, Int) {
+        let program = try FerryProgram(["simulate", "--binary", "0"] + arguments, in: directory)
+        #expect(try await eventually { try program.result.hasSuffix("}\n") })
+        let ports = try JSONSerialization.jsonObject(with: Data(program.result.utf8)) as? [String: Int]
+        return (program, try #require(ports?["binary"]))
+    }
+
+    @Test func `simulate serves push, and its record has what was accepted`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let tls = directory.path("tls")
+            let script = try directory.write("script", #"{"rules":[{"at":3,"times":1}]}"#)
+            let record = directory.path("record")
+            let (program, port) = try await Self.start(
+                ["--tls-dir", tls, "--script", script, "--record", record],
+                in: directory
+            )
+            let lines = try directory.write("lines", (1...10).map { PushHarness.line($0) + "\n" }.joined())
+            let output = try await FerryProgram.run(
+                [
+                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1", "--ca",
+                    "\(tls)/ca.pem",
+                    "--p12", "\(tls)/client.p12", "--passphrase-file", "\(tls)/client-passphrase.txt",
+                ],
+                in: directory
+            )
+            #expect(output.status == 1)
+            #expect(output.number("rejected") == 1)
+            program.interrupt()
+            #expect(try await program.output().status == 0)
+            #expect(try directory.read("record").split(separator: "\n").count == 9)
+        }
+    }
+
+    @Test func `bad usage is status 2 and one sentence`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
+            let file = try directory.write("file", "")
+            let cases: [([String], String)] = [
+                (["--binary", "65536"], "port"),
+                (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
+                (["--binary", "0", "--script", script], "prefx"),
+                (["--binary", "0", "--script", directory.path("none")], "does not exist"),
+                (["--binary", "0", "--record", "/none/record"], "No such file or directory"),
+                (["--binary", "0", "--tls-dir", "\(file)/tls"], "No TLS credentials"),
+                (["--binary", "0", "--tls-max", "2"], "--tls-max"),
+            ]
+            for (arguments, words) in cases {
+                let output = try await FerryProgram.run(["simulate"] + arguments, in: directory)
+                #expect(output.status == 2, "\(words)")
+                #expect(output.messages.contains(words), "\(words): \(output.messages)")
+                #expect(output.result == "")
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import Synchronization
+
+/// The built `ferry`, run as a process of its own.
+final class FerryProgram: Sendable {
+    struct Output: Sendable {
+        var status: Int32
+        var result: String
+        var messages: String
+
+        /// The result read as one JSON object.
+        var summary: [String: Any] {
+            (try? JSONSerialization.jsonObject(with: Data(self.result.utf8))) as? [String: Any] ?? [:]
+        }
+
+        func number(_ name: String) -> Int? { self.summary[name] as? Int }
+
+        /// The sum of the six outcomes.
+        var settled: Int {
+            let accepted = self.summary["accepted"] as? [String: Int] ?? [:]
+            return accepted.values.reduce(0, +)
+                + ["rejected", "expired", "undelivered", "uncertain"].reduce(0) { $0 + (self.number($1) ?? 0) }
+        }
+    }
+
+    private let process: Mutex<Process>
+    private let exit: Task<Int32, Never>
+    private let directory: TemporaryDirectory
+    private let name: String
+
+    /// Starts the program.
+    init(_ arguments: [String], in directory: TemporaryDirectory, input: FileHandle = .nullDevice) throws {
+        let name = UUID().uuidString
+        let process = Process()
+        process.executableURL = Self.url
+        process.arguments = arguments
+        process.standardInput = input
+        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).out", "")))
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).err", "")))
+        let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
+        process.terminationHandler = { process in
+            continuation.yield(process.terminationStatus)
+            continuation.finish()
+        }
+        try process.run()
+        self.process = Mutex(process)
+        self.exit = Task {
+            for await status in statuses { return status }
+            return -1
+        }
+        self.directory = directory
+        self.name = name
+    }
+
+    deinit {
+        self.process.withLock { if $0.isRunning { $0.terminate() } }
+    }
+
+    /// Runs the program to its end.
+    static func run(_ arguments: [String], in directory: TemporaryDirectory) async throws -> Output {
+        try await FerryProgram(arguments, in: directory).output()
+    }
+
+    /// What the program said on standard output so far.
+    var result: String {
+        get throws { try self.directory.read("\(self.name).out") }
+    }
+
+    /// Waits for the program's end.
+    func output() async throws -> Output {
+        let status = await self.exit.value
+        return Output(status: status, result: try self.result, messages: try self.directory.read("\(self.name).err"))
+    }
+
+    /// Sends SIGINT.
+    func interrupt() {
+        self.process.withLock { $0.interrupt() }
+    }
+
+    /// The program lies beside the tests.
+    private static var url: URL {
+        let tests = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+        return tests.appending(path: "ferry")
+    }
+}
+
+/// Waits until another process has done something.
+func eventually(within limit: Duration = .seconds(20), _ condition: () throws -> Bool) async throws -> Bool {
+    let deadline = ContinuousClock.now + limit
+    while try !condition() {
+        guard ContinuousClock.now < deadline else { return false }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+    return true
+}

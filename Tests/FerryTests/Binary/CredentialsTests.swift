@@ -1,0 +1,112 @@
+import Ferry
+import FerryTesting
+import NIOCore
+import NIOPosix
+import Testing
+
+/// Connections that are never good for anything.
+@Suite(.timeLimit(.minutes(1)))
+struct CredentialsTests {
+    private static func errors(_ events: [ProviderEvent]) -> [ProviderError.Code] {
+        events.compactMap { if case .error(let error) = $0 { error.code } else { nil } }
+    }
+
+    private static func socketErrors(_ events: [ProviderEvent]) -> Set<ProviderError.Code> {
+        Set(events.compactMap { if case .socketError(_, let error) = $0 { error.code } else { nil } })
+    }
+
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `a refused client certificate is one error, and nothing is called accepted`(
+        version: TLSVersion
+    ) async throws {
+        var script = GatewayScript()
+        script.handshake = .refuseClient
+        try await Harness.run(script, maximumTLSVersion: version) { harness in
+            var configuration = harness.configuration
+            configuration.tlsVersions = .tls12...version
+            let provider = try BinaryProvider(configuration)
+            let events = provider.events(bufferingNewest: 10_000)
+            try await Harness.submit(0..<3000, to: provider)
+            await harness.outcomes.count(reaches: 3000)
+            let report = await provider.shutdown(within: .seconds(5))
+            #expect(report.outcomes.undelivered == 3000)
+            #expect(harness.outcomes.all.values.allSatisfy { $0 == [.undelivered(.credentials)] })
+            #expect(Self.errors(await events.all()) == [.credentialsRejected])
+            #expect(harness.gateway.counts.accepted == 0)
+        }
+    }
+
+    /// Submits to what cannot be connected to, until the client gives up.
+    private func expectFailure(
+        _ code: ProviderError.Code,
+        _ harness: Harness,
+        _ change: (inout BinaryConfiguration) throws -> Void
+    ) async throws {
+        var configuration = harness.configuration
+        configuration.options.connectTimeout = .milliseconds(200)
+        configuration.options.connectionRetryLimit = 1
+        configuration.options.backOff = .milliseconds(10) ... .milliseconds(20)
+        try change(&configuration)
+        let provider = try BinaryProvider(configuration)
+        let events = provider.events(bufferingNewest: 1000)
+        try await Harness.submit(0..<10, to: provider)
+        await harness.outcomes.count(reaches: 10)
+        _ = await provider.shutdown(within: .seconds(5))
+        #expect(harness.outcomes.all.values.allSatisfy { $0 == [.undelivered(.noConnection)] })
+        let all = await events.all()
+        #expect(Self.socketErrors(all) == [code])
+        #expect(Self.errors(all) == [.connectionRetryLimit])
+    }
+
+    @Test func `a gateway of an unknown authority is not trusted`() async throws {
+        try await Harness.run { harness in
+            try await self.expectFailure(.peerNotTrusted, harness) {
+                $0.trustRoots = try TestCredentials().trustRoots
+            }
+        }
+    }
+
+    @Test func `a gateway of another name is not trusted`() async throws {
+        try await Harness.run { harness in
+            try await self.expectFailure(.peerNotTrusted, harness) { $0.serverName = "feedback.example.com" }
+        }
+    }
+
+    @Test func `an untrusted gateway is taken when nothing is to be rejected`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.trustRoots = try TestCredentials().trustRoots
+            configuration.rejectUnauthorized = false
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<10, to: provider)
+            #expect(await provider.shutdown(within: .seconds(10)).outcomes.presumed == 10)
+        }
+    }
+
+    @Test func `a port that nobody listens on refuses`() async throws {
+        try await Harness.run { harness in
+            let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .bind(host: "127.0.0.1", port: 0).get()
+            let port = try #require(listener.localAddress?.port)
+            try await listener.close()
+            try await self.expectFailure(.connectFailed, harness) { $0.port = port }
+        }
+    }
+
+    @Test func `a server that says nothing times out`() async throws {
+        var script = GatewayScript()
+        script.handshake = .silent
+        try await Harness.run(script) { harness in
+            try await self.expectFailure(.connectTimeout, harness) { _ in }
+        }
+    }
+
+    @Test func `a host name that does not exist fails`() async throws {
+        try await Harness.run { harness in
+            try await self.expectFailure(.connectFailed, harness) {
+                $0.host = "does-not-exist.invalid"
+                $0.options.connectTimeout = .seconds(5)
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+import Ferry
+import FerryTesting
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct LifetimeTests {
+    private struct Failure: Error {}
+
+    private static func quick(_ harness: Harness) -> BinaryConfiguration {
+        var configuration = harness.configuration
+        configuration.options.settleTime = .milliseconds(50)
+        return configuration
+    }
+
+    @Test func `a shutdown within no time gives every notification its outcome`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = .seconds(60)
+            configuration.options.cacheLength = 10
+            configuration.options.autoAdjustCache = false
+            let provider = try BinaryProvider(configuration)
+            let events = provider.events(bufferingNewest: 100)
+            try await Harness.submit(0..<100, to: provider)
+            _ = await events.first { if case .transmitted = $0 { true } else { false } }
+            let report = await provider.shutdown(within: .zero)
+            #expect(report.unsettled == 0)
+            #expect(harness.outcomes.numbers { $0 == .uncertain(.shutDown) } == Set(0..<10))
+            #expect(harness.outcomes.numbers { $0 == .undelivered(.shutDown) } == Set(10..<100))
+        }
+    }
+
+    @Test func `a drain leaves the provider usable and says what is missing`() async throws {
+        try await Harness.run { harness in
+            let provider = try BinaryProvider(Self.quick(harness))
+            try await Harness.submit(0..<10, to: provider)
+            #expect(await provider.drain(within: .seconds(10)).unsettled == 0)
+            try await Harness.submit(10..<20, to: provider)
+            #expect(await provider.drain(within: .zero).unsettled == 10)
+            #expect(await provider.drain(within: .seconds(Int64.max)).outcomes.presumed == 20)
+            _ = await provider.shutdown(within: .seconds(Int64.max))
+        }
+    }
+
+    @Test func `dropping the last reference ends what there is and closes the connections`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = .seconds(60)
+            configuration.options.cacheLength = 10
+            configuration.options.autoAdjustCache = false
+            let events: ProviderEvents
+            weak var dropped: BinaryProvider?
+            do {
+                let provider = try BinaryProvider(configuration)
+                dropped = provider
+                events = provider.events(bufferingNewest: 100)
+                try await Harness.submit(0..<30, to: provider)
+                _ = await events.first { if case .transmitted = $0 { true } else { false } }
+            }
+            #expect(dropped == nil)
+            await harness.outcomes.count(reaches: 30)
+            #expect(harness.outcomes.numbers { $0 == .uncertain(.released) } == Set(0..<10))
+            #expect(harness.outcomes.numbers { $0 == .undelivered(.released) } == Set(10..<30))
+            let isLast = await events.all().contains { if case .disconnected(_, open: 0) = $0 { true } else { false } }
+            #expect(isLast)
+        }
+    }
+
+    @Test func `a provider that is dropped while it connects leaves nothing behind`() async throws {
+        var script = GatewayScript()
+        script.handshake = .silent
+        try await Harness.run(script) { harness in
+            for _ in 0..<20 {
+                let provider = try BinaryProvider(Self.quick(harness))
+                try await Harness.submit(0..<1, to: provider)
+            }
+            await harness.outcomes.count(reaches: 20)
+            #expect(harness.outcomes.all[0]?.allSatisfy { $0 == .undelivered(.released) } == true)
+        }
+    }
+
+    @Test func `withProvider drains on return`() async throws {
+        try await Harness.run { harness in
+            let sum = try await withProvider(Self.quick(harness)) { provider in
+                try await Harness.submit(0..<20, to: provider)
+                return 42
+            }
+            #expect(sum == 42)
+            #expect(harness.outcomes.numbers(where: \.isPresumed).count == 20)
+        }
+    }
+
+    @Test func `withProvider shuts down at once when its body throws`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = .seconds(60)
+            await #expect(throws: Failure.self) {
+                try await withProvider(configuration) { provider in
+                    try await Harness.submit(0..<20, to: provider)
+                    throw Failure()
+                }
+            }
+            #expect(harness.outcomes.all.count == 20)
+        }
+    }
+
+    @Test func `withProvider shuts down at once when its task is cancelled`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = .seconds(60)
+            let events = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: Void.self)
+            let task = Task { [configuration] in
+                try await withProvider(configuration) { provider in
+                    let connected = provider.events(bufferingNewest: 10)
+                    try await Harness.submit(0..<20, to: provider)
+                    _ = await connected.first { if case .transmitted = $0 { true } else { false } }
+                    events.succeed()
+                    _ = await provider.events(bufferingNewest: 1).first { _ in false }
+                }
+            }
+            try await events.futureResult.get()
+            task.cancel()
+            try await task.value
+            #expect(harness.outcomes.all.count == 20)
+            #expect(harness.outcomes.all.values.allSatisfy { $0 == [.uncertain(.shutDown)] })
+        }
+    }
+
+    @Test func `a service group drains it on graceful shutdown`() async throws {
+        try await Harness.run { harness in
+            let provider = try BinaryProvider(Self.quick(harness))
+            let group = ServiceGroup(services: [provider], logger: Logger(label: "test"))
+            async let running: Void = group.run()
+            try await Harness.submit(0..<20, to: provider)
+            await group.triggerGracefulShutdown()
+            try await running
+            #expect(harness.outcomes.numbers(where: \.isPresumed).count == 20)
+            await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
+        }
+    }
+
+    @Test func `a service whose task is cancelled shuts down at once`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = .seconds(60)
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<20, to: provider)
+            let task = Task { try await provider.run() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(harness.outcomes.all.count == 20)
+        }
+    }
+
+    @Test func `an event loop group that is shut down first ends everything and blocks nobody`() async throws {
+        try await Harness.run { harness in
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            var configuration = harness.configuration
+            configuration.options.settleTime = .seconds(60)
+            configuration.eventLoopGroup = group
+            let provider = try BinaryProvider(configuration)
+            let events = provider.events(bufferingNewest: 100)
+            try await Harness.submit(0..<20, to: provider)
+            _ = await events.first { if case .transmitted = $0 { true } else { false } }
+            try await group.shutdownGracefully()
+            await harness.outcomes.count(reaches: 20)
+            #expect(harness.outcomes.all.values.allSatisfy { $0 == [.uncertain(.shutDown)] })
+            await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
+            #expect(await provider.shutdown(within: .seconds(1)).outcomes.settled == 20)
+            #expect(await provider.drain(within: .seconds(1)).unsettled == 0)
+        }
+    }
+}
