@@ -209,8 +209,10 @@ final class BinaryDriver: @unchecked Sendable {
     private func dial(_ id: ConnectionID) {
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
         self.dials[id] = self.eventLoop.assumeIsolated().scheduleTask(in: self.connector.connectTimeout) {
-            self.connections.removeValue(forKey: id)?.abort()
+            // Said before the channel is closed, which would fail for a reason that is none.
+            let connection = self.connections.removeValue(forKey: id)
             self.notConnected(id, ChannelError.connectTimeout(self.connector.connectTimeout))
+            connection?.abort()
         }
         self.connector.connect(id, for: self).assumeIsolated().whenFailure { error in
             self.connections[id] = nil
