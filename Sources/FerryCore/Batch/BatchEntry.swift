@@ -39,20 +39,20 @@ package struct BatchEntry {
 
         package static let awaited = Fields(rawValue: 1 << 2)
 
-        @inlinable
+        @inlinable @inline(__always)
         package var hasExpiration: Bool {
             get { self.rawValue & 1 << 0 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 0) | (newValue ? 1 << 0 : 0) }
         }
 
-        @inlinable
+        @inlinable @inline(__always)
         package var hasAPNSID: Bool {
             get { self.rawValue & 1 << 1 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
         }
 
         /// Someone awaits this entry in `send`: its tag is the provider's, its outcome goes to the waiter.
-        @inlinable
+        @inlinable @inline(__always)
         package var isAwaited: Bool {
             get { self.rawValue & 1 << 2 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 2) | (newValue ? 1 << 2 : 0) }
@@ -68,14 +68,14 @@ package struct BatchEntry {
         package init(rawValue: UInt8 = 0) { self.rawValue = rawValue }
 
         /// The outcome was given. What is still sent of this entry is a repair.
-        @inlinable
+        @inlinable @inline(__always)
         package var isSettled: Bool {
             get { self.rawValue & 1 << 0 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 0) | (newValue ? 1 << 0 : 0) }
         }
 
         /// An earlier copy may have arrived.
-        @inlinable
+        @inlinable @inline(__always)
         package var isTainted: Bool {
             get { self.rawValue & 1 << 1 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }

@@ -67,6 +67,8 @@ package struct GatewayMachine {
     private let rules: GatewayRules
     private let decoder: NotificationDecoder
     private let recorder: (any GatewayRecorder)?
+    /// Whether no rule decides about single notifications and nobody records them.
+    private let onlyCounts: Bool
     private let connection: Int
     private var state = State.serving
     /// A notification that is not complete.
@@ -88,6 +90,7 @@ package struct GatewayMachine {
         self.decoder = NotificationDecoder(maximumPayloadLength: rules.script.payloadLimit)
         self.connection = connection
         self.recorder = recorder
+        self.onlyCounts = recorder == nil && !rules.hasRulesAboutOne
         self.nextCount = rules.nextCount(from: 0) ?? .max
     }
 
@@ -184,6 +187,22 @@ extension GatewayMachine {
         _ actions: inout [GatewayAction]
     ) {
         self.place += 1
+        if self.onlyCounts {
+            // A rule and a recorder cost reference counting even where there is none.
+            self.counts.accepted += 1
+            self.lastAccepted = frame.identifier
+            self.checkCount(now, &actions)
+        } else {
+            self.judgeByRules(frame, span, now, &actions)
+        }
+    }
+
+    private mutating func judgeByRules(
+        _ frame: NotificationFrame,
+        _ span: Span<UInt8>,
+        _ now: Duration,
+        _ actions: inout [GatewayAction]
+    ) {
         var rule: GatewayRule?
         if self.rules.hasRulesAboutOne {
             rule = self.rules.rule(token: span.extracting(frame.token), place: self.place)
