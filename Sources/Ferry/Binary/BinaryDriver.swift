@@ -69,14 +69,23 @@ final class BinaryDriver: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Hands notifications over; false when the provider was shut down.
-    func offer(_ batch: inout PushBatch) -> Bool {
-        switch self.queue.offer(&batch) {
-        case .closed: return false
-        case .taken(let isNews):
-            if isNews { self.wake() }
-            return true
-        }
+    /// Hands notifications over.
+    func offer(_ batch: inout PushBatch) -> SubmissionQueue.Answer {
+        self.wakeIfNews(self.queue.offer(&batch))
+    }
+
+    /// Hands one notification over that a task awaits.
+    func offer(
+        _ notification: PushNotification,
+        to device: DeviceToken,
+        awaited tag: UInt64
+    ) -> SubmissionQueue.Answer {
+        self.wakeIfNews(self.queue.offer(notification, to: device, awaited: tag))
+    }
+
+    private func wakeIfNews(_ answer: SubmissionQueue.Answer) -> SubmissionQueue.Answer {
+        if case .taken(isNews: true) = answer { self.wake() }
+        return answer
     }
 
     func withdraw(_ awaited: AwaitedOutcome) {
@@ -209,8 +218,10 @@ final class BinaryDriver: @unchecked Sendable {
     private func dial(_ id: ConnectionID) {
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
         self.dials[id] = self.eventLoop.assumeIsolated().scheduleTask(in: self.connector.connectTimeout) {
-            self.connections.removeValue(forKey: id)?.abort()
+            // Said before the channel is closed, which would fail for a reason that is none.
+            let connection = self.connections.removeValue(forKey: id)
             self.notConnected(id, ChannelError.connectTimeout(self.connector.connectTimeout))
+            connection?.abort()
         }
         self.connector.connect(id, for: self).assumeIsolated().whenFailure { error in
             self.connections[id] = nil

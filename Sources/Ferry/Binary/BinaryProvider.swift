@@ -51,14 +51,17 @@ public final class BinaryProvider: PushProvider {
     /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
     public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
-            if Task.isCancelled {
-                // The room that this task was woken for is another's.
-                self.driver.queue.admit()
-                throw .cancelled
-            }
-            guard self.driver.offer(&batch) else { throw .shutDown }
+            try self.checkCancellation()
+            if case .closed = self.driver.offer(&batch) { throw .shutDown }
             if !batch.isEmpty { await self.driver.queue.waitForRoom() }
         }
+    }
+
+    private func checkCancellation() throws(SubmitError) {
+        guard Task.isCancelled else { return }
+        // The room that this task was woken for is another's.
+        self.driver.queue.admit()
+        throw .cancelled
     }
 
     /// Takes what fits at once and never waits: see ``PushProvider/trySubmit(_:)``.
@@ -72,15 +75,8 @@ public final class BinaryProvider: PushProvider {
     public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
         let awaited = AwaitedOutcome()
         let tag = awaited.makeTag()
-        var batch = PushBatch(capacity: 1)
         do {
-            try batch.append(notification, to: device, tag: tag, fields: .awaited)
-        } catch {
-            // Only a batch of 4 GiB is refused.
-            preconditionFailure("\(error)")
-        }
-        do {
-            try await self.submit(&batch)
+            try await self.submit(notification, to: device, awaited: tag)
         } catch {
             AwaitedOutcome.discard(tag)
             throw error
@@ -89,6 +85,21 @@ public final class BinaryProvider: PushProvider {
             await awaited.value
         } onCancel: {
             self.driver.withdraw(awaited)
+        }
+    }
+
+    private func submit(
+        _ notification: PushNotification,
+        to device: DeviceToken,
+        awaited tag: UInt64
+    ) async throws(SubmitError) {
+        while true {
+            try self.checkCancellation()
+            switch self.driver.offer(notification, to: device, awaited: tag) {
+            case .closed: throw .shutDown
+            case .full: await self.driver.queue.waitForRoom()
+            case .taken: return
+            }
         }
     }
 

@@ -15,8 +15,10 @@ final class SubmissionQueue: Sendable {
         var withdrawn: [AwaitedOutcome] = []
     }
 
-    private struct State {
+    private struct State: ~Copyable {
         var delivery = Delivery()
+        /// Awaited notifications that are not in a run of `delivery` yet: one piece of memory for many of them.
+        var awaited = PushBatch()
         /// Notifications in `delivery`.
         var handedOver = 0
         /// Places that the loop says are taken.
@@ -26,6 +28,17 @@ final class SubmissionQueue: Sendable {
         var isClosed = false
         var waiters: Deque<Waiter> = []
         var nextWaiter: UInt64 = 0
+
+        mutating func take(_ run: BatchRun) {
+            self.delivery.runs.append(run)
+            self.handedOver += run.count
+        }
+
+        /// Puts the awaited notifications in line before what comes next.
+        mutating func flushAwaited() {
+            guard !self.awaited.isEmpty else { return }
+            self.delivery.runs.append(self.awaited.takeFirst(self.awaited.count))
+        }
 
         /// Whether the loop must be told.
         mutating func announce() -> Bool {
@@ -52,6 +65,8 @@ final class SubmissionQueue: Sendable {
     /// What came of an offer.
     enum Answer {
         case closed
+        /// There is no room.
+        case full
         /// What there was room for was taken. If `isNews`, the loop must be woken.
         case taken(isNews: Bool)
     }
@@ -61,10 +76,27 @@ final class SubmissionQueue: Sendable {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
             let room = self.limit - state.handedOver - state.occupied
-            guard room > 0, !batch.isEmpty else { return .taken(isNews: false) }
-            let run = batch.takeFirst(room)
-            state.delivery.runs.append(run)
-            state.handedOver += run.count
+            guard room > 0 else { return .full }
+            guard !batch.isEmpty else { return .taken(isNews: false) }
+            state.flushAwaited()
+            state.take(batch.takeFirst(room))
+            return .taken(isNews: state.announce())
+        }
+    }
+
+    /// Takes one notification that a task awaits, if there is room.
+    func offer(_ notification: PushNotification, to device: DeviceToken, awaited tag: UInt64) -> Answer {
+        self.state.withLock { state in
+            guard !state.isClosed else { return .closed }
+            guard state.handedOver + state.occupied < self.limit else { return .full }
+            do {
+                try state.awaited.append(notification, to: device, tag: tag, fields: .awaited)
+            } catch {
+                // Only a batch of 4 GiB is refused, and an empty one takes everything.
+                state.flushAwaited()
+                return .full
+            }
+            state.handedOver += 1
             return .taken(isNews: state.announce())
         }
     }
@@ -108,6 +140,7 @@ final class SubmissionQueue: Sendable {
     func collect() -> Delivery {
         self.state.withLock { state in
             state.isAnnounced = false
+            state.flushAwaited()
             state.occupied += state.handedOver
             state.handedOver = 0
             defer { state.delivery = Delivery() }

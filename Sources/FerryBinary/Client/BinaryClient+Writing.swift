@@ -52,12 +52,12 @@ extension BinaryClient {
 
     /// How many more notifications the lane may have unsettled.
     func room(_ index: Int) -> Int {
-        let lane = self.lanes[index]
-        guard let connection = lane.connection, connection.probe == nil, !connection.isFinishing, !self.isPaused
-        else { return 0 }
+        guard !self.isPaused, self.lanes[index].connection?.takesNotifications == true else { return 0 }
         var room = self.cacheRoom
-        if let size = lane.window.size { room = min(room, size - connection.cache.unsettledCount) }
-        if let isolation = lane.isolation { room = min(room, isolation.allowance) }
+        if let size = self.lanes[index].window.size {
+            room = min(room, size - (self.lanes[index].connection?.cache.unsettledCount ?? 0))
+        }
+        if let allowance = self.lanes[index].isolation?.allowance { room = min(room, allowance) }
         return max(room, 0)
     }
 
@@ -67,10 +67,19 @@ extension BinaryClient {
         case .evict:
             return Self.accountLimit - self.unsettledCount
         case .hold:
-            let unsettledBytes = self.lanes.reduce(0) { $0 + ($1.connection?.cache.unsettledBytes ?? 0) }
-            guard unsettledBytes < max(self.options.cacheLimit.bytes, 1) else { return 0 }
+            guard self.cached.unsettledBytes < max(self.options.cacheLimit.bytes, 1) else { return 0 }
             return self.effectiveCacheLength - self.unsettledCount
         }
+    }
+
+    /// What all caches hold together.
+    var cached: NotificationCache.Content {
+        var sum = NotificationCache.Content()
+        // By index: a copy of a lane would count references.
+        for index in self.lanes.indices {
+            if let content = self.lanes[index].connection?.cache.content { sum.add(content) }
+        }
+        return sum
     }
 
     /// How many notifications all caches may hold now.
@@ -87,15 +96,9 @@ extension BinaryClient {
         case .evict:
             self.lanes[index].connection?.cache.evict(keeping: self.cacheLength)
         case .hold:
-            var cached = 0
-            var bytes = 0
-            for lane in self.lanes {
-                guard let cache = lane.connection?.cache else { continue }
-                cached += cache.unsettledCount + cache.retainedCount
-                bytes += cache.unsettledBytes + cache.historyBytes
-            }
-            let count = cached - self.effectiveCacheLength
-            bytes -= self.options.cacheLimit.bytes
+            let cached = self.cached
+            let count = cached.unsettled + cached.retained - self.effectiveCacheLength
+            let bytes = cached.unsettledBytes + cached.retainedBytes - self.options.cacheLimit.bytes
             guard count > 0 || bytes > 0 else { return }
             self.lanes[index].connection?.cache.evictHistory(count: count, bytes: bytes)
         }

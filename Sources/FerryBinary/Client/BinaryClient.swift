@@ -95,11 +95,9 @@ package struct BinaryClient: ~Copyable {
 
     // MARK: What there is
 
-    package var queuedCount: Int { self.lanes.reduce(0) { $0 + $1.queue.count } }
+    package var queuedCount: Int { self.lanes.indices.reduce(0) { $0 + self.lanes[$1].queue.count } }
 
-    package var queuedBytes: Int { self.lanes.reduce(0) { $0 + $1.queue.byteCount } }
-
-    package var unsettledCount: Int { self.lanes.reduce(0) { $0 + ($1.connection?.cache.unsettledCount ?? 0) } }
+    package var unsettledCount: Int { self.cached.unsettled }
 
     /// Whether everything has its outcome and nothing is being repaired.
     package var isSettled: Bool { self.queuedCount == 0 && self.unsettledCount == 0 }

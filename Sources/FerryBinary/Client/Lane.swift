@@ -69,5 +69,8 @@ struct Connection {
         self.activeAt = now
     }
 
+    /// Whether notifications may be written: not after a probe, nor after the end of the stream.
+    var takesNotifications: Bool { self.probe == nil && self.finishingUntil == nil }
+
     var isFinishing: Bool { self.finishingUntil != nil }
 }

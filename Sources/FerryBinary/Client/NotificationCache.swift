@@ -37,6 +37,23 @@ struct NotificationCache {
         }
     }
 
+    /// How much a cache holds.
+    struct Content {
+        var unsettled = 0
+        /// Of the unsettled notifications that have their bytes.
+        var unsettledBytes = 0
+        /// Settled notifications that have their bytes.
+        var retained = 0
+        var retainedBytes = 0
+
+        mutating func add(_ other: Content) {
+            self.unsettled += other.unsettled
+            self.unsettledBytes += other.unsettledBytes
+            self.retained += other.retained
+            self.retainedBytes += other.retainedBytes
+        }
+    }
+
     private(set) var history: Deque<Written> = []
     private(set) var unsettled: Deque<Written> = []
     /// The sequence number that the connection started with.
@@ -68,6 +85,15 @@ struct NotificationCache {
 
     /// How many notifications have their bytes.
     var cachedCount: Int { Int(self.next - self.cachedFrom) }
+
+    var content: Content {
+        Content(
+            unsettled: self.unsettledCount,
+            unsettledBytes: self.unsettledBytes,
+            retained: self.retainedCount,
+            retainedBytes: self.historyBytes
+        )
+    }
 
     mutating func append(_ run: BatchRun, at now: NIODeadline) {
         self.unsettled.append(Written(run: run, first: self.next, writtenAt: now))

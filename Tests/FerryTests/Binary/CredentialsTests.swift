@@ -4,6 +4,12 @@ import NIOCore
 import NIOPosix
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Connections that are never good for anything.
 @Suite(.timeLimit(.minutes(1)))
 struct CredentialsTests {
@@ -43,7 +49,6 @@ struct CredentialsTests {
         _ change: (inout BinaryConfiguration) throws -> Void
     ) async throws {
         var configuration = harness.configuration
-        configuration.options.connectTimeout = .milliseconds(200)
         configuration.options.connectionRetryLimit = 1
         configuration.options.backOff = .milliseconds(10) ... .milliseconds(20)
         try change(&configuration)
@@ -97,15 +102,46 @@ struct CredentialsTests {
         var script = GatewayScript()
         script.handshake = .silent
         try await Harness.run(script) { harness in
-            try await self.expectFailure(.connectTimeout, harness) { _ in }
+            try await self.expectFailure(.connectTimeout, harness) { $0.options.connectTimeout = .milliseconds(100) }
         }
     }
+
+    #if os(Linux)
+    @Test func `a host that does not answer times out`() async throws {
+        // A listener that accepts nobody and has no room for more: the kernel drops what comes.
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        var sockets = [listener]
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                _ = bind(listener, address, length)
+                _ = listen(listener, 0)
+                _ = getsockname(listener, address, &length)
+                for _ in 0..<4 {
+                    let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+                    _ = connect(filler, address, length)
+                    sockets.append(filler)
+                }
+            }
+        }
+        defer { for descriptor in sockets { close(descriptor) } }
+        let port = Int(UInt16(bigEndian: address.sin_port))
+        try await Harness.run { harness in
+            try await self.expectFailure(.connectTimeout, harness) {
+                $0.port = port
+                $0.options.connectTimeout = .milliseconds(100)
+            }
+        }
+    }
+    #endif
 
     @Test func `a host name that does not exist fails`() async throws {
         try await Harness.run { harness in
             try await self.expectFailure(.connectFailed, harness) {
                 $0.host = "does-not-exist.invalid"
-                $0.options.connectTimeout = .seconds(5)
             }
         }
     }

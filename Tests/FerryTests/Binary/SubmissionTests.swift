@@ -13,7 +13,7 @@ struct SubmissionTests {
 
     private static func quick(_ harness: Harness) -> BinaryConfiguration {
         var configuration = harness.configuration
-        configuration.options.settleTime = .milliseconds(50)
+        configuration.options.settleTime = .milliseconds(250)
         return configuration
     }
 
@@ -86,9 +86,7 @@ struct SubmissionTests {
 
     @Test func `a send that is cancelled after it was written is not called back`() async throws {
         try await Harness.run { harness in
-            var configuration = harness.configuration
-            configuration.options.settleTime = .milliseconds(150)
-            let provider = try BinaryProvider(configuration)
+            let provider = try BinaryProvider(harness.configuration)
             let events = provider.events(bufferingNewest: 100)
             let device = try Harness.device(1)
             let notification = try Self.notification()
