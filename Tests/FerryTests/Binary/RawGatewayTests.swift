@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Gateways that are strict, rude or broken in ways of their own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(1)))
 struct RawGatewayTests {
     /// What a gateway read, by the number of the notification.
     private final class Log: Sendable {
@@ -105,7 +105,9 @@ struct RawGatewayTests {
     func `a truncated error response is a search for its cause`(length: Int) async throws {
         let log = Log()
         try await RawGateway.run { frame, _, _ in
-            if frame.number == 6 { return [.later([.write(Array(Self.response(8, frame).prefix(length))), .closeOutput])] }
+            if frame.number == 6 {
+                return [.later([.write(Array(Self.response(8, frame).prefix(length))), .closeOutput])]
+            }
             log.read(frame)
             return []
         } _: { gateway, credentials in
