@@ -4,7 +4,9 @@ import FerryTesting
 import Testing
 
 /// A gateway that makes trouble, over real sockets.
-@Suite(.timeLimit(.minutes(1)))
+///
+/// One at a time: what rests on silence must not take a busy machine's for a peer's.
+@Suite(.serialized, .timeLimit(.minutes(1)))
 struct TroubleTests {
     /// A search for a culprit waits four times as long for silence: long enough for a machine with much to do.
     private static let errorDelay: Duration = .milliseconds(60)
@@ -233,7 +235,8 @@ struct TroubleTests {
     }
 
     @Test func `a shutdown of the gateway is no failure`() async throws {
-        try await self.push(1000, through: GatewayScript(rules: [.shutDown(after: 300)])) { _ in
+        try await self.push(1000, through: GatewayScript(rules: [.shutDown(after: 300)])) {
+            $0.settleTime = .seconds(1)
         } check: { harness, report in
             try self.expectComplete(1000, harness)
             #expect(report.outcomes.confirmed >= 900)
