@@ -192,12 +192,12 @@ extension BinaryClient {
             if connection.silence.stalledSince == nil { self.noteDelay(of: written, now: now) }
         case .culprit:
             self.noteDelay(of: written, now: now)
-            self.beginOrHalve(index, onWire: onWire)
+            self.beginOrHalve(index, onWire: onWire, isWordless: false)
         case .wordless:
             self.noteDelay(of: written, now: now)
             if !connection.hasProgress { self.lanes[index].wordlessCloses += 1 }
             if self.lanes[index].isolation != nil || self.lanes[index].wordlessCloses >= Self.wordlessLimit {
-                self.beginOrHalve(index, onWire: onWire)
+                self.beginOrHalve(index, onWire: onWire, isWordless: true)
             }
             if onWire == 1, let alone = self.lanes[index].isolation?.closedAlone, alone >= Isolation.wordlessProofs {
                 self.lanes[index].isolation = nil
@@ -215,12 +215,12 @@ extension BinaryClient {
         self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
     }
 
-    private mutating func beginOrHalve(_ index: Int, onWire: Int) {
+    private mutating func beginOrHalve(_ index: Int, onWire: Int, isWordless: Bool) {
         self.lanes[index].connection?.hasNarrowed = true
         if self.lanes[index].isolation == nil {
-            self.lanes[index].isolation = Isolation(failed: onWire)
+            self.lanes[index].isolation = Isolation(failed: onWire, isWordless: isWordless)
         } else {
-            self.lanes[index].isolation?.failed(onWire: onWire)
+            self.lanes[index].isolation?.failed(onWire: onWire, isWordless: isWordless)
         }
     }
 

@@ -33,7 +33,8 @@ extension BinaryClient {
 
     /// How long the peer must be silent on this lane.
     private func settleTime(_ index: Int) -> TimeAmount {
-        self.lanes[index].isolation == nil ? self.delay.settleTime : self.delay.quietTime
+        guard let isolation = self.lanes[index].isolation, !isolation.isWordless else { return self.delay.settleTime }
+        return self.delay.quietTime
     }
 
     /// When ``tick(now:)`` has something to do; nil when never.
