@@ -217,9 +217,9 @@ extension BinaryClient {
     private mutating func beginOrHalve(_ index: Int, onWire: Int, isWordless: Bool) {
         self.lanes[index].connection?.hasNarrowed = true
         if self.lanes[index].isolation == nil {
-            self.lanes[index].isolation = Isolation(failed: onWire)
+            self.lanes[index].isolation = Isolation(failed: onWire, isWordless: isWordless)
         } else {
-            self.lanes[index].isolation?.failed(onWire: onWire)
+            self.lanes[index].isolation?.failed(onWire: onWire, isWordless: isWordless)
         }
         if isWordless { self.lanes[index].isolation?.isWordless = true }
     }

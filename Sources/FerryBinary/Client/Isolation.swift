@@ -25,9 +25,12 @@ struct Isolation {
     var isWordless = false
     /// How often the sole notification on the wire was closed upon.
     private(set) var closedAlone = 0
+    /// Whether the peer said nothing the last time, so that nothing is known about how soon it would.
+    private(set) var isWordless: Bool
 
     /// - Parameter failed: how many notifications were on the wire when the connection failed.
-    init(failed: Int) {
+    init(failed: Int, isWordless: Bool) {
+        self.isWordless = isWordless
         self.window = max(failed / 2, 1)
         self.suspects = failed
         self.allowance = self.window
@@ -45,7 +48,8 @@ struct Isolation {
     }
 
     /// Notes that the connection failed with `onWire` notifications on it.
-    mutating func failed(onWire: Int) {
+    mutating func failed(onWire: Int, isWordless: Bool) {
+        self.isWordless = isWordless
         self.suspects = max(self.suspects, onWire)
         if onWire == 1 {
             self.closedAlone += 1

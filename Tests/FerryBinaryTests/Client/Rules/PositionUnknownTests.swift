@@ -252,6 +252,22 @@ import Testing
         #expect(alone.count >= 3)
     }
 
+    @Test func `after wordless closes there is a whole settle time between one notification and the next`() {
+        let scenario = Scenario()
+        scenario.submit(1...2)
+        for _ in 0..<3 {
+            scenario.connect()
+            scenario.send()
+            scenario.end()
+        }
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.pass(.milliseconds(900))
+        #expect(scenario[1] == nil)
+        scenario.pass(.milliseconds(400))
+        #expect(scenario[1] == .presumed)
+    }
+
     @Test func `wordless closes of idle connections isolate nothing`() {
         let scenario = Scenario()
         for name in 1...10 as ClosedRange<UInt32> {
