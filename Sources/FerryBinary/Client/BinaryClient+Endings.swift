@@ -221,7 +221,6 @@ extension BinaryClient {
         } else {
             self.lanes[index].isolation?.failed(onWire: onWire, isWordless: isWordless)
         }
-        if isWordless { self.lanes[index].isolation?.isWordless = true }
     }
 
     /// The peer rejected the only notification on the connection, whatever name it gave.

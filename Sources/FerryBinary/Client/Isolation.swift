@@ -21,11 +21,9 @@ struct Isolation {
     private(set) var suspects: Int
     /// How many more of the present window may be written.
     private(set) var allowance: Int
-    /// Whether the peer closed without a word, so that nothing tells how long it takes to.
-    var isWordless = false
     /// How often the sole notification on the wire was closed upon.
     private(set) var closedAlone = 0
-    /// Whether the peer said nothing the last time, so that nothing is known about how soon it would.
+    /// Whether the peer ever closed without a word, so that nothing tells how soon it would.
     private(set) var isWordless: Bool
 
     /// - Parameter failed: how many notifications were on the wire when the connection failed.
@@ -49,7 +47,7 @@ struct Isolation {
 
     /// Notes that the connection failed with `onWire` notifications on it.
     mutating func failed(onWire: Int, isWordless: Bool) {
-        self.isWordless = isWordless
+        self.isWordless = self.isWordless || isWordless
         self.suspects = max(self.suspects, onWire)
         if onWire == 1 {
             self.closedAlone += 1
