@@ -81,6 +81,8 @@ package final class TLSContext: @unchecked Sendable {
     /// - Throws: ``TLSError`` with `invalidConfiguration`, `weakCredentials`, or a code of reading the client CA.
     package init(server: Server) throws(TLSError) {
         let handle = try Self.makeHandle(TLS_server_method(), versions: server.versions)
+        // A gateway has many idle connections; a client has few, and would allocate anew for each record.
+        _ = CFerryOpenSSL_SSL_CTX_set_mode(handle.pointer, Int(SSL_MODE_RELEASE_BUFFERS))
         if server.profile == .legacy { SSL_CTX_set_security_level(handle.pointer, 0) }
         role = .server
         verifiesPeer = server.clientCertificates.asksForCertificate
@@ -124,7 +126,6 @@ package final class TLSContext: @unchecked Sendable {
             throw .openSSL(.internalFailure, "OpenSSL cannot make a context.")
         }
         SSL_CTX_set_options(handle.pointer, CFerryOpenSSL_options())
-        _ = CFerryOpenSSL_SSL_CTX_set_mode(handle.pointer, Int(SSL_MODE_RELEASE_BUFFERS))
         if versions.lowerBound < .tls12 { SSL_CTX_set_security_level(handle.pointer, 0) }
         let (minimum, maximum) = (versions.lowerBound.code, versions.upperBound.code)
         guard CFerryOpenSSL_SSL_CTX_set_protocol_range(handle.pointer, minimum, maximum) == 1 else {

@@ -14,8 +14,8 @@ package import NIOCore
 /// After any call, ``takeCiphertext()`` gives what must go to the peer, also when the connection has failed: then it
 /// carries the alert. The first failure is final; later calls do nothing. Not for use from two threads at once.
 ///
-/// OpenSSL reads and writes through two memory BIOs, which are fed and emptied in pieces of about one record, and are
-/// given back when a burst ends: an idle connection holds no buffer of its own.
+/// OpenSSL reads and writes through two memory BIOs, fed and emptied in pieces of about one record. A server's are
+/// given back when a burst ends: an idle connection of a gateway holds no buffer of its own.
 package struct TLSEngine: ~Copyable {
     /// What a step found.
     package enum Event: Sendable {
@@ -41,7 +41,8 @@ package struct TLSEngine: ~Copyable {
     static let recordLength = 1 << 14
     /// More than the header, nonce, padding and tag that any cipher adds to a record.
     static let recordOverhead = 96
-    /// A BIO that has grown beyond this is replaced as soon as it is empty.
+    /// A server's BIO that has grown beyond this is replaced as soon as it is empty: a gateway has many idle connections.
+    /// A client has few, and keeps what a record needs.
     static let keptBIOLength = 4096
 
     private let context: TLSContext
@@ -310,7 +311,7 @@ package struct TLSEngine: ~Copyable {
     }
 
     private mutating func releaseInput() {
-        guard largestInput > Self.keptBIOLength, phase != .failed, BIO_ctrl_pending(input) == 0,
+        guard role == .server, largestInput > Self.keptBIOLength, phase != .failed, BIO_ctrl_pending(input) == 0,
             let fresh = BIO_new(BIO_s_mem())
         else { return }
         SSL_set0_rbio(handle.pointer, fresh)
@@ -320,7 +321,7 @@ package struct TLSEngine: ~Copyable {
 
     private mutating func releaseOutput() {
         // During the handshake OpenSSL keeps a buffer of its own in front of the BIO.
-        guard largestOutput > Self.keptBIOLength, phase == .open || phase == .peerClosed,
+        guard role == .server, largestOutput > Self.keptBIOLength, phase == .open || phase == .peerClosed,
             let fresh = BIO_new(BIO_s_mem())
         else { return }
         SSL_set0_wbio(handle.pointer, fresh)
