@@ -114,14 +114,17 @@ package struct BinaryClient: ~Copyable {
 
     // MARK: What to do
 
+    // An empty array costs nothing, and one that was handed out is not emptied but replaced.
     package mutating func takeActions() -> [Action] {
-        defer { self.actions.removeAll(keepingCapacity: true) }
+        defer { if !self.actions.isEmpty { self.actions = [] } }
         return self.actions
     }
 
     package mutating func takeEvents() -> [ProviderEvent] {
-        defer { self.events.removeAll(keepingCapacity: true) }
-        return self.events + self.outcomes.takeContradictions().map { .contradicted($0) }
+        let contradictions = self.outcomes.takeContradictions()
+        if !contradictions.isEmpty { self.events += contradictions.map { .contradicted($0) } }
+        defer { if !self.events.isEmpty { self.events = [] } }
+        return self.events
     }
 
     mutating func act(_ action: Action) { self.actions.append(action) }

@@ -54,7 +54,7 @@ package struct OutcomeLog {
     }
 
     package mutating func takeContradictions() -> [Contradiction] {
-        defer { self.contradictions.removeAll() }
+        defer { if !self.contradictions.isEmpty { self.contradictions = [] } }
         return self.contradictions
     }
 
