@@ -139,6 +139,10 @@ package final class TLSHandler: ChannelDuplexHandler {
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
+        // A write that fails inside a callback makes the channel read what is left and end before the callback returns:
+        // the loop that would work through it is further up the stack, and would come too late.
+        isStepping = false
+        step(context: context)
         let isNews = state == .handshaking || state == .active && !isInputClosed
         let error = isNews ? endOfStreamError : nil
         // No promise may complete before the error has been told.

@@ -96,4 +96,38 @@ struct ReentranceTests {
         #expect(client.completed == 400)
         #expect(client.received == Array(0..<UInt32(client.received.count)))
     }
+
+    /// A write that fails inside a callback makes the channel read what is left and close, still inside the callback.
+    @Test("What arrives with the end of the connection speaks first, inside a callback, too")
+    func lastWord() throws {
+        let pair = try ChannelPair.unconnected(version: .tls12)
+        defer { pair.finish() }
+        try pair.connect()
+        pair.server.application.react = { entry, context in
+            guard entry == .handshake(nil) else { return }
+            context.channel.writeAndFlush(ByteBuffer(string: "no"), promise: nil)
+        }
+        // Until the server has sent its end of the handshake, and its word right behind it.
+        var fromServer: [ByteBuffer] = []
+        while fromServer.count < 2 {
+            while let bytes = try pair.client.channel.readOutbound(as: ByteBuffer.self) {
+                try pair.server.channel.writeInbound(bytes)
+            }
+            while let bytes = try pair.server.channel.readOutbound(as: ByteBuffer.self) { fromServer.append(bytes) }
+            if pair.server.application.entries.contains(.handshake(nil)) { break }
+            for bytes in fromServer { try pair.client.channel.writeInbound(bytes) }
+            fromServer = []
+        }
+        try #require(fromServer.count >= 2)
+        let word = fromServer.removeLast()
+        pair.client.application.react = { entry, context in
+            guard entry == .handshake(nil) else { return }
+            context.channel.pipeline.fireChannelRead(word)
+            context.channel.pipeline.fireChannelInactive()
+        }
+        for bytes in fromServer { try pair.client.channel.writeInbound(bytes) }
+        let entries = pair.client.application.entries
+        #expect(entries.contains(.read("no")))
+        #expect(entries.last == .inactive)
+    }
 }
