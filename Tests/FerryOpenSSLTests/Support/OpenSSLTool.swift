@@ -86,7 +86,14 @@ final class RunningTool: Sendable {
     }
 
     deinit {
-        if process.isRunning { process.terminate() }
+        self.end()
+    }
+
+    /// By force: a child of a test run inherits a signal mask under which it would survive `terminate`.
+    private func end() {
+        guard self.process.isRunning else { return }
+        kill(self.process.processIdentifier, SIGKILL)
+        self.process.waitUntilExit()
     }
 
     func write(_ text: String) throws {
@@ -116,7 +123,7 @@ final class RunningTool: Sendable {
         let deadline = DispatchTime.now() + OpenSSLTool.deadline
         while !state.withLock({ $0.hasEnded }) {
             guard changed.wait(timeout: deadline) == .success else {
-                process.terminate()
+                self.end()
                 throw OpenSSLTool.Failure(description: "openssl did not end in time.")
             }
         }
