@@ -47,7 +47,9 @@ extension BinaryClient {
         for (index, lane) in self.lanes.enumerated() {
             if case .waiting(let until) = lane.dial, !lane.queue.isEmpty { consider(until) }
             guard let connection = lane.connection else { continue }
-            if self.settlesBySilence { consider(connection.silence.nextLook(settleTime: self.settleTime(index))) }
+            if self.settlesBySilence(connection) {
+                consider(connection.silence.nextLook(settleTime: self.settleTime(index)))
+            }
             consider(connection.finishingUntil)
             consider(connection.probe.map { $0.writtenAt + Self.probeLimit })
             consider(lane.window.nextChange)
@@ -62,8 +64,12 @@ extension BinaryClient {
         return next
     }
 
-    /// Whether silence settles anything. With `finality: .proof` only while there is no other way.
-    private var settlesBySilence: Bool { self.options.finality == .silence || !self.canProbe }
+    /// Whether silence settles anything on the connection. With `finality: .proof` only while there is no other way, and
+    /// never while a probe that the shutdown asked for may be answered.
+    private func settlesBySilence(_ connection: Connection) -> Bool {
+        if self.isShuttingDown, self.provesAtShutdown, connection.probe != nil { return false }
+        return self.options.finality == .silence || !self.canProbe
+    }
 
     private func idleDeadline(_ lane: Lane) -> NIODeadline? {
         guard self.connectionTimeout > .zero, lane.queue.isEmpty, let connection = lane.connection,
@@ -98,7 +104,8 @@ extension BinaryClient {
                 stubLimit: Self.stubLimit
             )
             self.widenWindow(index, now: time)
-            if self.settlesBySilence, let look = connection.silence.nextLook(settleTime: self.settleTime(index)),
+            if self.settlesBySilence(connection),
+                let look = connection.silence.nextLook(settleTime: self.settleTime(index)),
                 time >= look
             {
                 self.act(.sample(connection.id))

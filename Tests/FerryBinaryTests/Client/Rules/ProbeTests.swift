@@ -122,6 +122,17 @@ import Testing
         #expect(scenario.all(4...5, are: .presumed))
     }
 
+    @Test func `silence does not stand in for the proof that a shutdown asks for`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.shutDown(.probe)
+        scenario.pass(.seconds(29), sending: true)
+        #expect(scenario.probe != nil)
+        #expect(scenario.outcomes.isEmpty)
+        scenario.pass(.seconds(2))
+        #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
+    }
+
     @Test func `a peer that ignores probes holds the queue once`() {
         let scenario = Scenario {
             $0.probeWhenHeld = true
