@@ -62,6 +62,15 @@ final class BinaryDriver: @unchecked Sendable {
         if case .stream = configuration.outcomes {
             self.stream = OutcomeBuffer { [weak self] in self?.wake() }
         }
+        let options = configuration.options
+        if options.cachePolicy == .hold, !options.autoAdjustCache {
+            self.logger.debug(
+                "the cache does not grow: no more than its length is sent in a round trip and a settle time",
+                metadata: [
+                    "apns.cacheLength": "\(options.cacheLength)", "apns.settleTime": "\(options.settleTime)",
+                ]
+            )
+        }
         let loopEnd = self.eventLoop.scheduleTask(deadline: .distantFuture) {}
         self.loopEnd = loopEnd
         loopEnd.futureResult.whenFailure { [weak self] _ in self?.loopEnded() }
