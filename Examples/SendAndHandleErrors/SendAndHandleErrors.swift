@@ -132,7 +132,7 @@ struct SendAndHandleErrors {
                 // Something that a person has to see to: refused credentials, no connection.
                 print("error: \(error)")
             default:
-                // Connections, resent notifications and more, for who wants to watch.
+                // Connections, resent notifications and more, for anyone who wants to watch.
                 break
             }
         }

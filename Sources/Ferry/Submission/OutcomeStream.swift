@@ -46,7 +46,7 @@ public struct OutcomeStream: AsyncSequence, Sendable {
         }
 
         /// The outcomes that have come since the last call, at least one; none at the end, and when the task was
-        /// cancelled. In place of ``next()``, for who wants to work on many at a time.
+        /// cancelled. In place of ``next()``, for a reader that works on many at a time.
         package mutating func nextBatch() async -> [OutcomeRecord] {
             await self.buffer.next()
         }
