@@ -28,6 +28,13 @@ struct LineFeeder {
         var lines: UInt64 = 0
         /// Whether a bad line ended the input.
         var endedBadly = false
+        /// The number of the last line before the first that was stopped on its way out; nil when none was.
+        var stoppedAfter: UInt64?
+        /// Whether the input was read to its end.
+        var hasReachedEnd = false
+
+        /// Where to go on after a run that was stopped: behind this line. Nil when nothing is left to be sent.
+        var interruptedAfter: UInt64? { self.stoppedAfter ?? (self.hasReachedEnd ? nil : self.lines) }
     }
 
     /// Reads all there is. What was submitted before the input could not be read any more was submitted.
@@ -53,7 +60,10 @@ struct LineFeeder {
             await self.submit(&batch, &records, &pacer, &result)
             if self.stop.isSet || result.endedBadly { return (result, nil) }
             do {
-                guard try await self.reader.fill() else { return (result, nil) }
+                guard try await self.reader.fill() else {
+                    result.hasReachedEnd = !self.reader.wasInterrupted
+                    return (result, nil)
+                }
             } catch {
                 return (result, self.stop.isSet ? nil : error)
             }
@@ -119,7 +129,10 @@ struct LineFeeder {
         guard !batch.isEmpty else { return }
         if let time = pacer?.time(for: batch.count, now: .now), time > .now {
             try? await Task.sleep(until: time, tolerance: .zero, clock: .continuous)
-            if self.stop.isSet { return }
+            if self.stop.isSet {
+                result.stoppedAfter = batch.firstTag
+                return
+            }
         }
         if let records { self.ledger?.publish(records) }
         records = nil
@@ -130,5 +143,12 @@ struct LineFeeder {
             // The provider was shut down, which ends the input too.
         }
         result.submitted += count - batch.count
+        // A line's index is the number of the line before it.
+        result.stoppedAfter = batch.firstTag
     }
+}
+
+extension PushBatch {
+    /// The tag of the notification that would be taken next.
+    fileprivate var firstTag: UInt64? { self.isEmpty ? nil : self.storage.entries[self.start].tag }
 }

@@ -37,6 +37,8 @@ final class LineReader: @unchecked Sendable {
     /// Whether the rest of a line is dropped that is too long.
     private var isSkipping = false
     private var isAtEnd = false
+    /// Whether ``interrupt()`` ended the input, and not its own end.
+    private(set) var wasInterrupted = false
 
     init(path: String) throws(FileFailure) {
         self.name = path == "-" ? "standard input" : path
@@ -117,7 +119,10 @@ final class LineReader: @unchecked Sendable {
                 guard errno == EINTR else { throw FileFailure(path: self.name, code: errno) }
                 continue
             }
-            if waits[1].revents != 0 { return 0 }
+            if waits[1].revents != 0 {
+                self.wasInterrupted = true
+                return 0
+            }
             #if canImport(Glibc)
             let count = Glibc.read(self.file.rawValue, self.memory + self.end, Self.piece)
             #elseif canImport(Musl)

@@ -12,7 +12,8 @@ struct PushCommand: AsyncParsableCommand {
             It may have topic, pushType, priority, expiration, collapseId and apnsId, too. What stands at ref, any JSON \
             value, comes back in --events. A bad line is named on standard error and left out.
 
-            The first SIGINT stops reading and waits up to 30 seconds for outcomes, the second does not wait.
+            The first SIGINT or SIGTERM stops reading and waits up to 30 seconds for outcomes, the second does not wait. \
+            If there was more to read, the last line that was sent is named on standard error, and the status is 1.
 
             Examples:
               ferry push lines.jsonl --p12 push.p12 --passphrase-file secret.txt

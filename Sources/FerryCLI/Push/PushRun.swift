@@ -152,7 +152,11 @@ struct PushRun {
         case .events(let failure):
             (result.status, result.complaint) = (.badUsage, "The events cannot be written: \(failure)")
         case .interrupted, nil:
-            if let failure {
+            if case .interrupted = cause, failure == nil, !fed.endedBadly, let line = fed.interruptedAfter {
+                result.status = .notAllAccepted
+                let place = line == 0 ? "before the first line" : "after line \(line)"
+                result.complaint = "Interrupted; stopped \(place). What follows was not sent."
+            } else if let failure {
                 (result.status, result.complaint) = (.badUsage, "The input cannot be read: \(failure)")
             } else if fed.endedBadly {
                 (result.status, result.complaint) = (.badUsage, "Line \(fed.lines) is bad; nothing after it was sent.")

@@ -17,10 +17,42 @@ import Testing
             #expect(try await eventually { harness.recorder.notifications.count == 3 })
             program.interrupt()
             let output = try await program.output()
-            #expect(output.status == 0)
+            #expect(output.status == 1)
+            #expect(
+                output.messages.hasSuffix("ferry: Interrupted; stopped after line 3. What follows was not sent.\n"),
+                "\(output.messages)"
+            )
             #expect(output.number("submitted") == 3)
             #expect(output.settled == 3)
             try pipe.fileHandleForWriting.close()
+        }
+    }
+
+    @Test func `an interrupt in the middle of a file says where to go on`() async throws {
+        try await PushHarness.run { harness in
+            let arguments = try harness.arguments(harness.lines(1...1000)) + ["--rate", "50"]
+            let program = try FerryProgram(arguments, in: harness.directory)
+            #expect(try await eventually { harness.recorder.notifications.count >= 5 })
+            program.terminate()
+            let output = try await program.output()
+            #expect(output.status == 1)
+            let count = try #require(output.number("submitted"))
+            #expect((5..<1000).contains(count))
+            #expect(harness.recorder.notifications.count == count)
+            #expect(output.messages.contains("stopped after line \(count). "), "\(output.messages)")
+        }
+    }
+
+    @Test func `an interrupt after the whole input was read leaves the status to the outcomes`() async throws {
+        try await PushHarness.run { harness in
+            let arguments = try harness.arguments(harness.lines(1...3)) + ["--settle-time", "2"]
+            let program = try FerryProgram(arguments, in: harness.directory)
+            #expect(try await eventually { harness.recorder.notifications.count == 3 })
+            try await Task.sleep(for: .milliseconds(200))
+            program.interrupt()
+            let output = try await program.output()
+            #expect(output.status == 0)
+            #expect(!output.messages.contains("stopped"), "\(output.messages)")
         }
     }
 

@@ -77,6 +77,11 @@ final class FerryProgram: Sendable {
         self.process.withLock { $0.interrupt() }
     }
 
+    /// Sends SIGTERM.
+    func terminate() {
+        self.process.withLock { $0.terminate() }
+    }
+
     /// The program lies beside the tests.
     private static var url: URL {
         let tests = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
