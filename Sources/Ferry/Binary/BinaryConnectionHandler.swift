@@ -13,6 +13,7 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
 
     let id: ConnectionID
     let transport: TransportHandler
+    private let tls: TLSHandler
     /// Whether the handshake is done.
     private(set) var isConnected = false
     private var hasReceived = false
@@ -22,7 +23,8 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private let peer: String
 
-    init(id: ConnectionID, driver: BinaryDriver, transport: TransportHandler, peer: String) {
+    init(id: ConnectionID, driver: BinaryDriver, transport: TransportHandler, tls: TLSHandler, peer: String) {
+        self.tls = tls
         self.id = id
         self.driver = driver
         self.transport = transport
@@ -86,10 +88,19 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
         self.transport.abort()
     }
 
+    /// Whether an alert after the handshake may mean the certificate: under TLS 1.3 only, for an alert that can mean it,
+    /// and before the peer said anything. Up to 1.2 the end of the handshake has accepted the certificate.
+    private func meansCertificate(_ error: TLSError?) -> Bool {
+        guard self.tls.version == .tls13, !self.hasReceived, let alert = error?.alert?.lowercased() else {
+            return false
+        }
+        return ["certificate", "unknown ca", "access denied", "handshake failure"].contains { alert.contains($0) }
+    }
+
     /// How the connection ended, once it has.
     private var end: BinaryClient.End {
         let tls = self.error as? TLSError
-        if tls?.code == .certificateRejected, !self.hasReceived {
+        if tls?.code == .certificateRejected, !self.isConnected || self.meansCertificate(tls) {
             let alert = tls?.alert.map { " (alert \"\($0)\")" } ?? ""
             let message =
                 "\(self.peer) refused the client certificate\(alert). Check that it is the provider certificate of "

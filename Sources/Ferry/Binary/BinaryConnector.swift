@@ -69,14 +69,14 @@ struct BinaryConnector: Sendable {
         limits.shutdown = .seconds(2)
         let transport = TransportHandler()
         let tls = try TLSHandler(client: self.context, serverName: self.serverName, limits: limits)
-        let handler = BinaryConnectionHandler(id: id, driver: driver, transport: transport, peer: self.peer)
+        let handler = BinaryConnectionHandler(id: id, driver: driver, transport: transport, tls: tls, peer: self.peer)
         try channel.pipeline.syncOperations.addHandlers([transport, tls, handler])
         guard let options = channel.syncOptions else { return }
         for (name, value) in Self.tcpOptions {
             // Not every system has every option, and a connection without one is better than none.
             try? options.setOption(ChannelOptions.Types.SocketOption(level: .tcp, name: name), value: value)
         }
-        guard driver.dialed(handler) else { throw ChannelError.connectTimeout(self.connectTimeout) }
+        guard driver.isDialing(id) else { throw ChannelError.connectTimeout(self.connectTimeout) }
     }
 
     private static var tcpOptions: [(NIOBSDSocket.Option, Int)] {

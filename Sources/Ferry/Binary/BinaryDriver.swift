@@ -232,10 +232,20 @@ final class BinaryDriver: @unchecked Sendable {
             self.notConnected(id, ChannelError.connectTimeout(self.connector.connectTimeout))
             connection?.abort()
         }
-        self.connector.connect(id, for: self).assumeIsolated().whenFailure { error in
-            self.connections[id] = nil
-            self.notConnected(id, error)
+        self.connector.connect(id, for: self).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel): self.dialed(id, channel)
+            case .failure(let error): self.notConnected(id, error)
+            }
         }
+    }
+
+    /// TCP is up. A host with several addresses has several channels on the way: this is the one that came first.
+    private func dialed(_ id: ConnectionID, _ channel: any Channel) {
+        let handler = try? channel.pipeline.syncOperations.handler(type: BinaryConnectionHandler.self)
+        guard let handler, channel.isActive else { return self.notConnected(id, ChannelError.eof) }
+        guard self.isDialing(id) else { return handler.abort() }
+        self.connections[id] = handler
     }
 
     /// Reports a failure once; the machine ignores connections that it has given up.
@@ -246,14 +256,11 @@ final class BinaryDriver: @unchecked Sendable {
         self.run()
     }
 
-    /// A channel is being made; false when nobody waits for it any more.
-    func dialed(_ connection: BinaryConnectionHandler) -> Bool {
-        guard self.dials[connection.id] != nil else { return false }
-        self.connections[connection.id] = connection
-        return true
-    }
+    /// Whether somebody still waits for the connection.
+    func isDialing(_ id: ConnectionID) -> Bool { self.dials[id] != nil }
 
     func connected(_ connection: BinaryConnectionHandler) {
+        guard self.connections[connection.id] === connection else { return }
         self.dials.removeValue(forKey: connection.id)?.cancel()
         self.client.connected(connection.id, now: self.now)
         self.run()
@@ -270,6 +277,7 @@ final class BinaryDriver: @unchecked Sendable {
     }
 
     func ended(_ connection: BinaryConnectionHandler, _ end: BinaryClient.End) {
+        guard self.connections[connection.id] === connection else { return }
         self.connections[connection.id] = nil
         self.dials.removeValue(forKey: connection.id)?.cancel()
         self.client.ended(connection.id, end, handed: connection.transport.handed, now: self.now)
@@ -278,8 +286,9 @@ final class BinaryDriver: @unchecked Sendable {
 
     private func sample(_ id: ConnectionID) {
         self.connections[id]?.transport.sample { sample in
-            guard let sample else { return }
-            self.client.sampled(id, sample, now: self.now)
+            // A system that does not say what it knows: nothing may be presumed.
+            let silent = TransportSample(acknowledged: 0, hasUnread: true, isWritable: false)
+            self.client.sampled(id, sample ?? silent, now: self.now)
         }
     }
 

@@ -53,7 +53,8 @@ extension BinaryClient {
     ) {
         switch end {
         case .credentialsRejected(let error):
-            for written in self.lanes[index].connection?.cache.removeUnsettled() ?? [] {
+            // Under TLS 1.3 the refusal may come so late that silence has settled some: they were not delivered either.
+            for written in self.lanes[index].connection?.cache.removeAll() ?? [] {
                 self.outcomes.give(.undelivered(.credentials), tainted: .uncertain(.notRepeated), to: written.run)
             }
             self.disconnected(index)
@@ -159,7 +160,13 @@ extension BinaryClient {
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
         let isProbed = connection.probe.map { $0.sequence < unsettled.boundary } ?? false
         if isProbed { self.probesAreAnswered = false }
-        guard onWire > 0 else { return }
+        guard onWire > 0 else {
+            if case .culprit(let status) = cause, !isProbed, connection.cache.historyCount > 0 {
+                // Too late and without a name: which outcome is wrong cannot be said, but one is.
+                self.outcomes.contradict(count: 1, tags: [], kind: .rejected(Self.rejection(status, .gateway)))
+            }
+            return
+        }
         if isProbed, case .wordless = cause {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
@@ -200,6 +207,8 @@ extension BinaryClient {
             }
             if onWire == 1, let alone = self.lanes[index].isolation?.closedAlone, alone >= Isolation.wordlessProofs {
                 self.lanes[index].isolation = nil
+                // A peer that closes on one after the other is broken: this counts as a failure.
+                self.lanes[index].connection?.hasNarrowed = false
                 self.settle(written, as: .uncertain(.peerCloses))
                 return
             }
@@ -225,11 +234,7 @@ extension BinaryClient {
 
     /// The peer rejected the only notification on the connection, whatever name it gave.
     private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus) {
-        let rejection = Rejection(
-            reason: Reason(binaryStatus: status.rawValue),
-            origin: .inferred,
-            status: Int(status.rawValue)
-        )
+        let rejection = Self.rejection(status, .inferred)
         for part in written {
             self.outcomes.give(.rejected(rejection), to: part.run)
             self.report(self.transmissionError(rejection, part.run, isCached: true))
@@ -256,7 +261,7 @@ extension BinaryClient {
         if copies {
             self.resend(runs, isolating: true, on: index)
         } else {
-            for run in runs { self.lanes[index].queue.insert(run) }
+            for run in runs.reversed() { self.lanes[index].queue.insert(run) }
         }
     }
 }

@@ -26,17 +26,18 @@ extension BinaryClient {
     }
 
     private mutating func respond(to response: ErrorResponse, on index: Int, handed: UInt64, now: Moment) {
-        guard let connection = self.lanes[index].connection else { return }
-        let issued = connection.cache.start..<connection.cache.next
+        // No copy of the connection may live through a change of it: its caches would be copied for each response.
+        guard let issued = self.lanes[index].connection?.cache.issued else { return }
+        let probe = self.lanes[index].connection?.probe?.sequence
         let sequence = Identifier.sequence(of: response.identifier, in: issued)
-        if let probe = connection.probe, self.answers(probe.sequence, response, sequence: sequence, on: index) {
-            self.confirm(before: probe.sequence, on: index)
+        if let probe, self.answers(probe, response, sequence: sequence, on: index) {
+            self.confirm(before: probe, on: index)
             self.lanes[index].connection?.hasProgress = true
             self.hangUp(index, now: now)
             return
         }
         if let sequence {
-            self.noteDelay(of: response.status, naming: sequence, in: connection.cache, now: now)
+            self.noteDelay(of: response.status, naming: sequence, on: index, now: now)
             self.settle(sequence, by: response.status, on: index, now: now)
         } else if response.status == .noErrorsEncountered {
             return
@@ -51,11 +52,12 @@ extension BinaryClient {
     private mutating func noteDelay(
         of status: BinaryStatus,
         naming sequence: UInt64,
-        in cache: NotificationCache,
+        on index: Int,
         now: Moment
     ) {
         guard status != .noErrorsEncountered else { return }
-        guard let writtenAt = cache.writtenAt(status.namesAccepted ? sequence + 1 : sequence) else { return }
+        let refused = status.namesAccepted ? sequence + 1 : sequence
+        guard let writtenAt = self.lanes[index].connection?.cache.writtenAt(refused) else { return }
         self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
     }
 
@@ -127,11 +129,7 @@ extension BinaryClient {
                 self.cacheLength = min(self.cacheLength + shortfall, max(self.options.cacheLimit.entries, 1))
             }
         }
-        let rejection = Rejection(
-            reason: Reason(binaryStatus: status.rawValue),
-            origin: .gateway,
-            status: Int(status.rawValue)
-        )
+        let rejection = Self.rejection(status, .gateway)
         guard let run = self.lanes[index].connection?.cache.remove(sequence)?.run else {
             self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
             self.report(.transmissionError(rejection, tag: nil, notification: nil, device: nil))
@@ -183,11 +181,16 @@ extension BinaryClient {
         return followers
     }
 
+    static func rejection(_ status: BinaryStatus, _ origin: Rejection.Origin) -> Rejection {
+        Rejection(reason: Reason(binaryStatus: status.rawValue), origin: origin, status: Int(status.rawValue))
+    }
+
     /// Puts notifications that were written back into the queue, for another copy.
     mutating func resend(_ runs: [BatchRun], isolating: Bool, on index: Int) {
         var count = 0
         var repairs = 0
-        for run in runs {
+        // From the last on, each belongs to the very front: in the other direction each would pass all before it.
+        for run in runs.reversed() {
             if run.entries[0].marks.isSettled { repairs += run.count } else { count += run.count }
             self.lanes[index].queue.insert(run)
         }

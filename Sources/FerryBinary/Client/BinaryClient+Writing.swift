@@ -98,7 +98,7 @@ extension BinaryClient {
         case .hold:
             let cached = self.cached
             let count = cached.unsettled + cached.retained - self.effectiveCacheLength
-            let bytes = cached.unsettledBytes + cached.retainedBytes - self.options.cacheLimit.bytes
+            let bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
             guard count > 0 || bytes > 0 else { return }
             self.lanes[index].connection?.cache.evictHistory(count: count, bytes: bytes)
         }

@@ -139,11 +139,11 @@ package struct BinaryClient: ~Copyable {
         self.submissions += 1
         self.isIncomplete = true
         var run = run
+        run.order = self.submissions
         if self.lanes.count == 1 {
-            run.order = self.submissions
             self.lanes[0].queue.append(run)
         } else {
-            self.distribute(&run)
+            self.distribute(run)
         }
         self.connectIfNeeded(now: now)
     }
@@ -163,17 +163,24 @@ package struct BinaryClient: ~Copyable {
     }
 
     /// Spreads a run over the lanes by device token, so that what goes to one device keeps its order.
-    private mutating func distribute(_ run: inout BatchRun) {
-        let parts = self.lanes.map { _ in BatchStorage(capacity: 64, arenaCapacity: 8192) }
-        for index in run.start..<run.start + run.count {
-            let lane = Int(run.storage.entries[index].tokenHash) % parts.count
-            guard parts[lane].reserve(bytes: run.storage.byteCount(at: index)) else { continue }
-            parts[lane].append(from: run.storage, at: index)
+    private mutating func distribute(_ run: BatchRun) {
+        func lane(_ index: Int) -> Int { Int(run.entries[index].tokenHash) % self.lanes.count }
+        guard run.count > 1 else { return self.lanes[lane(0)].queue.append(run) }
+        var sizes = Array(repeating: (count: 0, bytes: 0), count: self.lanes.count)
+        for index in 0..<run.count {
+            sizes[lane(index)].count += 1
+            sizes[lane(index)].bytes += run.storage.byteCount(at: run.start + index)
         }
-        for (lane, storage) in parts.enumerated() where storage.count > 0 {
-            storage.seal()
-            let part = BatchRun(storage: storage, start: 0, count: storage.count, order: self.submissions)
-            self.lanes[lane].queue.append(part)
+        let parts = sizes.map { size in
+            size.count == 0 ? nil : BatchStorage(capacity: size.count, arenaCapacity: size.bytes)
+        }
+        for index in 0..<run.count {
+            parts[lane(index)]?.append(from: run.storage, at: run.start + index)
+        }
+        for (lane, part) in parts.enumerated() {
+            guard let part else { continue }
+            part.seal()
+            self.lanes[lane].queue.append(BatchRun(storage: part, start: 0, count: part.count, order: run.order))
         }
     }
 

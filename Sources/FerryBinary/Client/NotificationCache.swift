@@ -75,6 +75,9 @@ struct NotificationCache {
         self.cachedFrom = start
     }
 
+    /// The sequence numbers that were given on this connection.
+    var issued: Range<UInt64> { self.start..<self.next }
+
     var settledTo: UInt64 { self.unsettled.first?.first ?? self.next }
 
     /// How many settled notifications have their bytes.
@@ -139,6 +142,11 @@ struct NotificationCache {
     /// Takes all notifications after `sequence` out, settled or not.
     mutating func removeFollowers(of sequence: UInt64) -> [Written] {
         self.take(from: sequence + 1, before: .max)
+    }
+
+    /// Takes everything out that is still known.
+    mutating func removeAll() -> [Written] {
+        self.take(from: 0, before: .max)
     }
 
     /// Takes all unsettled notifications out.
