@@ -31,7 +31,7 @@ extension BinaryClient {
         let probe = self.lanes[index].connection?.probe?.sequence
         let sequence = Identifier.sequence(of: response.identifier, in: issued)
         if let probe, self.answers(probe, response, sequence: sequence, on: index) {
-            self.confirm(before: probe, on: index)
+            self.confirm(before: probe, on: index, now: now)
             self.lanes[index].connection?.hasProgress = true
             self.hangUp(index, now: now)
             return
@@ -81,10 +81,10 @@ extension BinaryClient {
     /// A response that names a notification of this connection.
     private mutating func settle(_ sequence: UInt64, by status: BinaryStatus, on index: Int, now: Moment) {
         if status.namesAccepted {
-            self.confirm(before: sequence + 1, on: index)
+            self.confirm(before: sequence + 1, on: index, now: now)
             if status == .noErrorsEncountered { return }
         } else {
-            self.confirm(before: sequence, on: index)
+            self.confirm(before: sequence, on: index, now: now)
         }
         let accepted = self.lanes[index].connection.map { Int(sequence - $0.cache.start) } ?? 0
         var followers = self.takeFollowers(of: sequence, on: index)
@@ -107,8 +107,8 @@ extension BinaryClient {
     }
 
     /// Settles everything before `end` as proved.
-    private mutating func confirm(before end: UInt64, on index: Int) {
-        guard let settled = self.lanes[index].connection?.cache.settle(before: end) else { return }
+    private mutating func confirm(before end: UInt64, on index: Int, now: Moment) {
+        guard let settled = self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) else { return }
         self.lanes[index].connection?.silence.settled(before: end)
         for written in settled {
             self.outcomes.give(.accepted(.confirmed), to: written.run)

@@ -13,7 +13,7 @@ extension BinaryClient {
     }
 
     private mutating func presume(before end: UInt64, on index: Int, now: Moment) {
-        for written in self.lanes[index].connection?.cache.settle(before: end) ?? [] {
+        for written in self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) ?? [] {
             self.outcomes.give(.accepted(.presumed), to: written.run)
             self.progressed(index, by: written.run.count)
             self.cleared(written.run.count, on: index)
@@ -53,7 +53,7 @@ extension BinaryClient {
             consider(connection.finishingUntil)
             consider(connection.probe.map { $0.writtenAt + Self.probeLimit })
             consider(lane.window.nextChange)
-            consider(connection.cache.history.first.map { $0.writtenAt + self.delay.memory })
+            consider(connection.cache.history.first.map { $0.settledAt + self.delay.memory })
             consider(self.idleDeadline(lane))
             if self.options.finality == .proof, self.canProbe, lane.queue.isEmpty, connection.isWritable,
                 connection.cache.unsettledCount > 0, connection.probe == nil
@@ -100,7 +100,7 @@ extension BinaryClient {
                 continue
             }
             self.lanes[index].connection?.cache.forget(
-                writtenUntil: time - self.delay.memory,
+                settledUntil: time - self.delay.memory,
                 stubLimit: Self.stubLimit
             )
             self.widenWindow(index, now: time)

@@ -21,11 +21,14 @@ struct NotificationCache {
         var run: BatchRun
         var first: UInt64
         var writtenAt: NIODeadline
+        /// Has a meaning only in the history.
+        var settledAt: NIODeadline = .uptimeNanoseconds(0)
 
         var end: UInt64 { self.first + UInt64(self.run.count) }
 
         mutating func takeFirst(_ count: Int) -> Written {
-            let head = Written(run: self.run.takeFirst(count), first: self.first, writtenAt: self.writtenAt)
+            var head = self
+            head.run = self.run.takeFirst(count)
             self.first += UInt64(count)
             return head
         }
@@ -112,7 +115,7 @@ struct NotificationCache {
     }
 
     /// Moves the unsettled notifications before `end` into the history, and returns them.
-    mutating func settle(before end: UInt64) -> [Written] {
+    mutating func settle(before end: UInt64, at now: NIODeadline) -> [Written] {
         var settled: [Written] = []
         while var first = self.unsettled.first, first.first < end {
             if first.end <= end {
@@ -120,6 +123,7 @@ struct NotificationCache {
             } else {
                 first = self.unsettled[0].takeFirst(Int(end - first.first))
             }
+            first.settledAt = now
             let bytes = self.cachedBytes(of: first)
             self.unsettledCount -= first.run.count
             self.unsettledBytes -= bytes
@@ -183,10 +187,10 @@ struct NotificationCache {
         }
     }
 
-    /// Forgets settled notifications that were written until `deadline`, and what is more than `stubLimit`.
-    mutating func forget(writtenUntil deadline: NIODeadline, stubLimit: Int) {
+    /// Forgets settled notifications that were settled until `deadline`, and what is more than `stubLimit`.
+    mutating func forget(settledUntil deadline: NIODeadline, stubLimit: Int) {
         while let oldest = self.history.first,
-            oldest.writtenAt <= deadline || oldest.end + UInt64(stubLimit) < min(self.cachedFrom, self.settledTo)
+            oldest.settledAt <= deadline || oldest.end + UInt64(stubLimit) < min(self.cachedFrom, self.settledTo)
         {
             self.evict(before: oldest.end)
             self.history.removeFirst()
