@@ -78,7 +78,7 @@ struct PushRun {
         if summary.outcomes.settled != summary.submitted || written ?? summary.submitted != summary.submitted {
             self.say("ferry: outcomes are missing; this is a fault of Ferry's, please report it")
         }
-        return self.judge(summary, fed, failure, stop.cause)
+        return self.judge(summary, fed, failure, stop.cause, watch.connectionError)
     }
 
     private func openEvents(_ ledger: LineLedger) throws -> EventsFile? {
@@ -143,7 +143,8 @@ struct PushRun {
         _ summary: PushSummary,
         _ fed: LineFeeder.Result,
         _ failure: (any Error)?,
-        _ cause: PushStop.Cause?
+        _ cause: PushStop.Cause?,
+        _ connectionError: ProviderError?
     ) -> Result {
         var result = Result(summary: summary, status: summary.isAllAccepted ? .success : .notAllAccepted)
         switch cause {
@@ -160,6 +161,8 @@ struct PushRun {
                 (result.status, result.complaint) = (.badUsage, "The input cannot be read: \(failure)")
             } else if fed.endedBadly {
                 (result.status, result.complaint) = (.badUsage, "Line \(fed.lines) is bad; nothing after it was sent.")
+            } else if let connectionError, summary.outcomes.undelivered > 0 {
+                (result.status, result.complaint) = (.noConnection, connectionError.message)
             }
         }
         return result
