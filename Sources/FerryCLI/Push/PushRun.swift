@@ -139,6 +139,10 @@ struct PushRun {
         return file.failure == nil ? file.written : nil
     }
 
+    private func sentence(_ error: ProviderError) -> String {
+        ConnectionAdvice.sentence(error, hasIdentity: self.configuration.identity != nil)
+    }
+
     private func judge(
         _ summary: PushSummary,
         _ fed: LineFeeder.Result,
@@ -149,7 +153,7 @@ struct PushRun {
         var result = Result(summary: summary, status: summary.isAllAccepted ? .success : .notAllAccepted)
         switch cause {
         case .failed(let error):
-            (result.status, result.complaint) = (.noConnection, error.message)
+            (result.status, result.complaint) = (.noConnection, self.sentence(error))
         case .events(let failure):
             (result.status, result.complaint) = (.badUsage, "The events cannot be written: \(failure)")
         case .interrupted, nil:
@@ -162,7 +166,7 @@ struct PushRun {
             } else if fed.endedBadly {
                 (result.status, result.complaint) = (.badUsage, "Line \(fed.lines) is bad; nothing after it was sent.")
             } else if let connectionError, summary.outcomes.undelivered > 0 {
-                (result.status, result.complaint) = (.noConnection, connectionError.message)
+                (result.status, result.complaint) = (.noConnection, self.sentence(connectionError))
             }
         }
         return result
