@@ -16,7 +16,8 @@ struct FerryCommand: AsyncParsableCommand {
             Examples:
               ferry demo
               ferry simulate --binary 2195 --tls-dir tls
-              ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
+              ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
             """,
         subcommands: [PushCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self]
     )

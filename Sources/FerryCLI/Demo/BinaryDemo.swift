@@ -57,8 +57,8 @@ struct BinaryDemo {
         configuration.options.settleTime = Self.settleTime
         configuration.outcomes = .sink(self.sink)
         let provider = try BinaryProvider(configuration)
-        let narrator = self.narrator
-        let telling = Task { [events = provider.events(bufferingNewest: 65_536)] in
+        let telling = Task { [narrator = self.narrator, events = provider.events(bufferingNewest: 65_536)] in
+            var narrator = narrator
             for await event in events { narrator.tell(event) }
         }
 

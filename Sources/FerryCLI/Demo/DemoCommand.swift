@@ -21,6 +21,12 @@ struct DemoCommand: AsyncParsableCommand {
         }
         Console.print("")
         Console.print(report.table)
+        if report.isRight {
+            Console.print("")
+            Console.print(
+                "Every good token got its notification once, and every bad one was reported, whatever went wrong."
+            )
+        }
         guard report.isRight else { throw CommandFailure(.notAllAccepted, "Not every count is right.") }
     }
 }

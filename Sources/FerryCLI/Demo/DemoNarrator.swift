@@ -3,6 +3,10 @@ internal import Ferry
 /// Says in plain words what happens at a provider.
 struct DemoNarrator {
     private let start = ContinuousClock.now
+    /// How many notifications may be unsettled, as was last told.
+    private var window = Int.max
+    /// Whether the connection in use has heard which notification was rejected.
+    private var hasRejection = false
 
     /// Says one thing, and when.
     func say(_ text: String) {
@@ -12,7 +16,21 @@ struct DemoNarrator {
     }
 
     /// Says what happened; most of what is only of interest to machines is left out.
-    func tell(_ event: ProviderEvent) {
+    mutating func tell(_ event: ProviderEvent) {
+        switch event {
+        case .transmissionError:
+            self.hasRejection = true
+        case .disconnected:
+            self.hasRejection = false
+        case .resent where !self.hasRejection:
+            // No event has this error response; in the demo nothing else makes notifications go out again.
+            self.say("the gateway shuts down: status 10, which rejects nothing and names the last one that it took")
+        case .windowAdjusted(let size):
+            defer { self.window = size }
+            if size > self.window { return }
+        default:
+            break
+        }
         if let text = Self.text(event) { self.say(text) }
     }
 
@@ -30,7 +48,7 @@ struct DemoNarrator {
         case .resent(let count, afterOutcome: true):
             "\(count) that were presumed accepted had been discarded; they go out again"
         case .contradicted(let contradiction):
-            "\(contradiction.count) presumed accepted turned out not to be"
+            "\(contradiction.count) presumed accepted turned out not to be; silence must last longer now, so the rest takes a while"
         case .windowAdjusted(let size):
             "at most \(size) unsettled at a time from now on"
         case .completed:

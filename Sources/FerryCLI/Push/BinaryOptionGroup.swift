@@ -15,13 +15,14 @@ struct BinaryOptionGroup: ParsableArguments {
     @Option(help: "What a full cache does: hold writes back, or evict the oldest.")
     var cachePolicy = Policy.hold
 
-    @Option(help: "How many notifications may be written and not settled, at first.")
+    @Option(parsing: .unconditional, help: "How many notifications may be written and not settled, at first.")
     var cacheLength = BinaryOptions().cacheLength
 
     @Flag(help: "Keep the cache at --cache-length.")
     var noAutoAdjust = false
 
     @Option(
+        parsing: .unconditional,
         help: """
             How many notifications the cache may grow to. It bounds throughput to as many in --settle-time, and memory \
             to about 300 bytes for each.
@@ -30,6 +31,7 @@ struct BinaryOptionGroup: ParsableArguments {
     var cacheLimit = 1 << 20
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "How long silence must last for acceptance to be presumed, in seconds; fractions are fine.",
             valueName: "seconds"
@@ -40,16 +42,16 @@ struct BinaryOptionGroup: ParsableArguments {
     @Option(help: "What was written when a connection ended without a word: resend it, or report it as uncertain.")
     var onUnknown = OnUnknown.resend
 
-    @Option(help: "How many connections there may be.")
+    @Option(parsing: .unconditional, help: "How many connections there may be.")
     var connections = 1
 
     @Flag(help: "At the cache's limit prove acceptance with a probe instead of waiting.")
     var probeWhenHeld = false
 
-    @Option(help: ArgumentHelp("How long connecting may take.", valueName: "seconds"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("How long connecting may take.", valueName: "seconds"))
     var connectTimeout = Seconds(BinaryOptions().connectTimeout)
 
-    @Option(help: "How many failures to connect in a row are too many; 0: none.")
+    @Option(parsing: .unconditional, help: "How many failures to connect in a row are too many; 0: none.")
     var connectionRetryLimit = 3
 
     func validate() throws {

@@ -38,7 +38,7 @@ struct CredentialOptions: ParsableArguments {
                 try TLSIdentity(certificatePath: $0, privateKeyPath: self.key, passphrase: passphrase)
             }
         } catch {
-            throw CommandFailure.usage("\(error)")
+            throw CommandFailure.usage((error as? TLSError).map { ConnectionAdvice.sentence($0) } ?? "\(error)")
         }
     }
 

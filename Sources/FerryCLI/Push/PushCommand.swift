@@ -16,13 +16,17 @@ struct PushCommand: AsyncParsableCommand {
             If there was more to read, the last line that was sent is named on standard error, and the status is 1.
 
             Examples:
-              ferry push lines.jsonl --p12 push.p12 --passphrase-file secret.txt
+              ferry push lines.jsonl --to gateway.example:2195 \\
+                --p12 push.p12 --passphrase-file secret.txt
               ferry push - --to localhost:2195 --ca ca.pem --cert client.pem --json
             """
     )
 
     enum Backend: String, ExpressibleByArgument, CaseIterable {
         case binary, http2, migrate
+
+        /// What does not exist yet is refused with a sentence of its own, and not offered.
+        static var allValueStrings: [String] { [Self.binary.rawValue] }
     }
 
     enum ProofOption: String, ExpressibleByArgument, CaseIterable {
@@ -35,13 +39,13 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "How to send. Only binary exists so far.")
     var backend = Backend.binary
 
-    @Option(help: ArgumentHelp("The gateway, if not Apple's; an IPv6 address in brackets.", valueName: "host:port"))
+    @Option(help: ArgumentHelp("The gateway; an IPv6 address in brackets.", valueName: "host:port"))
     var to: Endpoint?
 
-    @Flag(help: "Send to Apple's gateway for production. The default.")
+    @Flag(help: "Send to Apple's gateway for production, which Apple has switched off.")
     var production = false
 
-    @Flag(help: "Send to Apple's gateway for development.")
+    @Flag(help: "Send to Apple's gateway for development, which Apple has switched off.")
     var sandbox = false
 
     @Option(help: ArgumentHelp("Who may vouch for the gateway, in PEM form, if not the system's.", valueName: "file"))
@@ -62,7 +66,10 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "How the last acceptances are found out: by silence, or by a probe.")
     var proof = ProofOption.silence
 
-    @Option(help: ArgumentHelp("How many notifications to send a second, at most.", valueName: "n"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How many notifications to send a second, at most.", valueName: "n")
+    )
     var rate: Double?
 
     @Option(
@@ -89,7 +96,10 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "The highest TLS version: 1.2 or 1.3.")
     var tlsMax = TLSMaximum.tls12
 
-    @Option(help: ArgumentHelp("How long to wait for outcomes once everything was read.", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How long to wait for outcomes once everything was read.", valueName: "seconds")
+    )
     var drainLimit = Seconds(.seconds(600))
 
     func validate() throws {
@@ -100,7 +110,11 @@ struct PushCommand: AsyncParsableCommand {
         if self.to != nil, self.production || self.sandbox {
             throw ValidationError("--to excludes --production and --sandbox.")
         }
+        if self.to == nil, !self.production, !self.sandbox {
+            throw ValidationError("Say where to send: --to HOST:PORT, --production or --sandbox.")
+        }
         if let rate, !(rate >= 0.01 && rate <= 1e9) { throw ValidationError("--rate takes 0.01 to 1000000000.") }
+        if self.drainLimit.duration < .zero { throw ValidationError("--drain-limit must not be negative.") }
         if self.to == nil, self.credentials.cert == nil, self.credentials.p12 == nil {
             throw ValidationError("Apple's gateways want a certificate: give --cert and --key, or --p12.")
         }

@@ -78,7 +78,7 @@ struct PushRun {
         if summary.outcomes.settled != summary.submitted || written ?? summary.submitted != summary.submitted {
             self.say("ferry: outcomes are missing; this is a fault of Ferry's, please report it")
         }
-        return self.judge(summary, fed, failure, stop.cause)
+        return self.judge(summary, fed, failure, stop.cause, watch.connectionError)
     }
 
     private func openEvents(_ ledger: LineLedger) throws -> EventsFile? {
@@ -139,16 +139,21 @@ struct PushRun {
         return file.failure == nil ? file.written : nil
     }
 
+    private func sentence(_ error: ProviderError) -> String {
+        ConnectionAdvice.sentence(error, hasIdentity: self.configuration.identity != nil)
+    }
+
     private func judge(
         _ summary: PushSummary,
         _ fed: LineFeeder.Result,
         _ failure: (any Error)?,
-        _ cause: PushStop.Cause?
+        _ cause: PushStop.Cause?,
+        _ connectionError: ProviderError?
     ) -> Result {
         var result = Result(summary: summary, status: summary.isAllAccepted ? .success : .notAllAccepted)
         switch cause {
         case .failed(let error):
-            (result.status, result.complaint) = (.noConnection, error.message)
+            (result.status, result.complaint) = (.noConnection, self.sentence(error))
         case .events(let failure):
             (result.status, result.complaint) = (.badUsage, "The events cannot be written: \(failure)")
         case .interrupted, nil:
@@ -160,6 +165,8 @@ struct PushRun {
                 (result.status, result.complaint) = (.badUsage, "The input cannot be read: \(failure)")
             } else if fed.endedBadly {
                 (result.status, result.complaint) = (.badUsage, "Line \(fed.lines) is bad; nothing after it was sent.")
+            } else if let connectionError, summary.outcomes.undelivered > 0 {
+                (result.status, result.complaint) = (.noConnection, self.sentence(connectionError))
             }
         }
         return result

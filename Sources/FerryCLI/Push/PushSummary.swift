@@ -15,12 +15,19 @@ struct PushSummary: Equatable {
         self.outcomes.accepted == self.submitted && self.contradicted == 0 && self.badLines == 0
     }
 
-    private var milliseconds: Double { (self.duration / .milliseconds(1)).rounded() }
+    private var milliseconds: Int { Int((self.duration / .milliseconds(1)).rounded()) }
 
-    private var seconds: Double { self.milliseconds / 1000 }
+    /// With three decimals.
+    private var seconds: String {
+        let fraction = String(self.milliseconds % 1000)
+        return "\(self.milliseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+    }
 
-    private var perSecond: Double {
-        self.milliseconds > 0 ? (Double(self.outcomes.settled) * 10_000 / self.milliseconds).rounded() / 10 : 0
+    /// With one decimal.
+    private var perSecond: String {
+        guard self.milliseconds > 0 else { return "0.0" }
+        let tenths = Int((Double(self.outcomes.settled) * 10_000 / Double(self.milliseconds)).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
     }
 
     /// One JSON object, in one line.

@@ -12,6 +12,7 @@ final class PushWatch: Sendable {
     private struct State {
         var window: Int?
         var hasConnected = false
+        var lastError: ProviderError?
     }
 
     init(stop: PushStop, ledger: LineLedger, say: (@Sendable (String) -> Void)?) {
@@ -23,6 +24,9 @@ final class PushWatch: Sendable {
     /// How many notifications may be unsettled, since that was last limited.
     var window: Int? { self.state.withLock { $0.window } }
 
+    /// Why the last attempt to connect failed; nil once a connection was made.
+    var connectionError: ProviderError? { self.state.withLock { $0.hasConnected ? nil : $0.lastError } }
+
     func note(_ event: ProviderEvent) {
         switch event {
         case .connected(let id, let open):
@@ -32,7 +36,10 @@ final class PushWatch: Sendable {
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
             // A certificate that is not trusted now will not be trusted at the next attempt.
-            let hasConnected = self.state.withLock { $0.hasConnected }
+            let hasConnected = self.state.withLock { state in
+                state.lastError = error
+                return state.hasConnected
+            }
             if error.code == .peerNotTrusted, !hasConnected { self.stop.fail(error) }
             self.say?(error.message)
         case .error(let error):

@@ -91,7 +91,10 @@ import Testing
                 (server + ["--p12", archive, "--passphrase-file", "/none"], "does not exist"),
                 (harness.arguments(lines) + ["--events", "/none/events"], "No such file or directory"),
                 (harness.arguments(lines) + ["--backend", "http2"], "There is no backend http2 yet"),
-                (harness.arguments(lines) + ["--settle-time", "-1"], "--settle-time"),
+                (harness.arguments(lines) + ["--settle-time", "-1"], "--settle-time must be more than 0."),
+                (harness.arguments(lines) + ["--drain-limit", "-1"], "--drain-limit must not be negative."),
+                (harness.arguments(lines) + ["--connections", "-1"], "--connections takes 1 to 1000."),
+                (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
                 (harness.arguments(lines) + ["--bogus"], "--bogus"),
             ]
             for (arguments, words) in cases {
@@ -137,10 +140,20 @@ import Testing
             let free = try await SimulatedGateway.start(.init(credentials: TestCredentials()))
             await free.stop()
             Self.expectNoConnection(try await harness.push(harness.arguments(lines, port: free.port)), "refused")
-            Self.expectNoConnection(try await harness.push(harness.arguments(lines, ca: "other.pem")), "TLS")
+            Self.expectNoConnection(try await harness.push(harness.arguments(lines, ca: "other.pem")), "--ca")
             Self.expectNoConnection(
                 try await harness.push(harness.arguments(lines), "--server-name", "other.example"),
-                "is not for this host"
+                "--server-name"
+            )
+            Self.expectNoConnection(
+                try await harness.push(
+                    harness.arguments(lines, port: free.port),
+                    "--connection-retry-limit",
+                    "0",
+                    "--drain-limit",
+                    "0.5"
+                ),
+                "No connection to"
             )
             for version in ["1.2", "1.3"] {
                 let arguments = harness.arguments(lines, cert: "unknown.pem", key: "unknown-key.pem")

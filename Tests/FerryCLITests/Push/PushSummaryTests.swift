@@ -26,16 +26,16 @@ import Testing
         #expect(
             Self.summary.json
                 == #"{"submitted":21,"accepted":{"confirmed":1,"presumed":2},"rejected":3,"expired":4,"undelivered":5,"#
-                + #""uncertain":6,"contradicted":7,"resent":8,"badLines":9,"seconds":1.5,"perSecond":14.0}"#
+                + #""uncertain":6,"contradicted":7,"resent":8,"badLines":9,"seconds":1.500,"perSecond":14.0}"#
         )
-        #expect(PushSummary().json.hasSuffix(#""seconds":0.0,"perSecond":0.0}"#))
+        #expect(PushSummary().json.hasSuffix(#""seconds":0.000,"perSecond":0.0}"#))
     }
 
     @Test func `the table has every number`() {
         let lines = Self.summary.table.split(separator: "\n")
-        #expect(lines.first == "submitted              21")
+        #expect(lines.first == "submitted               21")
         #expect(lines.count == 12)
-        #expect(lines.last == "per second           14.0")
+        #expect(lines.last == "per second            14.0")
     }
 
     @Test func `everything is accepted only if nothing is missing, contradicted or bad`() {

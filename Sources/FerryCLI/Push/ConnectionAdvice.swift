@@ -1,0 +1,37 @@
+internal import Ferry
+
+/// Says what a library says of a connection or of credentials in the words of the command line.
+enum ConnectionAdvice {
+    /// What a library advises, and what its option is here.
+    private static func words(for code: TLSError.Code) -> (library: String, option: String)? {
+        switch code {
+        case .untrustedPeer: ("add the CA that issued it to the trust roots", "name the CA that issued it with --ca")
+        case .peerNameMismatch: ("set the server name", "give one with --server-name")
+        case .passphraseRequired: ("give its passphrase", "give its passphrase with --passphrase-file")
+        default: nil
+        }
+    }
+
+    static func sentence(_ error: TLSError) -> String {
+        self.sentence(error.description, error.code)
+    }
+
+    static func sentence(_ error: ProviderError, hasIdentity: Bool) -> String {
+        if error.code == .credentialsRejected, !hasIdentity {
+            return "No certificate was given, and the gateway asks for one: use --cert and --key, or --p12."
+        }
+        guard let code = self.tlsCode(error) else { return error.message }
+        return self.sentence(error.message, code)
+    }
+
+    private static func sentence(_ text: String, _ code: TLSError.Code) -> String {
+        guard let words = self.words(for: code) else { return text }
+        return text.replacing(words.library, with: words.option)
+    }
+
+    /// The code of the TLS error that the error, or its cause, came of.
+    private static func tlsCode(_ error: ProviderError) -> TLSError.Code? {
+        if let tls = error.cause as? TLSError { return tls.code }
+        return (error.cause as? ProviderError).flatMap { self.tlsCode($0) }
+    }
+}
