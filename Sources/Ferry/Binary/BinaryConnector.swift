@@ -15,7 +15,7 @@ private import Darwin
 /// Makes connections to one gateway: TCP with the right options, TLS, and the handlers.
 struct BinaryConnector: Sendable {
     /// Bytes that may wait between TLS and the kernel before writing stops: with the chunk that passes it, 256 KiB.
-    static let channelLimit = ChannelOptions.Types.WriteBufferWaterMark(low: 96 << 10, high: 192 << 10)
+    static let channelLimit = ChannelOptions.Types.WriteBufferWaterMark(low: 96 << 10, high: 160 << 10)
     /// Bytes that may wait, unsent, in the kernel: what a peer that stops reading can swallow beyond its own buffer.
     static let unsentLimit = 128 << 10
     /// How long the peer's TCP may leave bytes unacknowledged.
