@@ -19,11 +19,9 @@ public struct OutcomeStream: AsyncSequence, Sendable {
         Iterator(buffer: self.buffer)
     }
 
-    /// Reads the stream. Any task. Takes all unread outcomes at a time: what one iterator holds, no other gets.
+    /// Reads the stream. Any task. Holds nothing: whoever leaves a loop finds the next outcome with a new iterator.
     public struct Iterator: AsyncIteratorProtocol {
         private let buffer: OutcomeBuffer
-        private var records: [OutcomeRecord] = []
-        private var index = 0
 
         init(buffer: OutcomeBuffer) {
             self.buffer = buffer
@@ -31,13 +29,7 @@ public struct OutcomeStream: AsyncSequence, Sendable {
 
         /// The next outcome; nil at the end, and when the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> OutcomeRecord? {
-            if self.index == self.records.count {
-                self.records = await self.buffer.next()
-                self.index = 0
-            }
-            guard self.index < self.records.count else { return nil }
-            defer { self.index += 1 }
-            return self.records[self.index]
+            await self.buffer.nextRecord()
         }
 
         /// The next outcome; nil at the end, and when the task was cancelled.
@@ -63,6 +55,24 @@ final class OutcomeBuffer: Sendable {
         var continuation: Continuation
     }
 
+    /// Outcomes that a reader has taken and reads one by one.
+    private struct Opened {
+        var records: [OutcomeRecord] = []
+        var index = 0
+
+        mutating func next() -> OutcomeRecord? {
+            guard self.index < self.records.count else { return nil }
+            defer { self.index += 1 }
+            return self.records[self.index]
+        }
+
+        mutating func add(_ records: [OutcomeRecord]) {
+            self.records.removeFirst(self.index)
+            self.index = 0
+            self.records += records
+        }
+    }
+
     private struct State {
         var records: [OutcomeRecord] = []
         var isFinished = false
@@ -78,6 +88,7 @@ final class OutcomeBuffer: Sendable {
     }
 
     private let state = Mutex(State())
+    private let opened = Mutex(Opened())
     /// Outcomes that nobody has read.
     private let unread = Atomic<Int>(0)
     /// Called, outside the lock, when the reader took some.
@@ -105,6 +116,16 @@ final class OutcomeBuffer: Sendable {
             return state.takeReader()
         }
         reader?.resume(returning: [])
+    }
+
+    /// The next outcome; nil at the end or when the task was cancelled.
+    func nextRecord() async -> OutcomeRecord? {
+        if let record = self.opened.withLock({ $0.next() }) { return record }
+        let records = await self.next()
+        return self.opened.withLock { opened in
+            opened.add(records)
+            return opened.next()
+        }
     }
 
     /// What has come since the last call, at least one; none at the end or when the task was cancelled.

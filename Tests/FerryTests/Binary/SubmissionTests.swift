@@ -293,6 +293,23 @@ struct SubmissionTests {
         }
     }
 
+    @Test func `whoever leaves the loop over the stream finds the rest`() async throws {
+        try await Harness.run { harness in
+            var configuration = Self.quick(harness)
+            configuration.outcomes = .stream
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<1000, to: provider)
+            _ = await provider.shutdown(within: .seconds(20))
+            var tags: [UInt64] = []
+            for await record in provider.outcomes {
+                tags.append(record.tag.rawValue)
+                if tags.count == 10 { break }
+            }
+            for await record in provider.outcomes { tags.append(record.tag.rawValue) }
+            #expect(tags.sorted() == Array(0..<1000))
+        }
+    }
+
     @Test func `a cancelled reader of the stream loses nothing, and displaces nobody`() async throws {
         try await Harness.run { harness in
             var configuration = Self.quick(harness)
