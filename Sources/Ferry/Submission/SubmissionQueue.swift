@@ -47,7 +47,7 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    private struct Waiter {
+    struct Waiter {
         var id: UInt64
         var continuation: CheckedContinuation<Void, Never>
     }
@@ -119,7 +119,7 @@ final class SubmissionQueue: Sendable {
             }
         } onCancel: {
             let waiter = self.state.withLock { state -> Waiter? in
-                guard let index = state.waiters.firstIndex(where: { $0.id == id }) else { return nil }
+                guard let index = state.waiters.index(of: id) else { return nil }
                 return state.waiters.remove(at: index)
             }
             waiter?.continuation.resume()
@@ -182,4 +182,20 @@ final class SubmissionQueue: Sendable {
     }
 
     var isClosed: Bool { self.state.withLock { $0.isClosed } }
+}
+
+extension Deque where Element == SubmissionQueue.Waiter {
+    /// The place of a waiter, by halving: a storm of cancellations must not search the whole line each time.
+    ///
+    /// Numbers are given outside the line, so two neighbours may have changed places; then the line is searched.
+    fileprivate func index(of id: UInt64) -> Int? {
+        var low = self.startIndex
+        var high = self.endIndex
+        while low < high {
+            let middle = low + (high - low) / 2
+            if self[middle].id < id { low = middle + 1 } else { high = middle }
+        }
+        if low < self.endIndex, self[low].id == id { return low }
+        return self.firstIndex { $0.id == id }
+    }
 }
