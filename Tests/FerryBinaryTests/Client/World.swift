@@ -98,7 +98,7 @@ struct World: ~Copyable {
 
     /// Runs until everything has its outcome and, after a shutdown, every connection is gone; false when `limit` of
     /// the world's time passes before.
-    mutating func run(limit: TimeAmount = .hours(2)) -> Bool {
+    mutating func run(limit: TimeAmount = .hours(48)) -> Bool {
         let end = self.now + limit
         while self.now < end {
             if self.client.isShuttingDown ? self.client.isFinished : self.client.isSettled { return true }
