@@ -42,6 +42,7 @@ public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStr
         self.line = line
     }
 
+    /// The description with the code, OpenSSL's causes and the place in the source.
     public var debugDescription: String {
         let details = causes.map { cause in
             [cause.library, cause.reason, cause.data].filter { !$0.isEmpty }.joined(separator: ": ")
@@ -66,6 +67,7 @@ extension TLSError {
 
         private let kind: Kind
 
+        /// The name of the kind, such as "wrongPassphrase".
         public var description: String { kind.rawValue }
 
         // MARK: Credentials

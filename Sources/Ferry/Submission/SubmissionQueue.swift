@@ -180,8 +180,6 @@ final class SubmissionQueue: Sendable {
         }
         for waiter in waiters { waiter.continuation.resume() }
     }
-
-    var isClosed: Bool { self.state.withLock { $0.isClosed } }
 }
 
 extension Deque where Element == SubmissionQueue.Waiter {

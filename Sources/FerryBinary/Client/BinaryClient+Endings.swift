@@ -259,7 +259,7 @@ extension BinaryClient {
             if part.run.count > 0 { runs.append(part.run) }
         }
         if copies {
-            self.resend(runs, isolating: true, on: index)
+            self.resend(runs, on: index)
         } else {
             for run in runs.reversed() { self.lanes[index].queue.insert(run) }
         }

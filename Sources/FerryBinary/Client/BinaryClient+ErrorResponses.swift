@@ -91,7 +91,7 @@ extension BinaryClient {
         if !status.namesAccepted, let retried = self.reject(sequence, status, on: index) {
             followers.insert(retried, at: 0)
         }
-        self.resend(followers, isolating: false, on: index)
+        self.resend(followers, on: index)
         if !status.namesAccepted {
             self.lanes[index].window.narrow(
                 progress: accepted,
@@ -186,7 +186,7 @@ extension BinaryClient {
     }
 
     /// Puts notifications that were written back into the queue, for another copy.
-    mutating func resend(_ runs: [BatchRun], isolating: Bool, on index: Int) {
+    mutating func resend(_ runs: [BatchRun], on index: Int) {
         var count = 0
         var repairs = 0
         // From the last on, each belongs to the very front: in the other direction each would pass all before it.

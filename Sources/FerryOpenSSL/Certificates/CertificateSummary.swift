@@ -20,6 +20,7 @@ public struct CertificateSummary: Sendable, Hashable {
         /// What it is for, in Apple's words: "app", "voip", "complication" and so on; may be empty.
         public var kinds: [String]
 
+        /// A topic as the certificate has it; nothing is checked.
         public init(name: String, kinds: [String]) {
             self.name = name
             self.kinds = kinds
