@@ -70,6 +70,7 @@ let package = Package(
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],
@@ -99,6 +100,18 @@ let package = Package(
             path: "Examples/SendAndHandleErrors",
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "BulkSender",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/BulkSender",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "ReplayedTranscript",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/ReplayedTranscript",
+            swiftSettings: settings
+        ),
 
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
@@ -123,6 +136,7 @@ let package = Package(
             dependencies: [
                 "FerryTesting", "FerryBinary", "FerryCore", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],

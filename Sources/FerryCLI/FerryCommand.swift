@@ -19,7 +19,10 @@ struct FerryCommand: AsyncParsableCommand {
               ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
             """,
-        subcommands: [PushCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self]
+        subcommands: [
+            PushCommand.self, SimulateCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self,
+            BenchCommand.self,
+        ]
     )
 
     /// ArgumentParser's own entry point would exit with 64 where the contract says 2.

@@ -59,7 +59,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let recorder = try self.recorder()
         let gateway = try await self.start(self.configuration(recorder))
         Console.print(#"{"binary":\#(gateway.port)}"#)
-        await Self.signal()
+        await Signals.wait()
         await gateway.stop()
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
@@ -73,14 +73,7 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func configuration(_ recorder: GatewayFileRecorder?) throws -> SimulatedGateway.Configuration {
-        let credentials: TestCredentials
-        do {
-            credentials = try self.tlsDir.map { try TLSDirectory.open($0) } ?? TestCredentials()
-        } catch {
-            let directory = self.tlsDir ?? "memory"
-            throw CommandFailure.usage("No TLS credentials in \(directory): \(Sentence.of(error))")
-        }
-        var configuration = SimulatedGateway.Configuration(credentials: credentials)
+        var configuration = SimulatedGateway.Configuration(credentials: try TestCredentials.open(self.tlsDir))
         configuration.host = self.host
         configuration.port = self.binary
         configuration.requiresClientCertificate = !self.noClientCertificate
@@ -102,13 +95,5 @@ struct SimulateCommand: AsyncParsableCommand {
         } catch {
             throw CommandFailure.usage("Cannot listen on \(self.host), port \(self.binary): \(Sentence.of(error))")
         }
-    }
-
-    /// Waits for SIGINT or SIGTERM.
-    private static func signal() async {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        let signals = Signals { _ in continuation.finish() }
-        for await _ in stream {}
-        withExtendedLifetime(signals) {}
     }
 }

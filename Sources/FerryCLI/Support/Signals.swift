@@ -40,6 +40,14 @@ final class Signals: @unchecked Sendable {
         for source in self.sources { source.cancel() }
     }
 
+    /// Waits for the first signal.
+    static func wait() async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let signals = Signals { _ in continuation.finish() }
+        for await _ in stream {}
+        withExtendedLifetime(signals) {}
+    }
+
     /// A peer that is gone is an error of the write, not the end of the process.
     static func ignoreBrokenPipes() {
         signal(SIGPIPE, SIG_IGN)

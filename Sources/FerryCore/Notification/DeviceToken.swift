@@ -38,16 +38,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The token as lower-case hexadecimal digits.
-    public var hex: String {
-        let digits: StaticString = "0123456789abcdef"
-        return String(unsafeUninitializedCapacity: self.bytes.count * 2) { target in
-            for (index, byte) in self.bytes.enumerated() {
-                target[index * 2] = digits.utf8Start[Int(byte >> 4)]
-                target[index * 2 + 1] = digits.utf8Start[Int(byte & 15)]
-            }
-            return self.bytes.count * 2
-        }
-    }
+    public var hex: String { self.bytes.hexadecimal }
 
     /// How long the token is, and no more.
     public var description: String { "device token of \(self.bytes.count) bytes" }

@@ -7,12 +7,12 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private var machine: GatewayMachine
-    private let socket: GatewaySocketHandler
+    private let socket: SocketHandler
     private let statistics: GatewayStatistics
     private var reported = GatewayMachine.Counts()
     private var isOpen = false
 
-    init(machine: GatewayMachine, socket: GatewaySocketHandler, statistics: GatewayStatistics) {
+    init(machine: GatewayMachine, socket: SocketHandler, statistics: GatewayStatistics) {
         self.machine = machine
         self.socket = socket
         self.statistics = statistics

@@ -1,19 +1,13 @@
 internal import FerryOpenSSL
 internal import NIOCore
-internal import Synchronization
 
 /// The connections of a ``SimulatedGateway`` and what they share. Safe from any thread.
 final class GatewayConnections: Sendable {
     let statistics = GatewayStatistics()
     let recorder: (any GatewayRecorder)?
+    let open = OpenChannels()
     private let rules: GatewayRules
     private let context: TLSContext
-    private let open = Mutex(Open())
-
-    private struct Open {
-        var channels: [ObjectIdentifier: any Channel] = [:]
-        var isStopped = false
-    }
 
     init(_ configuration: SimulatedGateway.Configuration) throws(TLSError) {
         self.recorder = configuration.recorder
@@ -39,13 +33,13 @@ final class GatewayConnections: Sendable {
     /// Builds the pipeline of an accepted connection. On its event loop.
     func add(_ channel: any Channel) throws {
         let number = self.statistics.countConnection()
-        guard self.register(channel) else { throw ChannelError.alreadyClosed }
+        guard self.open.add(channel) else { throw ChannelError.alreadyClosed }
         guard self.rules.script.handshake != .silent else {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
         }
         if let rate = self.rules.script.bytesPerSecond {
-            let chunk = GatewaySocketHandler.chunk(bytesPerSecond: rate)
+            let chunk = SocketHandler.chunk(bytesPerSecond: rate)
             try channel.syncOptions?.setOption(
                 .recvAllocator,
                 value: FixedSizeRecvByteBufferAllocator(capacity: chunk)
@@ -55,44 +49,10 @@ final class GatewayConnections: Sendable {
         // The machine has lingered before it closes.
         var limits = TLSHandler.Limits()
         limits.shutdown = .milliseconds(250)
-        let socket = GatewaySocketHandler(bytesPerSecond: self.rules.script.bytesPerSecond)
+        let socket = SocketHandler(bytesPerSecond: self.rules.script.bytesPerSecond)
         let machine = GatewayMachine(rules: self.rules, connection: number, recorder: self.recorder)
         let connection = GatewayConnectionHandler(machine: machine, socket: socket, statistics: self.statistics)
         let tls = try TLSHandler(server: self.context, limits: limits)
         try channel.pipeline.syncOperations.addHandlers([socket, tls, connection] as [any ChannelHandler])
-    }
-
-    /// Closes every connection past its TLS, now and from now on, and returns their ends.
-    func closeAll() -> [EventLoopFuture<Void>] {
-        let channels = self.open.withLock { open in
-            open.isStopped = true
-            return Array(open.channels.values)
-        }
-        return channels.map { channel in
-            channel.eventLoop.execute { Self.close(channel) }
-            return channel.closeFuture
-        }
-    }
-
-    private static func close(_ channel: any Channel) {
-        let operations = channel.pipeline.syncOperations
-        if let socket = try? operations.context(handlerType: GatewaySocketHandler.self) {
-            socket.close(promise: nil)
-        } else {
-            channel.close(promise: nil)
-        }
-    }
-
-    private func register(_ channel: any Channel) -> Bool {
-        let id = ObjectIdentifier(channel)
-        let isRegistered = self.open.withLock { open in
-            guard !open.isStopped else { return false }
-            open.channels[id] = channel
-            return true
-        }
-        channel.closeFuture.whenComplete { _ in
-            self.open.withLock { _ = $0.channels.removeValue(forKey: id) }
-        }
-        return isRegistered
     }
 }

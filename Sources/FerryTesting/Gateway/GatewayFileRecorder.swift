@@ -1,14 +1,6 @@
 internal import FerryCore
 internal import Synchronization
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
 /// Writes what a ``SimulatedGateway`` accepted to a file, one JSON object a line:
 ///
 /// ```json
@@ -23,7 +15,7 @@ public final class GatewayFileRecorder: GatewayRecorder {
     private static let chunk = 256 * 1024
 
     private struct State: ~Copyable {
-        let file: File
+        let file: OutputFile
         var lines: [UInt8] = []
         var failure: FileError?
     }
@@ -34,7 +26,7 @@ public final class GatewayFileRecorder: GatewayRecorder {
     ///
     /// - Throws: ``FileError``.
     public init(path: String) throws(FileError) {
-        let file = try File(path: path)
+        let file = try OutputFile(path: path)
         self.state = Mutex(State(file: file))
     }
 
@@ -67,53 +59,6 @@ public final class GatewayFileRecorder: GatewayRecorder {
             try state.file.write(state.lines)
         } catch {
             state.failure = error
-        }
-    }
-
-    /// A file that cannot be opened or written.
-    public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The file.
-        public var path: String
-        /// The system's error number.
-        public var code: Int32
-
-        /// The file and the system's word for what is wrong.
-        public var description: String { "\(self.path): \(String(cString: strerror(self.code)))" }
-    }
-}
-
-/// An open file. Closed when it goes.
-private struct File: ~Copyable {
-    private let path: String
-    private let descriptor: Int32
-
-    init(path: String) throws(GatewayFileRecorder.FileError) {
-        self.path = path
-        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        if self.descriptor < 0 { throw .init(path: path, code: errno) }
-    }
-
-    deinit {
-        if self.descriptor >= 0 { close(self.descriptor) }
-    }
-
-    func write(_ bytes: [UInt8]) throws(GatewayFileRecorder.FileError) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { buffer in
-                #if canImport(Glibc)
-                Glibc.write(self.descriptor, buffer.baseAddress, buffer.count)
-                #elseif canImport(Musl)
-                Musl.write(self.descriptor, buffer.baseAddress, buffer.count)
-                #else
-                Darwin.write(self.descriptor, buffer.baseAddress, buffer.count)
-                #endif
-            }
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno != EINTR {
-                throw .init(path: self.path, code: errno)
-            }
         }
     }
 }

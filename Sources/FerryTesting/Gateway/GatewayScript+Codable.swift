@@ -91,7 +91,7 @@ extension GatewayRule: Codable {
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(self.tokens?.map(\.hex).sorted(), forKey: .tokens)
-        try container.encodeIfPresent(self.prefix.map { DeviceToken(unchecked: $0).hex }, forKey: .prefix)
+        try container.encodeIfPresent(self.prefix?.hexadecimal, forKey: .prefix)
         try container.encodeIfPresent(self.at, forKey: .at)
         try container.encodeIfPresent(self.after, forKey: .after)
         try container.encodeIfPresent(self.times, forKey: .times)
@@ -99,7 +99,7 @@ extension GatewayRule: Codable {
         try container.encode(self.status, forKey: .status)
         try container.encodeIfPresent(self.identifier, forKey: .identifier)
         try container.encodeIfPresent(self.length, forKey: .length)
-        try container.encodeIfPresent(self.bytes.map { DeviceToken(unchecked: $0).hex }, forKey: .bytes)
+        try container.encodeIfPresent(self.bytes?.hexadecimal, forKey: .bytes)
         try container.encodeIfPresent(self.delay.map { $0 / .seconds(1) }, forKey: .delay)
     }
 }

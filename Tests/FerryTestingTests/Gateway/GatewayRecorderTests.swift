@@ -63,7 +63,7 @@ struct GatewayRecorderTests {
 
     @Test("says why its file cannot be written")
     func unwritable() throws {
-        #expect(throws: GatewayFileRecorder.FileError.self) {
+        #expect(throws: FileError.self) {
             try GatewayFileRecorder(path: "/nonexistent/record.jsonl")
         }
         let full = try GatewayFileRecorder(path: "/dev/full")

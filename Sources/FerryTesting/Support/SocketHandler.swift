@@ -9,7 +9,7 @@ internal import Darwin
 #endif
 
 /// Stands between a connection's socket and its TLS, and decides when and how the socket is read and closed.
-final class GatewaySocketHandler: ChannelDuplexHandler {
+final class SocketHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -22,7 +22,7 @@ final class GatewaySocketHandler: ChannelDuplexHandler {
     private var waitingRead: Scheduled<Void>?
 
     /// - Parameter bytesPerSecond: how fast to read; nil, as fast as it comes.
-    init(bytesPerSecond: Int?) {
+    init(bytesPerSecond: Int? = nil) {
         self.bytesPerSecond = bytesPerSecond
     }
 

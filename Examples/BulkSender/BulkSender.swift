@@ -1,0 +1,72 @@
+import Ferry
+import FerryTesting
+import Synchronization
+
+/// Sends one notification to many devices, batch by batch, with memory that does not grow with their number.
+@main
+struct BulkSender {
+    static let deviceCount = 100_000
+    static let batchSize = 1000
+
+    static func main() async throws {
+        // A gateway that rejects two devices. Yours is elsewhere: see FirstProgram.
+        let credentials = try TestCredentials()
+        var simulation = SimulatedGateway.Configuration(credentials: credentials)
+        simulation.script.rules = [.reject(try [device(17), device(70_000)])]
+        let gateway = try await SimulatedGateway.start(simulation)
+
+        let tally = Tally()
+        var configuration = BinaryConfiguration(host: gateway.host, port: gateway.port, identity: credentials.client)
+        configuration.trustRoots = credentials.trustRoots
+        configuration.outcomes = .sink(tally)
+
+        let report = try await withProvider(configuration) { provider in
+            let notification = try PushNotification(Payload(alert: "The shop opens at nine."))
+            var batch = PushBatch(capacity: self.batchSize)
+            for index in 0..<self.deviceCount {
+                // The tag is what the outcome is known by: here the number of the device.
+                try batch.append(notification, to: self.device(index), tag: Tag(UInt64(index)))
+                // Waits while the provider has no room, so that nothing piles up.
+                if batch.count == self.batchSize { try await provider.submit(&batch) }
+            }
+            try await provider.submit(&batch)
+            return await provider.drain(within: .seconds(60))
+        }
+        await gateway.stop()
+
+        print("\(tally.counts.settled) outcomes: \(tally.counts.accepted) accepted, \(tally.counts.rejected) rejected")
+        print("Devices to forget: \(tally.rejected.sorted()); copies sent again: \(report.resent)")
+        guard tally.rejected == [17, 70_000], tally.counts.settled == self.deviceCount else { throw Miscount() }
+    }
+
+    static func device(_ index: Int) throws -> DeviceToken {
+        try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: index >> (8 * ($0 % 4))) })
+    }
+
+    struct Miscount: Error {}
+}
+
+/// Counts outcomes. It is called on the provider's event loop, with many at a time, and must not block.
+final class Tally: OutcomeSink {
+    private struct State {
+        var counts = OutcomeCounts()
+        var rejected: Set<UInt64> = []
+    }
+
+    private let state = Mutex(State())
+
+    var counts: OutcomeCounts { self.state.withLock { $0.counts } }
+    /// Numbers of devices that the gateway does not know.
+    var rejected: Set<UInt64> { self.state.withLock { $0.rejected } }
+
+    func settled(_ outcomes: Span<OutcomeRecord>) {
+        self.state.withLock { state in
+            for index in outcomes.indices {
+                state.counts.add(outcomes[index].outcome)
+                guard case .rejected(let rejection) = outcomes[index].outcome, rejection.reason == .badDeviceToken
+                else { continue }
+                state.rejected.insert(outcomes[index].tag.rawValue)
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+internal import ArgumentParser
+internal import FerryTesting
+
+/// Options of a command that clients connect to.
+struct ListenerOptions: ParsableArguments {
+    @Option(parsing: .unconditional, help: ArgumentHelp("The port to listen on; 0 for any.", valueName: "port"))
+    var listen: Int
+
+    @Option(help: ArgumentHelp("The address to listen on.", valueName: "address"))
+    var host = "127.0.0.1"
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            A directory of ca.pem, server and client certificates, made when there are none. Without it they are made \
+            in memory, and no client can verify the server.
+            """,
+            valueName: "dir"
+        )
+    )
+    var tlsDir: String?
+
+    @Flag(help: "Clients speak no TLS.")
+    var plain = false
+
+    func validate() throws {
+        guard 0...65_535 ~= self.listen else { throw ValidationError("--listen takes a port, 0 to 65535.") }
+        if self.plain, self.tlsDir != nil { throw ValidationError("--plain and --tls-dir exclude each other.") }
+    }
+
+    /// What TLS is spoken with; nil for none.
+    func credentials() throws -> TestCredentials? {
+        self.plain ? nil : try TestCredentials.open(self.tlsDir)
+    }
+
+    /// Why nothing listens.
+    func complaint(_ error: any Error) -> String {
+        "Cannot listen on \(self.host), port \(self.listen): \(Sentence.of(error))"
+    }
+}
+
+extension TestCredentials {
+    /// Those of a directory, which is filled when it is empty; without one, new ones.
+    static func open(_ directory: String?) throws -> TestCredentials {
+        do {
+            return try directory.map { try TLSDirectory.open($0) } ?? TestCredentials()
+        } catch {
+            throw CommandFailure.usage("No TLS credentials in \(directory ?? "memory"): \(Sentence.of(error))")
+        }
+    }
+}

@@ -1,0 +1,90 @@
+public import FerryOpenSSL
+public import NIOCore
+internal import NIOPosix
+
+/// Stands between any client and any gateway, ends the TLS of both, and writes what they say to a transcript.
+///
+/// Every connection of a client becomes one to the gateway; bytes, half-closes, ends and resets are handed on as they
+/// come. Its methods may be called from any thread. It must be stopped.
+public final class RecordingGateway: Sendable {
+    /// Between whom to stand.
+    public struct Configuration: Sendable {
+        /// The address to bind.
+        public var host = "127.0.0.1"
+        /// The port to bind; 0 for any.
+        public var port = 0
+        /// Who the recorder is to its clients, with TLS 1.2 at most; any client certificate is taken. Nil: no TLS.
+        public var credentials: TestCredentials?
+        /// The gateway's host name or address.
+        public var gatewayHost: String
+        /// The gateway's port.
+        public var gatewayPort: Int
+        /// How the recorder speaks TLS to the gateway; nil: not at all.
+        public var gatewayTLS: ReplaySocket.ClientTLS?
+        /// Which service is spoken.
+        public var service = Transcript.Service.gateway
+        /// Where the transcript goes. An existing file is replaced.
+        public var path: String
+        /// Whether tokens and payloads are replaced in the transcript, length for length.
+        public var redacts = false
+        /// How long connecting to the gateway may take, TLS included.
+        public var connectTimeout: Duration = .seconds(10)
+        /// Told what went wrong with a connection, on its event loop. Must not block.
+        public var onProblem: @Sendable (any Error) -> Void = { _ in }
+
+        /// A recorder at a free port of the loopback address.
+        public init(to gatewayHost: String, port gatewayPort: Int, path: String) {
+            self.gatewayHost = gatewayHost
+            self.gatewayPort = gatewayPort
+            self.path = path
+        }
+    }
+
+    /// The address that is bound.
+    public let host: String
+    /// The port that is bound.
+    public let port: Int
+    private let listener: any Channel
+    private let connections: RecordedConnections
+
+    private init(_ listener: any Channel, _ connections: RecordedConnections) {
+        self.listener = listener
+        self.connections = connections
+        self.host = connections.configuration.host
+        self.port = listener.localAddress?.port ?? 0
+    }
+
+    /// Starts recording.
+    ///
+    /// - Parameter group: where it runs; must outlive it. Nil: SwiftNIO's own.
+    /// - Throws: ``FileError`` for the transcript, `TLSError` for the credentials, or a socket error when the address
+    ///   cannot be bound.
+    public static func start(
+        _ configuration: Configuration,
+        on group: (any EventLoopGroup)? = nil
+    ) async throws -> RecordingGateway {
+        let connections = try RecordedConnections(configuration)
+        let listener = try await ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try connections.accept(channel) }
+            }
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .bind(host: configuration.host, port: configuration.port)
+            .get()
+        return RecordingGateway(listener, connections)
+    }
+
+    /// The first thing that kept the transcript from being complete: a ``FileError``, or a ``TranscriptError`` when it
+    /// is full. Nothing is recorded after it.
+    public var failure: (any Error)? { self.connections.writer.failure }
+
+    /// Closes everything, without ceremony, and completes the transcript.
+    ///
+    /// - Parameter limit: how long to wait for the sockets to close.
+    public func stop(within limit: Duration = .seconds(5)) async {
+        await self.connections.open.close(with: self.listener, within: limit)
+        self.connections.writer.flush()
+    }
+}

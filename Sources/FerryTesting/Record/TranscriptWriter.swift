@@ -1,0 +1,119 @@
+internal import NIOCore
+internal import Synchronization
+
+/// Writes a transcript to a file while it happens.
+///
+/// Safe from any thread. Lines are written 64 KiB at a time and at every ``flush()``; a write blocks the event loop that
+/// causes it. A transcript has at most ``Transcript/maximumLineCount`` lines: what comes after them is not recorded, and
+/// ``failure`` says so.
+final class TranscriptWriter: Sendable {
+    private static let chunk = 64 * 1024
+    /// Bytes of one line, which keeps it below ``Transcript/maximumLineLength``.
+    private static let lineBytes = 256 * 1024
+
+    /// One event makes at most as many lines as it has messages, which have at least five bytes.
+    private static let lineLimit = Transcript.maximumLineCount - lineBytes / 5
+
+    private struct State: ~Copyable {
+        let file: OutputFile
+        var lines: [UInt8]
+        /// The lines above the events, and those so far.
+        var count: Int
+        var last: Duration = .zero
+        var annotator: TranscriptAnnotator
+        var redactors: [Transcript.Stream: TranscriptRedactor] = [:]
+        var failure: (any Error)?
+    }
+
+    private let service: Transcript.Service
+    private let key: TranscriptRedactor.Key?
+    private let start = NIODeadline.now()
+    private let state: Mutex<State>
+
+    /// Opens a file for writing and empties it, if it is there.
+    ///
+    /// - Parameter redacts: whether tokens and payloads are replaced, length for length.
+    /// - Throws: ``FileError``.
+    init(path: String, service: Transcript.Service, redacts: Bool) throws(FileError) {
+        let file = try OutputFile(path: path)
+        let opening = Transcript.opening(service: service, headers: [])
+        self.service = service
+        self.key = redacts ? TranscriptRedactor.Key() : nil
+        self.state = Mutex(
+            State(
+                file: file,
+                lines: Array(opening.utf8),
+                count: opening.utf8.count { $0 == UInt8(ascii: "\n") },
+                annotator: TranscriptAnnotator(service)
+            )
+        )
+    }
+
+    deinit { self.flush() }
+
+    /// The first thing that went wrong; nothing is recorded after it.
+    var failure: (any Error)? { self.state.withLock { $0.failure } }
+
+    /// Notes that a side did something, now.
+    func note(_ connection: Int, _ sender: Transcript.Side, _ kind: Transcript.Kind) {
+        guard case .bytes(let bytes) = kind, bytes.count > Self.lineBytes else {
+            return self.add(connection, sender, kind)
+        }
+        for start in stride(from: 0, to: bytes.count, by: Self.lineBytes) {
+            self.add(connection, sender, .bytes(Array(bytes[start..<min(start + Self.lineBytes, bytes.count)])))
+        }
+    }
+
+    private func add(_ connection: Int, _ sender: Transcript.Side, _ kind: Transcript.Kind) {
+        let elapsed = Duration(NIODeadline.now() - self.start)
+        self.state.withLock { state in
+            guard state.failure == nil else { return }
+            guard state.count < Self.lineLimit else {
+                state.failure = TranscriptError(
+                    line: state.count,
+                    reason: "the transcript is full; nothing after this was recorded"
+                )
+                return
+            }
+            state.last = max(state.last, elapsed)
+            for var event in state.annotator.annotate(
+                Transcript.Event(state.last, sender, kind, connection: connection)
+            ) {
+                self.redact(&event, &state)
+                state.lines += Array("\(event.text)\n".utf8)
+                state.count += 1
+            }
+            if state.lines.count >= Self.chunk { Self.write(&state) }
+        }
+    }
+
+    /// Forgets a connection, of which nothing more will be noted.
+    func forget(_ connection: Int) {
+        self.state.withLock { state in
+            state.annotator.forget(connection: connection)
+            state.redactors[Transcript.Stream(connection: connection, sender: .client)] = nil
+            state.redactors[Transcript.Stream(connection: connection, sender: .server)] = nil
+        }
+    }
+
+    private func redact(_ event: inout Transcript.Event, _ state: inout State) {
+        guard let key, case .bytes(let bytes) = event.kind else { return }
+        let stream = Transcript.Stream(connection: event.connection, sender: event.sender)
+        var redactor = state.redactors[stream] ?? TranscriptRedactor(self.service, sentBy: event.sender, key: key)
+        event.kind = .bytes(redactor.redact(bytes))
+        state.redactors[stream] = redactor
+    }
+
+    /// Writes what has gathered.
+    func flush() { self.state.withLock { Self.write(&$0) } }
+
+    private static func write(_ state: inout State) {
+        defer { state.lines.removeAll(keepingCapacity: true) }
+        guard !state.lines.isEmpty else { return }
+        do throws(FileError) {
+            try state.file.write(state.lines)
+        } catch {
+            state.failure = state.failure ?? error
+        }
+    }
+}

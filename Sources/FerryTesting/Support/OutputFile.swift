@@ -1,0 +1,54 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// An open file. Closed when it goes.
+struct OutputFile: ~Copyable {
+    private let path: String
+    private let descriptor: Int32
+
+    init(path: String) throws(FileError) {
+        self.path = path
+        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        if self.descriptor < 0 { throw .init(path: path, code: errno) }
+    }
+
+    deinit {
+        if self.descriptor >= 0 { close(self.descriptor) }
+    }
+
+    func write(_ bytes: [UInt8]) throws(FileError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { buffer in
+                #if canImport(Glibc)
+                Glibc.write(self.descriptor, buffer.baseAddress, buffer.count)
+                #elseif canImport(Musl)
+                Musl.write(self.descriptor, buffer.baseAddress, buffer.count)
+                #else
+                Darwin.write(self.descriptor, buffer.baseAddress, buffer.count)
+                #endif
+            }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno != EINTR {
+                throw .init(path: self.path, code: errno)
+            }
+        }
+    }
+}
+
+/// A file that cannot be opened or written.
+public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The file.
+    public var path: String
+    /// The system's error number.
+    public var code: Int32
+
+    /// The file and the system's word for what is wrong.
+    public var description: String { "\(self.path): \(String(cString: strerror(self.code)))" }
+}

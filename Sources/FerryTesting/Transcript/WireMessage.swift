@@ -1,0 +1,107 @@
+internal import FerryBinary
+internal import FerryCore
+
+/// A message as it stands in a stream, whole or cut short, with the meaning of each byte.
+struct WireMessage: Hashable {
+    private(set) var bytes: [UInt8] = []
+    private(set) var fields: [WireFields.Field] = []
+    /// Whether its last byte has come.
+    fileprivate(set) var isComplete = false
+
+    fileprivate mutating func append(_ byte: UInt8, _ field: WireFields.Field) {
+        self.bytes.append(byte)
+        self.fields.append(field)
+    }
+
+    /// The bytes of one field, in their order.
+    func bytes(of field: WireFields.Field) -> [UInt8] {
+        zip(self.bytes, self.fields).compactMap { $1 == field ? $0 : nil }
+    }
+
+    /// A number of up to four bytes; nil when the message has no such field.
+    func number(_ field: WireFields.Field) -> UInt32? {
+        let bytes = self.bytes(of: field)
+        return bytes.isEmpty ? nil : bytes.reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Whether it is a message at all.
+    var isReadable: Bool { self.fields.first != .unreadable }
+
+    var identifier: UInt32? { self.number(.identifier) }
+
+    /// Whether both say the same, byte for byte, but for what may vary.
+    func equals(_ other: WireMessage, varying: ReplayMode.Varying) -> Bool {
+        guard self.fields == other.fields, self.isComplete == other.isComplete else { return false }
+        return zip(zip(self.bytes, other.bytes), self.fields).allSatisfy { bytes, field in
+            bytes.0 == bytes.1 || varying.allows(field)
+        } && self.expires == other.expires
+    }
+
+    /// Whether both mean the same: the order of items, unknown items and the default priority do not matter.
+    func means(_ other: WireMessage, varying: ReplayMode.Varying) -> Bool {
+        guard self.isComplete, other.isComplete, self.fields.first == other.fields.first,
+            self.fields.first != .unreadable
+        else { return self == other }
+        let isSame = [.token, .payload, .status, .identifier, .expiration, .time].allSatisfy { field in
+            varying.allows(field) || self.bytes(of: field) == other.bytes(of: field)
+        }
+        return isSame && self.command == other.command && self.priority == other.priority
+            && self.expires == other.expires
+    }
+
+    private var command: UInt8? { self.fields.first == .command ? self.bytes.first : nil }
+
+    private var priority: UInt32 { self.number(.priority) ?? UInt32(Priority.immediate.rawValue) }
+
+    /// 0 is not a time: it says that the notification is not to be stored.
+    private var expires: Bool { (self.number(.expiration) ?? 0) != 0 }
+
+    /// What the message says, in the words of the protocol; tokens and payloads by their length alone.
+    var summary: String {
+        guard let first = self.fields.first, self.isReadable else {
+            return "\(self.bytes.count) bytes that are no message"
+        }
+        var parts: [String] = []
+        if let identifier = self.identifier { parts.append("identifier \(identifier)") }
+        if let status = self.number(.status).map({ BinaryStatus(rawValue: UInt8(truncatingIfNeeded: $0)) }) {
+            parts.append("status \(status.rawValue) (\(status))")
+        }
+        for field in [WireFields.Field.time, .expiration, .priority] {
+            if let number = self.number(field) { parts.append("\(field) \(number)") }
+        }
+        if self.fields.contains(.header) {
+            parts.append("a token of \(self.bytes(of: .token).count) bytes")
+            if first == .command { parts.append("a payload of \(self.bytes(of: .payload).count) bytes") }
+        }
+        let name =
+            switch (first, self.bytes.first) {
+            case (.command, ErrorResponse.command): "error response"
+            case (.command, let command?): "notification, command \(command)"
+            default: "feedback tuple"
+            }
+        let ending = self.isComplete ? "" : ", cut short after \(self.bytes.count) bytes"
+        return "\(([name] + parts).joined(separator: ", "))\(ending)"
+    }
+}
+
+/// Cuts a stream into messages. A byte that is no part of a message is one by itself.
+struct WireMessageReader {
+    private var fields: WireFields
+    /// The message that has begun. At most `NotificationDecoder.maximumFrameLength` and its header.
+    private(set) var partial = WireMessage()
+
+    init(_ service: Transcript.Service, sentBy sender: Transcript.Side) {
+        self.fields = WireFields(service, sentBy: sender)
+    }
+
+    /// Takes a byte; gives the message that it completes.
+    mutating func next(_ byte: UInt8) -> WireMessage? {
+        let field = self.fields.next(byte)
+        self.partial.append(byte, field)
+        guard field == .unreadable || self.fields.isAtBoundary else { return nil }
+        var message = WireMessage()
+        swap(&message, &self.partial)
+        message.isComplete = true
+        return message
+    }
+}

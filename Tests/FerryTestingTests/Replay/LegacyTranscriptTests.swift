@@ -1,0 +1,128 @@
+internal import FerryTesting
+internal import NIOCore
+internal import Testing
+
+/// Sessions of the clients that a gateway must bear with, against the simulated gateway: `Tests/Transcripts/legacy`.
+@Suite struct LegacyTranscriptTests {
+    @Test(arguments: TranscriptLibrary.legacy, [ReplayMode.exact, .semantic])
+    func `the gateway answers as the transcript says, and accepts as many as its header says`(
+        _ entry: TranscriptLibrary.Entry,
+        _ mode: ReplayMode
+    ) throws {
+        let transcript = try entry.load()
+        #expect(try Self.replay(transcript, mode) == Self.accepted(transcript))
+    }
+
+    @Test(arguments: TranscriptLibrary.legacy)
+    func `wherever the client's bytes are split, nothing changes`(_ entry: TranscriptLibrary.Entry) throws {
+        let transcript = try entry.load()
+        let accepted = try Self.accepted(transcript)
+        for split in [.everywhere] + (1..<transcript.byteCount(of: .client)).map(ReplayChaos.Split.at) {
+            var chaos = ReplayChaos()
+            chaos.split = split
+            #expect(try Self.replay(transcript, .exact, chaos) == accepted)
+        }
+    }
+
+    @Test(arguments: TranscriptLibrary.legacy)
+    func `whatever the delays, nothing changes`(_ entry: TranscriptLibrary.Entry) throws {
+        let transcript = try entry.load()
+        let accepted = try Self.accepted(transcript)
+        for seed in 0..<1000 as Range<UInt64> {
+            var chaos = ReplayChaos(seed: seed)
+            chaos.split = .random
+            chaos.delay = .milliseconds(40)
+            #expect(try Self.replay(transcript, .exact, chaos) == accepted, "seed \(seed)")
+        }
+    }
+
+    @Test(arguments: TranscriptLibrary.legacy)
+    func `wherever a connection is cut, the gateway accepts no more than before`(
+        _ entry: TranscriptLibrary.Entry
+    ) throws {
+        let transcript = try entry.load()
+        let accepted = try Self.accepted(transcript)
+        for place in 0..<transcript.byteCount(of: .client) {
+            var chaos = ReplayChaos()
+            chaos.cut = place
+            #expect(try Self.replay(transcript, .exact, chaos) <= accepted)
+        }
+    }
+
+    private static func accepted(_ transcript: Transcript) throws -> Int {
+        try #require(transcript[header: "accepted"].flatMap { Int($0) })
+    }
+
+    /// - Returns: how many notifications the gateway accepted.
+    private static func replay(_ transcript: Transcript, _ mode: ReplayMode, _ chaos: ReplayChaos? = nil) throws -> Int
+    {
+        let script = try GatewayScript(json: Array((transcript[header: "script"] ?? "{}").utf8))
+        let rules = GatewayRules(script)
+        let parts = transcript.parts(playing: .client)
+        return try transcript.connections.reduce(0) { sum, connection in
+            guard let part = parts[connection] else { return sum }
+            var rehearsal = GatewayRehearsal(
+                client: ReplayMachine(part, mode: mode, pace: .recorded, chaos: chaos),
+                gateway: GatewayMachine(rules: rules, connection: connection)
+            )
+            return sum + (try rehearsal.run())
+        }
+    }
+}
+
+/// A replayed client against the simulated gateway, in a time of its own.
+private struct GatewayRehearsal {
+    var client: ReplayMachine
+    var gateway: GatewayMachine
+    private var now: Duration = .zero
+    private var wakes: [Duration] = []
+    private var gatewayHasEnded = false
+
+    init(client: ReplayMachine, gateway: GatewayMachine) {
+        self.client = client
+        self.gateway = gateway
+    }
+
+    mutating func run() throws -> Int {
+        try self.perform(self.gateway.opened(at: self.now))
+        try self.perform(self.client.opened(at: self.now))
+        while let next = self.wakes.min(), !self.client.isFinished {
+            self.now = max(self.now, next)
+            self.wakes.removeAll { $0 <= self.now }
+            try self.perform(self.gateway.timePassed(at: self.now))
+            try self.perform(self.client.timePassed(at: self.now))
+        }
+        if let missing = self.client.missing { throw missing }
+        return self.gateway.counts.accepted
+    }
+
+    private mutating func perform(_ actions: [ReplayAction]) throws {
+        for action in actions {
+            switch action {
+            case .send(let bytes):
+                try self.perform(self.gateway.received(ByteBuffer(bytes: bytes), at: self.now))
+            case .halfClose, .end, .reset:
+                try self.perform(self.gateway.inputClosed())
+            case .wake(let time):
+                self.wakes.append(time)
+            }
+        }
+    }
+
+    private mutating func perform(_ actions: [GatewayAction]) throws {
+        for action in actions {
+            switch action {
+            case .write(let bytes):
+                try self.perform(self.client.received(bytes, at: self.now))
+            case .closeOutput, .close, .reset:
+                guard !self.gatewayHasEnded else { continue }
+                self.gatewayHasEnded = true
+                try self.perform(self.client.receivedEnd(at: self.now))
+            case .wake(let time):
+                self.wakes.append(time)
+            case .stopReading:
+                break
+            }
+        }
+    }
+}

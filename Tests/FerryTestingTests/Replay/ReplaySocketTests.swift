@@ -1,0 +1,133 @@
+internal import FerryTesting
+internal import NIOCore
+internal import Testing
+
+/// Replays over real sockets and TLS.
+@Suite struct ReplaySocketTests {
+    private static func session(_ named: UInt8 = 2) -> Transcript {
+        Transcript(events: [
+            Transcript.Event(.zero, .client, .open),
+            Transcript.Event(.milliseconds(1), .client, .bytes(frames(1...3))),
+            Transcript.Event(.milliseconds(2), .server, .bytes(response(8, named))),
+            Transcript.Event(.milliseconds(3), .server, .halfClose),
+            Transcript.Event(.milliseconds(4), .client, .end),
+        ])
+    }
+
+    private static let rejectsTwo = GatewayScript(rules: [.reject([device(2)])])
+
+    @Test(arguments: [ReplayMode.exact, .semantic])
+    func `a client is replayed against a gateway`(_ mode: ReplayMode) async throws {
+        try await withGateway(Self.rejectsTwo) { fixture in
+            try await ReplaySocket.connect(
+                Replay(Self.session(), playing: .client, mode: mode),
+                to: fixture.gateway.host,
+                port: fixture.gateway.port,
+                tls: .init(trustRoots: fixture.credentials.trustRoots, identity: fixture.credentials.client),
+                within: .seconds(30)
+            )
+            #expect(fixture.accepted == [1])
+        }
+    }
+
+    @Test func `a gateway that answers otherwise is a mismatch with its line`() async throws {
+        let transcript = try Transcript(parsing: Self.session(3).text)
+        try await withGateway(Self.rejectsTwo) { fixture in
+            let mismatch = await #expect(throws: ReplayMismatch.self) {
+                try await ReplaySocket.connect(
+                    Replay(transcript, playing: .client),
+                    to: fixture.gateway.host,
+                    port: fixture.gateway.port,
+                    tls: .init(trustRoots: fixture.credentials.trustRoots, identity: fixture.credentials.client),
+                    within: .seconds(30)
+                )
+            }
+            #expect(mismatch?.line == 6)
+            #expect(mismatch?.expected == "error response, identifier 3, status 8 (invalid token)")
+            #expect(mismatch?.found == "error response, identifier 2, status 8 (invalid token)")
+        }
+    }
+
+    @Test func `a gateway that stays silent is missing when the time is over`() async throws {
+        try await withGateway { fixture in
+            let mismatch = await #expect(throws: ReplayMismatch.self) {
+                try await ReplaySocket.connect(
+                    Replay(Self.session(), playing: .client),
+                    to: fixture.gateway.host,
+                    port: fixture.gateway.port,
+                    tls: .init(trustRoots: fixture.credentials.trustRoots, identity: fixture.credentials.client),
+                    within: .milliseconds(500)
+                )
+            }
+            #expect(mismatch?.found == "nothing")
+        }
+    }
+
+    /// Plays a server and a client of the same transcript, or of two, against each other.
+    private static func meet(_ server: Replay, _ client: Replay, secure: Bool = true) async throws {
+        let credentials = try TestCredentials()
+        let socket = try await ReplaySocket.listen(server, as: secure ? credentials : nil)
+        async let clientEnd: Void = ReplaySocket.connect(
+            client,
+            to: socket.host,
+            port: socket.port,
+            tls: secure ? .init(trustRoots: credentials.trustRoots) : nil,
+            within: .seconds(30)
+        )
+        do {
+            try await socket.finish(within: .seconds(30))
+        } catch {
+            try? await clientEnd
+            throw error
+        }
+        try await clientEnd
+    }
+
+    @Test(arguments: [true, false])
+    func `both sides of a transcript agree`(_ isSecure: Bool) async throws {
+        let session = Self.session()
+        try await Self.meet(
+            Replay(session, playing: .server, mode: .exact),
+            Replay(session, playing: .client, mode: .exact),
+            secure: isSecure
+        )
+    }
+
+    @Test(arguments: TranscriptLibrary.legacy)
+    func `every session of the library goes over a socket, byte by byte`(_ entry: TranscriptLibrary.Entry) async throws
+    {
+        let session = try entry.load()
+        var client = Replay(session, playing: .client, mode: .exact)
+        client.chaos = ReplayChaos()
+        client.chaos?.split = .everywhere
+        try await Self.meet(Replay(session, playing: .server, mode: .exact), client)
+    }
+
+    @Test func `a client that uses other identifiers gets error responses with its own`() async throws {
+        let session = Self.session()
+        var other = session
+        other.events[1].kind = .bytes(
+            frame(71, token: token(1)) + frame(72, token: token(2)) + frame(73, token: token(3))
+        )
+        other.events[2].kind = .bytes(response(8, 72))
+        try await Self.meet(Replay(session, playing: .server), Replay(other, playing: .client, mode: .exact))
+    }
+
+    @Test func `a client that sends something else is a mismatch that shows no token`() async throws {
+        let session = Self.session()
+        var other = session
+        other.events[1].kind = .bytes(frames(2...4))
+        let mismatch = await #expect(throws: ReplayMismatch.self) {
+            try await Self.meet(Replay(session, playing: .server), Replay(other, playing: .client))
+        }
+        #expect(mismatch?.expected.hasPrefix("notification, command 2, identifier 1") == true)
+        #expect(mismatch.map { "\($0)".contains("abab") } == false)
+        #expect(mismatch.map { String(reflecting: $0).contains("abab") } == true)
+    }
+
+    @Test func `a client that never connects is missing`() async throws {
+        let socket = try await ReplaySocket.listen(Replay(Self.session(), playing: .server), as: nil)
+        let mismatch = await #expect(throws: ReplayMismatch.self) { try await socket.finish(within: .milliseconds(10)) }
+        #expect(mismatch?.expected == "a connection")
+    }
+}
