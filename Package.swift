@@ -78,7 +78,7 @@ let package = Package(
         .executableTarget(
             name: "FerryCLI",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryCore", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -141,7 +141,11 @@ let package = Package(
         ),
         .testTarget(
             name: "FerryCLITests",
-            dependencies: ["FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting"],
+            dependencies: [
+                "FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
     ],

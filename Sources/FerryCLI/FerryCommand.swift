@@ -18,8 +18,11 @@ struct FerryCommand: AsyncParsableCommand {
               ferry simulate --binary 2195 --tls-dir tls
               ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
+              ferry doctor localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
             """,
-        subcommands: [PushCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self]
+        subcommands: [
+            PushCommand.self, DoctorCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self,
+        ]
     )
 
     /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
