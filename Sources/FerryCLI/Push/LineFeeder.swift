@@ -94,8 +94,7 @@ struct LineFeeder {
     private func warn(of parser: LineParser, _ number: UInt64) {
         guard !parser.unknownMembers.isEmpty else { return }
         for name in parser.takeUnknownMembers() {
-            let member = name.debugDescription
-            self.say("\(self.reader.name):\(number): warning: the member \(member) is not known and ignored")
+            self.say("\(self.reader.name):\(number): warning: the member \(name) is not known and ignored")
         }
     }
 
