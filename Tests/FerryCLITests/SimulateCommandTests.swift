@@ -41,7 +41,8 @@ import Testing
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
-                (["--binary", "65536"], "port"),
+                (["--binary", "65536"], "--binary takes a port, 0 to 65535."),
+                (["--binary", "-1"], "--binary takes a port, 0 to 65535."),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
                 (["--binary", "0", "--script", directory.path("none")], "does not exist"),

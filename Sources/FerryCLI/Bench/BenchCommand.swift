@@ -30,7 +30,10 @@ struct BenchCommand: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Option(help: "How many notifications the longest run sends; others send a fixed share of it.")
+    @Option(
+        parsing: .unconditional,
+        help: "How many notifications the longest run sends; others send a fixed share of it."
+    )
     var count = Self.defaultCount
 
     @Option(

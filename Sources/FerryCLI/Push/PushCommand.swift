@@ -39,7 +39,9 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "How to send. Only binary exists so far.")
     var backend = Backend.binary
 
-    @Option(help: ArgumentHelp("The gateway; an IPv6 address in brackets.", valueName: "host:port"))
+    @Option(
+        help: ArgumentHelp("The gateway, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port")
+    )
     var to: Endpoint?
 
     @Flag(help: "Send to Apple's gateway for production, which Apple has switched off.")
@@ -114,7 +116,7 @@ struct PushCommand: AsyncParsableCommand {
             throw ValidationError("Say where to send: --to HOST:PORT, --production or --sandbox.")
         }
         if let rate, !(rate >= 0.01 && rate <= 1e9) { throw ValidationError("--rate takes 0.01 to 1000000000.") }
-        if self.drainLimit.duration < .zero { throw ValidationError("--drain-limit must not be negative.") }
+        try self.drainLimit.validate("--drain-limit", isZeroGood: true)
         if self.to == nil, self.credentials.cert == nil, self.credentials.p12 == nil {
             throw ValidationError("Apple's gateways want a certificate: give --cert and --key, or --p12.")
         }

@@ -25,7 +25,7 @@ struct SimulateCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The port of the binary gateway; 0 for any.")
+    @Option(parsing: .unconditional, help: "The port of the binary gateway; 0 for any.")
     var binary: Int
 
     @Option(help: "The address to listen on.")
