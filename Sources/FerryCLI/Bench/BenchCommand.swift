@@ -7,7 +7,8 @@ struct BenchCommand: AsyncParsableCommand {
         abstract: "Measures throughput and latency on this machine.",
         discussion: """
             Client and server run in this process, over TLS on loopback. CPU time and memory are those of both together; \
-            every outcome and every frame is counted, and a run that loses one fails.
+            every outcome and every frame is counted, and a run that loses one fails. Allocations are not counted: \
+            allocationsEach of --json is null.
 
             Example:
               ferry bench binary --json
