@@ -27,19 +27,22 @@ struct EventsFile {
         guard self.failure == nil else { return }
         let news = self.ledger.take()
         for records in news.records { self.index.append(records) }
-        for record in outcomes { self.append(record) }
+        var settled = 0
+        for record in outcomes { settled += self.append(record) }
+        self.ledger.release(settled)
         for contradiction in news.contradictions { self.append(contradiction) }
         await self.flush()
     }
 
-    private mutating func append(_ record: OutcomeRecord) {
+    /// Appends a line; returns the size of the records that need not be waited for any more.
+    private mutating func append(_ record: OutcomeRecord) -> Int {
         let line = record.tag.rawValue
-        guard let records = self.index.find(line) else { return }
+        guard let records = self.index.find(line) else { return 0 }
         let isKnown = records.withBeginning(of: line) { self.bytes.append(contentsOf: $0) }
-        guard isKnown else { return }
+        guard isKnown else { return 0 }
         EventLine.append(record.outcome, to: &self.bytes)
         self.written += 1
-        self.index.settle(records)
+        return self.index.settle(records)
     }
 
     private mutating func append(_ contradiction: Contradiction) {
