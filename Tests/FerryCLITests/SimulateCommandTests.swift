@@ -58,4 +58,24 @@ import Testing
             }
         }
     }
+
+    @Test func `a record that would overwrite the script is refused`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let script = try directory.write("script", "{}")
+            try FileManager.default.createSymbolicLink(atPath: directory.path("link"), withDestinationPath: script)
+            try FileManager.default.linkItem(atPath: script, toPath: directory.path("hard"))
+            for name in ["script", "link", "hard"] {
+                let output = try await FerryProgram.run(
+                    ["simulate", "--binary", "0", "--script", script, "--record", directory.path(name)],
+                    in: directory
+                )
+                #expect(output.status == 2)
+                #expect(
+                    output.messages
+                        == "ferry: The record would overwrite the script; give --record a file of its own.\n"
+                )
+                #expect(try directory.read("script") == "{}")
+            }
+        }
+    }
 }

@@ -64,7 +64,7 @@ struct BenchCommand: AsyncParsableCommand {
         }
         if Console.isTerminal { Console.status("") }
         await bench.stop()
-        Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
+        try Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
     }
 }
 

@@ -12,7 +12,8 @@ struct DemoNarrator {
     func say(_ text: String) {
         let tenths = Int((ContinuousClock.now - self.start) / .milliseconds(10))
         let fraction = tenths % 100
-        Console.print("\(tenths / 100).\(fraction < 10 ? "0" : "")\(fraction) s  \(text)")
+        // Output that has failed fails again with the table, and is told then.
+        try? Console.print("\(tenths / 100).\(fraction < 10 ? "0" : "")\(fraction) s  \(text)")
     }
 
     /// Says what happened; most of what is only of interest to machines is left out.
@@ -33,7 +34,6 @@ struct DemoNarrator {
         if let text = Self.text(event) { self.say(text) }
     }
 
-    static func text(_ event: ProviderEvent) -> String? {
     /// Says that fewer notifications may be unsettled. That it is more again is only of interest to machines.
     private mutating func tell(window: Int) {
         defer { self.window = window }
@@ -46,6 +46,7 @@ struct DemoNarrator {
         }
     }
 
+    static func text(_ event: ProviderEvent) -> String? {
         switch event {
         case .connected(let id, _):
             "\(id): TLS handshake done"

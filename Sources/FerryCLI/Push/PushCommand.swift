@@ -12,7 +12,7 @@ struct PushCommand: AsyncParsableCommand {
             It may have topic, pushType, priority, expiration, collapseId and apnsId, too. What stands at ref, any JSON \
             value, comes back in --events. A bad line is named on standard error and left out.
 
-            The first SIGINT or SIGTERM stops reading and waits up to 30 seconds for outcomes, the second does not wait. \
+            The first SIGINT, SIGTERM or SIGHUP stops reading and waits up to 30 seconds for outcomes, the second does not wait. \
             If there was more to read, the last line that was sent is named on standard error, and the status is 1.
 
             Examples:
@@ -134,9 +134,16 @@ struct PushCommand: AsyncParsableCommand {
         run.isVerbose = self.verbose
         run.showsProgress = Console.isTerminal && !self.verbose
         let result = try await run.run()
-        Console.print(self.json ? result.summary.json : result.summary.table)
-        if let complaint = result.complaint { throw CommandFailure(result.status, complaint) }
-        if result.status != .success { throw result.status }
+        var status = result.status
+        var complaints = result.complaints
+        do throws(CommandFailure) {
+            try Console.print(self.json ? result.summary.json : result.summary.table)
+        } catch {
+            status = max(status, error.status)
+            complaints.append(error.message)
+        }
+        for complaint in complaints { Console.error("ferry: \(complaint)") }
+        if status != .success { throw status }
     }
 
     private func input() throws -> LineReader {
