@@ -27,6 +27,7 @@ struct FerryCommand: AsyncParsableCommand {
 
     /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
     static func main() async {
+        StandardStreams.reserve()
         Signals.ignoreBrokenPipes()
         do {
             var command = try Self.parseAsRoot()
@@ -36,8 +37,7 @@ struct FerryCommand: AsyncParsableCommand {
                 try command.run()
             }
         } catch let failure as CommandFailure {
-            if !failure.message.isEmpty { Console.error("ferry: \(failure.message)") }
-            exit(failure.status)
+            exit(failure)
         } catch let status as ExitStatus {
             exit(status)
         } catch {
@@ -46,8 +46,13 @@ struct FerryCommand: AsyncParsableCommand {
                 Console.error(message)
                 exit(.badUsage)
             }
-            Console.print(message)
+            do throws(CommandFailure) { try Console.print(message) } catch { exit(error) }
         }
+    }
+
+    private static func exit(_ failure: CommandFailure) -> Never {
+        Console.error("ferry: \(failure.message)")
+        exit(failure.status)
     }
 
     private static func exit(_ status: ExitStatus) -> Never {

@@ -41,7 +41,8 @@ import Testing
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
-                (["--binary", "65536"], "port"),
+                (["--binary", "65536"], "--binary takes a port, 0 to 65535."),
+                (["--binary", "-1"], "--binary takes a port, 0 to 65535."),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
                 (["--binary", "0", "--script", directory.path("none")], "does not exist"),
@@ -54,6 +55,26 @@ import Testing
                 #expect(output.status == 2, "\(words)")
                 #expect(output.messages.contains(words), "\(words): \(output.messages)")
                 #expect(output.result == "")
+            }
+        }
+    }
+
+    @Test func `a record that would overwrite the script is refused`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let script = try directory.write("script", "{}")
+            try FileManager.default.createSymbolicLink(atPath: directory.path("link"), withDestinationPath: script)
+            try FileManager.default.linkItem(atPath: script, toPath: directory.path("hard"))
+            for name in ["script", "link", "hard"] {
+                let output = try await FerryProgram.run(
+                    ["simulate", "--binary", "0", "--script", script, "--record", directory.path(name)],
+                    in: directory
+                )
+                #expect(output.status == 2)
+                #expect(
+                    output.messages
+                        == "ferry: The record would overwrite the script; give --record a file of its own.\n"
+                )
+                #expect(try directory.read("script") == "{}")
             }
         }
     }

@@ -14,7 +14,7 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "Runs a simulated APNs.",
         discussion: """
-            Prints the bound ports as one JSON line as soon as it listens, and runs until SIGINT or SIGTERM.
+            Prints the bound ports as one JSON line as soon as it listens, and runs until SIGINT, SIGTERM or SIGHUP.
 
             Examples:
               ferry simulate --binary 2195 --tls-dir tls --record accepted.jsonl
@@ -25,7 +25,7 @@ struct SimulateCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The port of the binary gateway; 0 for any.")
+    @Option(parsing: .unconditional, help: "The port of the binary gateway; 0 for any.")
     var binary: Int
 
     @Option(help: "The address to listen on.")
@@ -56,23 +56,29 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        var configuration = try self.configuration()
         let recorder = try self.recorder()
-        let gateway = try await self.start(self.configuration(recorder))
-        Console.print(#"{"binary":\#(gateway.port)}"#)
+        configuration.recorder = recorder
+        let gateway = try await self.start(configuration)
+        try Console.print(#"{"binary":\#(gateway.port)}"#)
         await Self.signal()
         await gateway.stop()
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
 
     private func recorder() throws -> GatewayFileRecorder? {
+        guard let record else { return nil }
+        if let script, let file = FileIdentity(path: record), file == FileIdentity(path: script) {
+            throw CommandFailure.usage("The record would overwrite the script; give --record a file of its own.")
+        }
         do {
-            return try self.record.map { try GatewayFileRecorder(path: $0) }
+            return try GatewayFileRecorder(path: record)
         } catch {
             throw CommandFailure.usage("The record cannot be written: \(error)")
         }
     }
 
-    private func configuration(_ recorder: GatewayFileRecorder?) throws -> SimulatedGateway.Configuration {
+    private func configuration() throws -> SimulatedGateway.Configuration {
         let credentials: TestCredentials
         do {
             credentials = try self.tlsDir.map { try TLSDirectory.open($0) } ?? TestCredentials()
@@ -85,7 +91,6 @@ struct SimulateCommand: AsyncParsableCommand {
         configuration.port = self.binary
         configuration.requiresClientCertificate = !self.noClientCertificate
         configuration.maximumTLSVersion = self.tlsMax.version
-        configuration.recorder = recorder
         if let script {
             do {
                 configuration.script = try GatewayScript(contentsOfFile: script)
@@ -104,7 +109,7 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    /// Waits for SIGINT or SIGTERM.
+    /// Waits for SIGINT, SIGTERM or SIGHUP.
     private static func signal() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let signals = Signals { _ in continuation.finish() }

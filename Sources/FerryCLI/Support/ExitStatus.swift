@@ -1,5 +1,5 @@
 /// What the program's exit status says. Thrown, it ends a command without a word.
-enum ExitStatus: Int32, Error {
+enum ExitStatus: Int32, Error, Comparable {
     /// Everything was accepted.
     case success = 0
     /// Some notifications were not accepted, or turned out not to be.
@@ -7,6 +7,9 @@ enum ExitStatus: Int32, Error {
     case badUsage = 2
     /// No connection, or refused credentials.
     case noConnection = 3
+
+    /// The higher, the graver.
+    static func < (one: ExitStatus, other: ExitStatus) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// Ends a command with one sentence on standard error.
