@@ -114,7 +114,7 @@ extension BinaryClient {
         atMost limit: Int,
         now: Moment
     ) {
-        let command = Command(rawValue: self.options.command.rawValue) ?? .frame
+        let command = self.options.command
         while run.count > 0 {
             let first = self.lanes[index].connection?.cache.next ?? 0
             var written = 0

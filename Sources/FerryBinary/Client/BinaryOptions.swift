@@ -1,17 +1,6 @@
 /// How a binary provider behaves. Names that node-apn has mean what they mean there; defaults are sensible for a
 /// provider of any size.
 public struct BinaryOptions: Sendable, Hashable {
-    /// Which command notifications are written with.
-    @nonexhaustive
-    public enum Command: UInt8, Sendable, Hashable, CaseIterable {
-        /// Command 0. It has no identifier, so an error can never be traced to a notification.
-        case simple = 0
-        /// Command 1. It has no priority.
-        case enhanced = 1
-        /// Command 2, with the five items 3, 1, 2, 4, 5 in that order.
-        case frame = 2
-    }
-
     /// What happens when the notification cache is full.
     @nonexhaustive
     public enum CachePolicy: Sendable, Hashable {
