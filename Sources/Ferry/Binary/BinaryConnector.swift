@@ -21,6 +21,8 @@ struct BinaryConnector: Sendable {
     /// How long the peer's TCP may leave bytes unacknowledged.
     static let acknowledgementLimit: Duration = .seconds(30)
     static let keepAlive: Duration = .seconds(60)
+    /// What `connectTimeout` 0 means: as long as Linux itself tries (127 s, six repeats of the SYN).
+    static let connectLimit: TimeAmount = .seconds(127)
 
     let host: String
     let port: Int
@@ -32,7 +34,8 @@ struct BinaryConnector: Sendable {
         self.host = configuration.host
         self.port = configuration.port
         self.serverName = configuration.serverName ?? configuration.host
-        self.connectTimeout = TimeAmount(configuration.options.connectTimeout)
+        let timeout = TimeAmount(configuration.options.connectTimeout)
+        self.connectTimeout = timeout > .zero ? timeout : Self.connectLimit
         let client = TLSContext.Client(
             trustRoots: configuration.trustRoots,
             identity: configuration.identity,

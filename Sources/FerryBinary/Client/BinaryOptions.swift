@@ -78,7 +78,8 @@ public struct BinaryOptions: Sendable, Hashable {
     public var retryLimit = 0
     /// At least 1. Devices are spread over the connections by their token.
     public var maxConnections = 1
-    /// How long connecting may take, name look-up, TCP and TLS together. More than 0: there is no "no limit".
+    /// How long connecting may take, name look-up, TCP and TLS together. 0, node-apn's "no limit", is 127 s: as long as
+    /// Linux itself would try.
     public var connectTimeout: Duration = .seconds(10)
     /// An idle connection, on which nothing is unsettled, is closed after this time. 0: never.
     public var connectionTimeout: Duration = .seconds(3600)
