@@ -241,7 +241,11 @@ extension BinaryClient {
     private func isBlocked(_ index: Int) -> Bool {
         let lane = self.lanes[index]
         guard !lane.queue.isEmpty, lane.isolation == nil else { return false }
-        guard let connection = lane.connection else { return lane.backOff.failures > 0 }
+        guard let connection = lane.connection else {
+            // After a failure, or for want of permission to dial.
+            if case .waiting = lane.dial { return true }
+            return lane.backOff.failures > 0
+        }
         return !connection.isWritable || connection.probe != nil
             || lane.window.size.map { $0 <= connection.cache.unsettledCount } ?? false
     }
