@@ -97,11 +97,25 @@ extension BinaryClient {
             self.lanes[index].connection?.cache.evict(keeping: self.cacheLength)
         case .hold:
             let cached = self.cached
-            let count = cached.unsettled + cached.retained - self.effectiveCacheLength
-            let bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
-            guard count > 0 || bytes > 0 else { return }
-            self.lanes[index].connection?.cache.evictHistory(count: count, bytes: bytes)
+            var count = cached.unsettled + cached.retained - self.effectiveCacheLength
+            var bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
+            while count > 0 || bytes > 0, let oldest = self.oldestHistory(),
+                let freed = self.lanes[oldest].connection?.cache.evictOldestHistory()
+            {
+                count -= freed.count
+                bytes -= freed.bytes
+            }
         }
+    }
+
+    /// The lane with the notification that was settled first of all that have their bytes.
+    private func oldestHistory() -> Int? {
+        var oldest: (lane: Int, settledAt: NIODeadline)?
+        for index in self.lanes.indices {
+            guard let settledAt = self.lanes[index].connection?.cache.oldestHistory?.settledAt else { continue }
+            if oldest.map({ settledAt < $0.settledAt }) ?? true { oldest = (index, settledAt) }
+        }
+        return oldest?.lane
     }
 
     // MARK: Notifications

@@ -57,7 +57,7 @@ public struct BinaryOptions: Sendable, Hashable {
     /// Whether the cache grows: under `.hold` on demand up to ``cacheLimit``, under `.evict` by what an error response
     /// showed to be missing. Off, `.hold` sends at most ``cacheLength`` notifications in a round trip and a settle time.
     public var autoAdjustCache = true
-    /// Where growing ends. Bytes may be exceeded by one write of 64 KiB. Under `.evict` only `entries` counts.
+    /// Where growing ends. Bytes may be exceeded by one write of 96 KiB. Under `.evict` only `entries` counts.
     public var cacheLimit = CacheLimit(entries: 262_144, bytes: 64 << 20)
     /// What happens when the cache is full.
     public var cachePolicy: CachePolicy = .hold
