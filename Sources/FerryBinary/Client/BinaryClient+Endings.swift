@@ -159,7 +159,7 @@ extension BinaryClient {
         self.requeue(unsettled.neverLeft, copies: false, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
         let isProbed = connection.probe.map { $0.sequence < unsettled.boundary } ?? false
-        if isProbed { self.probesAreAnswered = false }
+        if isProbed { self.probesAgainAt = now.monotonic + self.probeBackOff.fail(using: &self.jitter) }
         guard onWire > 0 else {
             if case .culprit(let status) = cause, !isProbed, connection.cache.historyCount > 0 {
                 // Too late and without a name: which outcome is wrong cannot be said, but one is.

@@ -31,6 +31,7 @@ extension BinaryClient {
         let probe = self.lanes[index].connection?.probe?.sequence
         let sequence = Identifier.sequence(of: response.identifier, in: issued)
         if let probe, self.answers(probe, response, sequence: sequence, on: index) {
+            self.probeBackOff.reset()
             self.confirm(before: probe, on: index, now: now)
             self.lanes[index].connection?.hasProgress = true
             self.hangUp(index, now: now)

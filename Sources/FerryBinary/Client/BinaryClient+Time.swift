@@ -82,6 +82,7 @@ extension BinaryClient {
     package mutating func tick(now: Moment) {
         let time = now.monotonic
         self.delay.decay(now: time)
+        if let again = self.probesAgainAt, time >= again { self.probesAgainAt = nil }
         for index in self.lanes.indices {
             guard let connection = self.lanes[index].connection else { continue }
             if let deadline = connection.finishingUntil, time >= deadline {

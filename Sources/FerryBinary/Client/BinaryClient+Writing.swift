@@ -208,8 +208,8 @@ extension BinaryClient {
 
     // MARK: Probes
 
-    /// Whether proof can be had at all: command 0 has no identifiers.
-    var canProbe: Bool { self.probesAreAnswered && self.options.command != .simple }
+    /// Whether proof can be had now: command 0 has no identifiers, and not every peer answers.
+    var canProbe: Bool { self.probesAgainAt == nil && self.options.command != .simple }
 
     /// Whether the lane should prove what it has written, since nothing else can be done on it.
     func wantsProbe(_ index: Int, now: Moment) -> Bool {
