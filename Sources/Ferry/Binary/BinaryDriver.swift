@@ -343,7 +343,8 @@ final class BinaryDriver: @unchecked Sendable {
             outcomes: outcomes.counts,
             unsettled: self.client.queuedCount + self.client.unsettledCount,
             contradicted: outcomes.contradicted,
-            resent: outcomes.resent
+            resent: outcomes.resent,
+            strayBytes: outcomes.strayBytes
         )
     }
 

@@ -22,6 +22,8 @@ extension BinaryClient {
                 break
             }
         }
+        // Behind the response that ended the connection, or behind what is none, nothing has a meaning.
+        self.outcomes.strayBytes += bytes.readableBytes
         self.advance(now: now)
     }
 

@@ -11,6 +11,8 @@ package struct OutcomeLog {
     package private(set) var contradicted = 0
     /// How many copies beyond the first were sent, or are queued to be.
     package internal(set) var resent = 0
+    /// How many bytes came on connections on which the peer had had its last word.
+    package internal(set) var strayBytes = 0
     private var contradictions: [Contradiction] = []
 
     /// Gives `outcome` to every notification of `run` that has none yet.
