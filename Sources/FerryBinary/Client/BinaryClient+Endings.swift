@@ -161,9 +161,11 @@ extension BinaryClient {
         let isProbed = connection.probe.map { $0.sequence < unsettled.boundary } ?? false
         if isProbed { self.probesAgainAt = now.monotonic + self.probeBackOff.fail(using: &self.jitter) }
         guard onWire > 0 else {
-            if case .culprit(let status) = cause, !isProbed, connection.cache.historyCount > 0 {
-                // Too late and without a name: which outcome is wrong cannot be said, but one is.
-                self.outcomes.contradict(count: 1, tags: [], kind: .rejected(Self.rejection(status, .gateway)))
+            let presumed = connection.cache.settledTo - connection.provedTo
+            if case .culprit(let status) = cause, !isProbed, presumed > 0 {
+                // Too late and without a name: one outcome is wrong, and which, and how many followed it, nobody can say.
+                let rejection = Self.rejection(status, .gateway)
+                self.outcomes.contradict(count: 1, upTo: Int(presumed), tags: [], kind: .rejected(rejection))
             }
             return
         }

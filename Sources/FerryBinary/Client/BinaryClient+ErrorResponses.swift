@@ -113,6 +113,7 @@ extension BinaryClient {
     private mutating func confirm(before end: UInt64, on index: Int, now: Moment) {
         guard let settled = self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) else { return }
         self.lanes[index].connection?.silence.settled(before: end)
+        self.lanes[index].connection?.noteProof(before: end)
         for written in settled {
             self.outcomes.give(.accepted(.confirmed), to: written.run)
             self.progressed(index, by: written.run.count)

@@ -49,10 +49,10 @@ package struct OutcomeLog {
     }
 
     /// Notes outcomes that turned out wrong.
-    mutating func contradict(count: Int, tags: [Tag], kind: Contradiction.Kind) {
+    mutating func contradict(count: Int, upTo most: Int? = nil, tags: [Tag], kind: Contradiction.Kind) {
         guard count > 0 else { return }
         self.contradicted += count
-        self.contradictions.append(Contradiction(count: count, tags: tags, kind: kind))
+        self.contradictions.append(Contradiction(count: count, upTo: most, tags: tags, kind: kind))
     }
 
     package mutating func takeContradictions() -> [Contradiction] {
