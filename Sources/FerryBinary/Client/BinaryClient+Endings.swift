@@ -169,6 +169,10 @@ extension BinaryClient {
             }
             return
         }
+        if case .noCulprit = cause {
+            // Without a name, all that is known of the progress is what was settled.
+            self.narrowWindow(index, progress: connection.accepted, now: now)
+        }
         if isProbed, case .wordless = cause {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))

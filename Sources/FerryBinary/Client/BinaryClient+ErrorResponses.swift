@@ -89,24 +89,27 @@ extension BinaryClient {
         } else {
             self.confirm(before: sequence, on: index, now: now)
         }
-        let accepted = self.lanes[index].connection.map { Int(sequence - $0.cache.start) } ?? 0
+        let before = self.lanes[index].connection.map { Int(sequence - $0.cache.start) } ?? 0
         var followers = self.takeFollowers(of: sequence, on: index)
         if !status.namesAccepted, let retried = self.reject(sequence, status, on: index) {
             followers.insert(retried, at: 0)
         }
         self.resend(followers, on: index)
-        if !status.namesAccepted {
-            self.lanes[index].window.narrow(
-                progress: accepted,
-                cacheLength: self.effectiveCacheLength,
-                settleTime: self.delay.settleTime,
-                now: now.monotonic
-            )
-            if let size = self.lanes[index].window.size { self.report(.windowAdjusted(size)) }
-        }
+        self.narrowWindow(index, progress: status.namesAccepted ? before + 1 : before, now: now)
         self.lanes[index].isolation = nil
         self.progressed(index, by: 1)
         self.hangUp(index, now: now)
+    }
+
+    /// Bounds what may be in flight by how far connections get until the peer ends them.
+    mutating func narrowWindow(_ index: Int, progress: Int, now: Moment) {
+        self.lanes[index].window.narrow(
+            progress: progress,
+            cacheLength: self.effectiveCacheLength,
+            settleTime: self.delay.settleTime,
+            now: now.monotonic
+        )
+        if let size = self.lanes[index].window.size { self.report(.windowAdjusted(size)) }
     }
 
     /// Settles everything before `end` as proved.
