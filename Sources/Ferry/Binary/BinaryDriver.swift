@@ -286,11 +286,7 @@ final class BinaryDriver: @unchecked Sendable {
     }
 
     private func sample(_ id: ConnectionID) {
-        self.connections[id]?.transport.sample { sample in
-            // A system that does not say what it knows: nothing may be presumed.
-            let silent = TransportSample(acknowledged: 0, hasUnread: true, isWritable: false)
-            self.client.sampled(id, sample ?? silent, now: self.now)
-        }
+        self.connections[id]?.transport.sample { self.client.sampled(id, $0, now: self.now) }
     }
 
     // MARK: The end

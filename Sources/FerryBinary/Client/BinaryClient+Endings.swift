@@ -14,6 +14,8 @@ extension BinaryClient {
         case noCulprit
         /// The peer closed without a word: for reasons of its own, or because of a notification.
         case wordless
+        /// The system does not show acknowledgements, so that silence cannot settle anything.
+        case unseen
     }
 
     /// Notes that a connection ended or was not made. What it had sent before must have been given to
@@ -68,7 +70,7 @@ extension BinaryClient {
         if connection.responses.pendingBytes > 0 {
             // A response was cut off: something was rejected, and nobody can say what.
             self.positionUnknown(index, .culprit(.unknown), handed: handed, now: now)
-        } else if connection.silence.stalledSince != nil {
+        } else if connection.silence.stalledFor != nil {
             self.positionUnknown(index, .noCulprit, handed: handed, now: now)
         } else {
             self.positionUnknown(index, .wordless, handed: handed, now: now)
@@ -173,7 +175,10 @@ extension BinaryClient {
             // Without a name, all that is known of the progress is what was settled.
             self.narrowWindow(index, progress: connection.accepted, now: now)
         }
-        if isProbed, case .wordless = cause {
+        if case .unseen = cause {
+            self.lanes[index].isolation = nil
+            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
+        } else if isProbed, case .wordless = cause {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
         } else if case .culprit(let status) = cause, onWire == 1, !isProbed,
@@ -202,7 +207,9 @@ extension BinaryClient {
         switch cause {
         case .noCulprit:
             // What stood still was no error response on its way.
-            if connection.silence.stalledSince == nil { self.noteDelay(of: written, now: now) }
+            if connection.silence.stalledFor == nil { self.noteDelay(of: written, now: now) }
+        case .unseen:
+            break
         case .culprit:
             self.noteDelay(of: written, now: now)
             self.beginOrHalve(index, onWire: onWire, isWordless: false)
