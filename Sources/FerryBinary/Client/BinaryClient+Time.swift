@@ -11,7 +11,10 @@ extension BinaryClient {
         let end = self.lanes[index].connection?.silence
             .look(sample, settleTime: settleTime, settles: settles, now: now.monotonic)
         if let end = end.flatMap({ $0 }) { self.presume(before: end, on: index, now: now) }
-        if let stalledFor = self.lanes[index].connection?.silence.stalledFor, stalledFor >= Silence.stallLimit {
+        if let stalledFor = self.lanes[index].connection?.silence.stalledFor, stalledFor >= Silence.stallLimit,
+            // What is to be proved needs no acknowledgement to show.
+            sample.acknowledged != nil || settles
+        {
             self.stalled(index, sample, now: now)
         }
         self.advance(now: now)

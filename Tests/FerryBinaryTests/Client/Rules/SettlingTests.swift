@@ -170,6 +170,21 @@ import Testing
         #expect(scenario.resent == 0)
     }
 
+    @Test func `what a probe can prove needs no acknowledgement to show`() throws {
+        let scenario = Scenario { $0.finality = .proof }
+        scenario.showsAcknowledgements = false
+        scenario.open(1...1)
+        for name in 2...80 as ClosedRange<UInt32> {
+            scenario.submit(name...name)
+            scenario.send()
+            scenario.pass(.milliseconds(500), sending: true)
+        }
+        scenario.pass(.seconds(2), sending: true)
+        #expect(scenario.closed.isEmpty)
+        scenario.respond(2, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario.all(1...80, are: .confirmed))
+    }
+
     @Test func `a process that was stopped has not listened meanwhile`() {
         let scenario = Scenario()
         scenario.open(1...1)
