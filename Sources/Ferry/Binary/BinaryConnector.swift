@@ -18,9 +18,9 @@ struct BinaryConnector: Sendable {
     static let channelLimit = ChannelOptions.Types.WriteBufferWaterMark(low: 96 << 10, high: 160 << 10)
     /// Bytes that may wait, unsent, in the kernel: what a peer that stops reading can swallow beyond its own buffer.
     static let unsentLimit = 128 << 10
-    /// How long the peer's TCP may leave bytes unacknowledged.
-    static let acknowledgementLimit: Duration = .seconds(30)
     static let keepAlive: Duration = .seconds(60)
+    /// What `connectTimeout` 0 means: as long as Linux itself tries (127 s, six repeats of the SYN).
+    static let connectLimit: TimeAmount = .seconds(127)
 
     let host: String
     let port: Int
@@ -32,7 +32,8 @@ struct BinaryConnector: Sendable {
         self.host = configuration.host
         self.port = configuration.port
         self.serverName = configuration.serverName ?? configuration.host
-        self.connectTimeout = TimeAmount(configuration.options.connectTimeout)
+        let timeout = TimeAmount(configuration.options.connectTimeout)
+        self.connectTimeout = timeout > .zero ? timeout : Self.connectLimit
         let client = TLSContext.Client(
             trustRoots: configuration.trustRoots,
             identity: configuration.identity,
@@ -83,7 +84,7 @@ struct BinaryConnector: Sendable {
         #if os(Linux)
         [
             (NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT), Self.unsentLimit),
-            (NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT), Int(Self.acknowledgementLimit.components.seconds) * 1000),
+            (NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT), Int(Silence.stallLimit.nanoseconds / 1_000_000)),
             (NIOBSDSocket.Option(rawValue: TCP_KEEPIDLE), Int(Self.keepAlive.components.seconds)),
             (NIOBSDSocket.Option(rawValue: TCP_KEEPINTVL), 10),
         ]

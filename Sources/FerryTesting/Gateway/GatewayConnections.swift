@@ -6,6 +6,8 @@ internal import Synchronization
 final class GatewayConnections: Sendable {
     let statistics = GatewayStatistics()
     let recorder: (any GatewayRecorder)?
+    /// Whether a connection may stop being read, so that little of it should lie between the client and the gateway.
+    let readsLittle: Bool
     private let rules: GatewayRules
     private let context: TLSContext
     private let open = Mutex(Open())
@@ -18,6 +20,7 @@ final class GatewayConnections: Sendable {
     init(_ configuration: SimulatedGateway.Configuration) throws(TLSError) {
         self.recorder = configuration.recorder
         self.rules = GatewayRules(configuration.script)
+        self.readsLittle = configuration.script.rules.contains { $0.action == .stopReading }
         let certificates: TLSContext.ClientCertificates =
             if configuration.script.handshake == .refuseClient {
                 .verified { _ in false }
@@ -44,8 +47,9 @@ final class GatewayConnections: Sendable {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
         }
-        if let rate = self.rules.script.bytesPerSecond {
-            let chunk = GatewaySocketHandler.chunk(bytesPerSecond: rate)
+        let rate = self.rules.script.bytesPerSecond
+        if rate != nil || self.readsLittle {
+            let chunk = rate.map { GatewaySocketHandler.chunk(bytesPerSecond: $0) } ?? GatewaySocketHandler.smallBuffer
             try channel.syncOptions?.setOption(
                 .recvAllocator,
                 value: FixedSizeRecvByteBufferAllocator(capacity: chunk)
@@ -55,7 +59,7 @@ final class GatewayConnections: Sendable {
         // The machine has lingered before it closes.
         var limits = TLSHandler.Limits()
         limits.shutdown = .milliseconds(250)
-        let socket = GatewaySocketHandler(bytesPerSecond: self.rules.script.bytesPerSecond)
+        let socket = GatewaySocketHandler(bytesPerSecond: rate)
         let machine = GatewayMachine(rules: self.rules, connection: number, recorder: self.recorder)
         let connection = GatewayConnectionHandler(machine: machine, socket: socket, statistics: self.statistics)
         let tls = try TLSHandler(server: self.context, limits: limits)

@@ -15,6 +15,10 @@ final class GatewaySocketHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// In bytes: what a connection that may stop being read holds unread, in the system and at a time in the gateway. A
+    /// client sees soon that it is not read, as it would over a network.
+    static let smallBuffer = 4096
+
     private let bytesPerSecond: Int?
     private var context: ChannelHandlerContext?
     private var isStopped = false

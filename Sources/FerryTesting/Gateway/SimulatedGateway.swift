@@ -74,9 +74,18 @@ public final class SimulatedGateway: Sendable {
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedGateway {
         let connections = try GatewayConnections(configuration)
-        let listener = try await ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
+        var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        if connections.readsLittle {
+            // Of the listener, so that it holds for the first window that a client is offered.
+            bootstrap = bootstrap.serverChannelOption(
+                .socketOption(.so_rcvbuf),
+                value: SocketOptionValue(GatewaySocketHandler.smallBuffer)
+            )
+        }
+        let listener =
+            try await bootstrap
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try connections.add(channel) }
             }

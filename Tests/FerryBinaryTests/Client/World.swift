@@ -276,6 +276,7 @@ struct World: ~Copyable {
             let link = self.links[index]
             let sample = TransportSample(
                 acknowledged: link.acknowledged,
+                handed: link.handed,
                 hasUnread: !link.inbound.isEmpty || link.hasEnded,
                 isWritable: link.channel.count < self.schedule.channelLimit
             )

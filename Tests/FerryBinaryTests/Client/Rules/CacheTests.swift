@@ -65,6 +65,26 @@ import Testing
         #expect(scenario.unsettled == 10)
     }
 
+    @Test func `what one connection has settled makes room for what another writes`() throws {
+        let scenario = Scenario {
+            $0.maxConnections = 2
+            $0.autoAdjustCache = false
+            $0.cacheLength = 10
+        }
+        scenario.submit(1...60)
+        let first = scenario.connect()
+        let second = scenario.connect()
+        let settled = scenario.send(on: first)
+        #expect(settled.count == 10)
+        scenario.pass(.seconds(2))
+        #expect(settled.allSatisfy { scenario[$0] == .presumed })
+        #expect(scenario.send(on: second).count == 10)
+        // The bytes are gone that would have been too many, so nothing can be repaired.
+        scenario.respond(8, to: try #require(settled.first))
+        #expect(scenario.resent == 0)
+        #expect(scenario.contradictions.filter { $0.kind == .lost }.flatMap(\.tags).count == 9)
+    }
+
     // MARK: Evict
 
     private func evicting(_ cacheLength: Int, autoAdjusts: Bool = true, limit: Int = 40) -> Scenario {

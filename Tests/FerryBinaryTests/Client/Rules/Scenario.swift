@@ -28,6 +28,8 @@ final class Scenario {
     /// Whether the kernel takes what is written, and the peer's TCP acknowledges what the kernel has.
     var kernelTakes = true
     var peerAcknowledges = true
+    /// Whether the system says what is acknowledged.
+    var showsAcknowledgements = true
     /// What samples say.
     var hasUnread = false
     var isWritable = true
@@ -356,7 +358,8 @@ final class Scenario {
             self.sampleCount += 1
             if self.peerAcknowledges, let handed = self.links[id]?.handed { self.links[id]?.acknowledged = handed }
             let sample = TransportSample(
-                acknowledged: self.links[id]?.acknowledged ?? 0,
+                acknowledged: self.showsAcknowledgements ? self.links[id]?.acknowledged ?? 0 : nil,
+                handed: self.links[id]?.handed ?? 0,
                 hasUnread: self.hasUnread,
                 isWritable: self.isWritable
             )
