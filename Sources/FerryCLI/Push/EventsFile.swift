@@ -27,6 +27,8 @@ struct EventsFile {
         }
     }
 
+    /// Bytes that are written at a time; outcomes may come by the hundred thousand.
+    private static let chunk = 1 << 20
     /// How often who waits for a FIFO's reader looks for it.
     private static let openingInterval: Duration = .milliseconds(20)
 
@@ -69,7 +71,10 @@ struct EventsFile {
         let news = self.ledger.take()
         for records in news.records { self.index.append(records) }
         var settled = 0
-        for record in outcomes { settled += self.append(record) }
+        for record in outcomes {
+            settled += self.append(record)
+            if self.bytes.count >= Self.chunk { await self.flush() }
+        }
         self.ledger.release(settled)
         for contradiction in news.contradictions { self.append(contradiction) }
         await self.flush()
@@ -100,7 +105,7 @@ struct EventsFile {
     }
 
     private mutating func flush() async {
-        guard !self.bytes.isEmpty else { return }
+        guard !self.bytes.isEmpty, self.failure == nil else { return }
         let (file, bytes, limits) = (self.file, self.bytes, self.limits)
         self.bytes = []
         self.bytes.reserveCapacity(bytes.count)
