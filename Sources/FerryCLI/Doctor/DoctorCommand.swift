@@ -89,7 +89,7 @@ struct DoctorCommand: AsyncParsableCommand {
         var findings = self.credentialFindings(certificate)
         if let host { findings += try await self.hostFindings(host, certificate) }
         let report = DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
-        Console.print(self.json ? try report.json() : report.text)
+        try Console.print(self.json ? report.json() : report.text)
         if report.status != .success { throw report.status }
     }
 
