@@ -10,16 +10,20 @@ struct FerryCommand: AsyncParsableCommand {
         discussion: """
             Results go to standard output, everything else to standard error.
 
-            Exit status: 0, everything was accepted; 1, some was not, or turned out not to be; 2, bad usage or input; \
-            3, no connection, or refused credentials.
+            Exit status: 0, everything was accepted, or read; 1, some was not, or turned out not to be; 2, bad usage or \
+            input; 3, no connection, or refused credentials.
 
             Examples:
               ferry demo
               ferry simulate --binary 2195 --tls-dir tls
               ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
+              ferry feedback --to localhost:2196 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
             """,
-        subcommands: [PushCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self]
+        subcommands: [
+            PushCommand.self, FeedbackCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self,
+        ]
     )
 
     /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
