@@ -99,6 +99,12 @@ let package = Package(
             path: "Examples/SendAndHandleErrors",
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "FeedbackSweep",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/FeedbackSweep",
+            swiftSettings: settings
+        ),
 
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(

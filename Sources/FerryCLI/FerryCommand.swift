@@ -10,8 +10,8 @@ struct FerryCommand: AsyncParsableCommand {
         discussion: """
             Results go to standard output, everything else to standard error.
 
-            Exit status: 0, everything was accepted; 1, some was not, or turned out not to be; 2, bad usage or input; \
-            3, no connection, or refused credentials.
+            Exit status: 0, everything was accepted, or read; 1, some was not, or turned out not to be; 2, bad usage or \
+            input; 3, no connection, or refused credentials.
 
             Examples:
               ferry demo
@@ -19,9 +19,12 @@ struct FerryCommand: AsyncParsableCommand {
               ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
               ferry doctor localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
+              ferry feedback --to localhost:2196 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
             """,
         subcommands: [
-            PushCommand.self, DoctorCommand.self, SimulateCommand.self, DemoCommand.self, BenchCommand.self,
+            PushCommand.self, FeedbackCommand.self, DoctorCommand.self, SimulateCommand.self, DemoCommand.self,
+            BenchCommand.self,
         ]
     )
 

@@ -252,7 +252,7 @@ final class BinaryDriver: @unchecked Sendable {
     /// Reports a failure once; the machine ignores connections that it has given up.
     private func notConnected(_ id: ConnectionID, _ error: any Error) {
         self.dials.removeValue(forKey: id)?.cancel()
-        let failure = BinaryConnector.error(error, peer: self.connector.peer)
+        let failure = self.connector.tls.error(error)
         self.client.ended(id, .notConnected(failure), handed: 0, now: self.now)
         self.run()
     }

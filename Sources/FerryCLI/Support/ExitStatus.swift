@@ -1,8 +1,8 @@
 /// What the program's exit status says. Thrown, it ends a command without a word.
 enum ExitStatus: Int32, Error, Comparable {
-    /// Everything was accepted.
+    /// Everything was accepted, or a list was read to its end.
     case success = 0
-    /// Some notifications were not accepted, or turned out not to be.
+    /// Some notifications were not accepted, or turned out not to be; or a list was not whole.
     case notAllAccepted = 1
     case badUsage = 2
     /// No connection, or refused credentials.

@@ -1,26 +1,23 @@
 internal import FerryOpenSSL
 internal import NIOCore
-internal import Synchronization
 
 /// The connections of a ``SimulatedGateway`` and what they share. Safe from any thread.
 final class GatewayConnections: Sendable {
     let statistics = GatewayStatistics()
+    let open = OpenChannels()
     let recorder: (any GatewayRecorder)?
     /// Whether a connection may stop being read, so that little of it should lie between the client and the gateway.
     let readsLittle: Bool
     private let rules: GatewayRules
     private let context: TLSContext
-    private let open = Mutex(Open())
-
-    private struct Open {
-        var channels: [ObjectIdentifier: any Channel] = [:]
-        var isStopped = false
-    }
+    /// Gets the devices that a rule calls gone.
+    private let feedback: FeedbackList?
 
     init(_ configuration: SimulatedGateway.Configuration) throws(TLSError) {
         self.recorder = configuration.recorder
         self.rules = GatewayRules(configuration.script)
         self.readsLittle = configuration.script.rules.contains { $0.action == .stopReading }
+        self.feedback = configuration.feedback?.list
         let certificates: TLSContext.ClientCertificates =
             if configuration.script.handshake == .refuseClient {
                 .verified { _ in false }
@@ -42,7 +39,7 @@ final class GatewayConnections: Sendable {
     /// Builds the pipeline of an accepted connection. On its event loop.
     func add(_ channel: any Channel) throws {
         let number = self.statistics.countConnection()
-        guard self.register(channel) else { throw ChannelError.alreadyClosed }
+        try self.open.add(channel)
         guard self.rules.script.handshake != .silent else {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
@@ -61,42 +58,13 @@ final class GatewayConnections: Sendable {
         limits.shutdown = .milliseconds(250)
         let socket = GatewaySocketHandler(bytesPerSecond: rate)
         let machine = GatewayMachine(rules: self.rules, connection: number, recorder: self.recorder)
-        let connection = GatewayConnectionHandler(machine: machine, socket: socket, statistics: self.statistics)
+        let connection = GatewayConnectionHandler(
+            machine: machine,
+            socket: socket,
+            statistics: self.statistics,
+            feedback: self.feedback
+        )
         let tls = try TLSHandler(server: self.context, limits: limits)
         try channel.pipeline.syncOperations.addHandlers([socket, tls, connection] as [any ChannelHandler])
-    }
-
-    /// Closes every connection past its TLS, now and from now on, and returns their ends.
-    func closeAll() -> [EventLoopFuture<Void>] {
-        let channels = self.open.withLock { open in
-            open.isStopped = true
-            return Array(open.channels.values)
-        }
-        return channels.map { channel in
-            channel.eventLoop.execute { Self.close(channel) }
-            return channel.closeFuture
-        }
-    }
-
-    private static func close(_ channel: any Channel) {
-        let operations = channel.pipeline.syncOperations
-        if let socket = try? operations.context(handlerType: GatewaySocketHandler.self) {
-            socket.close(promise: nil)
-        } else {
-            channel.close(promise: nil)
-        }
-    }
-
-    private func register(_ channel: any Channel) -> Bool {
-        let id = ObjectIdentifier(channel)
-        let isRegistered = self.open.withLock { open in
-            guard !open.isStopped else { return false }
-            open.channels[id] = channel
-            return true
-        }
-        channel.closeFuture.whenComplete { _ in
-            self.open.withLock { _ = $0.channels.removeValue(forKey: id) }
-        }
-        return isRegistered
     }
 }

@@ -50,6 +50,11 @@ final class GatewaySocketHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Ends the stream past TLS, without close_notify.
+    func closeOutput() {
+        self.context?.close(mode: .output, promise: nil)
+    }
+
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
     }

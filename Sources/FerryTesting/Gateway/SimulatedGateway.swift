@@ -1,7 +1,6 @@
 public import FerryOpenSSL
 public import NIOCore
 internal import NIOPosix
-internal import Synchronization
 
 /// A gateway of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
 ///
@@ -38,6 +37,8 @@ public final class SimulatedGateway: Sendable {
         public var script = GatewayScript()
         /// Gets what is accepted. Nil: it is counted and not looked at, which is fastest.
         public var recorder: (any GatewayRecorder)?
+        /// Gets the devices that rules with ``GatewayRule/Action/gone`` name. Nil: they are forgotten.
+        public var feedback: SimulatedFeedback?
 
         /// A gateway at a free port of the loopback address, with which nothing goes wrong.
         public init(credentials: TestCredentials) {
@@ -104,16 +105,7 @@ public final class SimulatedGateway: Sendable {
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
         self.flushing?.cancel()
-        let eventLoop = self.listener.eventLoop
-        let promise = eventLoop.makePromise(of: Void.self)
-        let deadline = eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed() }
-        self.listener.close(promise: nil)
-        self.listener.closeFuture.whenComplete { _ in
-            EventLoopFuture.andAllComplete(self.connections.closeAll(), on: eventLoop).cascade(to: promise)
-        }
-        // Neither way to complete the promise fails it.
-        _ = try? await promise.futureResult.get()
-        deadline.cancel()
+        await self.connections.open.stop(self.listener, within: limit)
         self.connections.recorder?.flush()
     }
 }
