@@ -66,6 +66,21 @@ import Testing
         #expect(scenario.all(1...2, are: .uncertain(.positionUnknown)))
     }
 
+    @Test func `a culprit that has lost its bytes is rejected without its notification`() {
+        let scenario = Scenario {
+            $0.cachePolicy = .evict
+            $0.cacheLength = 1
+            $0.autoAdjustCache = false
+        }
+        scenario.kernelTakes = false
+        scenario.open(1...1)
+        scenario.submit(2...2)
+        scenario.send()
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.outcomes(of: 1...2) == [.rejected(8, .inferred), nil])
+        #expect(scenario.transmissionErrors == [.init(tag: 1)])
+    }
+
     @Test func `what was sent before can no longer expire`() {
         let scenario = Scenario()
         scenario.submit([1, 2], expiration: scenario.epochSeconds + 10)
