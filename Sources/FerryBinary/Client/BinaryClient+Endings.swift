@@ -171,8 +171,9 @@ extension BinaryClient {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
         } else if case .culprit(let status) = cause, onWire == 1, !isProbed,
-            unsettled.boundary - connection.cache.start == 1 || self.lanes[index].isolation?.window == 1
+            unsettled.boundary - connection.cache.start == 1
         {
+            // Nothing else was ever on it: silence may have cleared what a late error is about.
             self.noteDelay(of: unsettled.mayHaveLeft, now: now)
             self.lanes[index].isolation = nil
             self.lanes[index].connection?.hasProgress = true

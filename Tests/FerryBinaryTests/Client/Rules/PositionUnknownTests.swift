@@ -156,6 +156,24 @@ import Testing
         #expect(scenario[6] == .presumed)
     }
 
+    @Test(arguments: [false, true])
+    func `while a culprit is looked for, none is blamed that was not alone on its connection`(isGuilty: Bool) {
+        let scenario = Scenario()
+        scenario.open(1...2)
+        scenario.respond(8, identifier: 0)
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.pass(.milliseconds(60))
+        #expect(scenario.send() == [2])
+        // The error may be a late one about the first.
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.outcomes(of: 1...2) == [.presumed, nil])
+        scenario.connect()
+        #expect(scenario.send() == [2])
+        if isGuilty { scenario.respond(8, identifier: 0) } else { scenario.pass(.seconds(11)) }
+        #expect(scenario[2] == (isGuilty ? .rejected(8, .inferred) : .presumed))
+    }
+
     @Test func `without a name the culprit is found by halving windows, each followed by silence`() {
         let scenario = Scenario()
         scenario.open(1...16)
