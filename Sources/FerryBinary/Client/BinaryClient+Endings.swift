@@ -182,12 +182,13 @@ extension BinaryClient {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
         } else if case .culprit(let status) = cause, onWire == 1, !isProbed,
-            unsettled.boundary - connection.cache.start == 1 || self.lanes[index].isolation?.window == 1
+            unsettled.boundary - connection.cache.start == 1
         {
+            // Nothing else was ever on it: silence may have cleared what a late error is about.
             self.noteDelay(of: unsettled.mayHaveLeft, now: now)
             self.lanes[index].isolation = nil
             self.lanes[index].connection?.hasProgress = true
-            self.infer(unsettled.mayHaveLeft, status)
+            self.infer(unsettled.mayHaveLeft, status, on: index)
         } else if self.options.onUnknown == .report {
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
             if case .wordless = cause { self.lanes[index].wordlessCloses += 1 }
@@ -246,11 +247,12 @@ extension BinaryClient {
     }
 
     /// The peer rejected the only notification on the connection, whatever name it gave.
-    private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus) {
+    private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus, on index: Int) {
         let rejection = Self.rejection(status, .inferred)
+        let cachedFrom = self.lanes[index].connection?.cache.cachedFrom ?? .max
         for part in written {
             self.outcomes.give(.rejected(rejection), to: part.run)
-            self.report(self.transmissionError(rejection, part.run, isCached: true))
+            self.report(self.transmissionError(rejection, part.run, isCached: part.first >= cachedFrom))
         }
     }
 

@@ -123,13 +123,7 @@ import Testing
         scenario.connect()
         scenario.send()
         scenario.respond(8, to: 25)
-        let errors = scenario.events.compactMap { event -> (UInt64?, Bool, Bool)? in
-            guard case .transmissionError(_, let tag, let notification, let device) = event else { return nil }
-            return (tag?.rawValue, notification != nil, device != nil)
-        }
-        #expect(errors.map(\.0) == [5, 25])
-        #expect(errors.map(\.1) == [false, true])
-        #expect(errors.map(\.2) == [false, true])
+        #expect(scenario.transmissionErrors == [.init(tag: 5), .init(tag: 25, hasNotification: true, hasDevice: true)])
     }
 
     @Test(arguments: [(limit: 40, evicted: 22...34), (limit: 20, evicted: 22...40)])

@@ -325,6 +325,19 @@ final class Scenario {
         self.events.compactMap { if case .error(let error) = $0 { error } else { nil } }
     }
 
+    struct TransmissionError: Equatable {
+        var tag: UInt64?
+        var hasNotification = false
+        var hasDevice = false
+    }
+
+    var transmissionErrors: [TransmissionError] {
+        self.events.compactMap { event in
+            guard case .transmissionError(_, let tag, let notification, let device) = event else { return nil }
+            return .init(tag: tag?.rawValue, hasNotification: notification != nil, hasDevice: device != nil)
+        }
+    }
+
     var shortfalls: [Int] {
         self.events.compactMap { if case .cacheTooSmall(let shortfall) = $0 { shortfall } else { nil } }
     }
