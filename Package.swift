@@ -79,7 +79,7 @@ let package = Package(
         .executableTarget(
             name: "FerryCLI",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryCore", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -110,6 +110,12 @@ let package = Package(
             name: "ReplayedTranscript",
             dependencies: ["Ferry", "FerryTesting"],
             path: "Examples/ReplayedTranscript",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "FeedbackSweep",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/FeedbackSweep",
             swiftSettings: settings
         ),
 
@@ -155,7 +161,11 @@ let package = Package(
         ),
         .testTarget(
             name: "FerryCLITests",
-            dependencies: ["FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting"],
+            dependencies: [
+                "FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
     ],

@@ -1,6 +1,7 @@
 // A user imports one module: the shared interface, and the few types of other modules that appear in a configuration.
 @_exported public import FerryCore
 @_exported public import struct FerryBinary.BinaryOptions
+@_exported public import struct FerryBinary.FeedbackTuple
 @_exported public import struct FerryOpenSSL.CertificateSummary
 @_exported public import struct FerryOpenSSL.TLSError
 @_exported public import struct FerryOpenSSL.TLSIdentity

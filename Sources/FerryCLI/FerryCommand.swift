@@ -10,23 +10,28 @@ struct FerryCommand: AsyncParsableCommand {
         discussion: """
             Results go to standard output, everything else to standard error.
 
-            Exit status: 0, everything was accepted; 1, some was not, or turned out not to be; 2, bad usage or input; \
-            3, no connection, or refused credentials.
+            Exit status: 0, everything was accepted, or read; 1, some was not, or turned out not to be; 2, bad usage or \
+            input; 3, no connection, or refused credentials.
 
             Examples:
               ferry demo
               ferry simulate --binary 2195 --tls-dir tls
               ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
+              ferry doctor localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
+              ferry feedback --to localhost:2196 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
             """,
         subcommands: [
-            PushCommand.self, SimulateCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self,
+            PushCommand.self, FeedbackCommand.self, DoctorCommand.self, SimulateCommand.self, RecordCommand.self,
+            ReplayCommand.self, DemoCommand.self,
             BenchCommand.self,
         ]
     )
 
     /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
     static func main() async {
+        StandardStreams.reserve()
         Signals.ignoreBrokenPipes()
         do {
             var command = try Self.parseAsRoot()
@@ -36,8 +41,7 @@ struct FerryCommand: AsyncParsableCommand {
                 try command.run()
             }
         } catch let failure as CommandFailure {
-            if !failure.message.isEmpty { Console.error("ferry: \(failure.message)") }
-            exit(failure.status)
+            exit(failure)
         } catch let status as ExitStatus {
             exit(status)
         } catch {
@@ -46,8 +50,13 @@ struct FerryCommand: AsyncParsableCommand {
                 Console.error(message)
                 exit(.badUsage)
             }
-            Console.print(message)
+            do throws(CommandFailure) { try Console.print(message) } catch { exit(error) }
         }
+    }
+
+    private static func exit(_ failure: CommandFailure) -> Never {
+        Console.error("ferry: \(failure.message)")
+        exit(failure.status)
     }
 
     private static func exit(_ status: ExitStatus) -> Never {

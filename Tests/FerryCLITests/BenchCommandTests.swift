@@ -25,6 +25,15 @@ import Testing
         }
     }
 
+    @Test(arguments: ["-1", "0", "999", "1000000001"])
+    func `a count out of range is status 2 and says the range`(count: String) async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["bench", "binary", "--count", count], in: directory)
+            #expect(output.status == 2)
+            #expect(output.messages.contains("--count takes 1000 to 1000000000."), "\(output.messages)")
+        }
+    }
+
     @Test func `what does not exist yet is bad usage`() async throws {
         try await TemporaryDirectory.with { directory in
             let output = try await FerryProgram.run(["bench", "http2"], in: directory)

@@ -36,12 +36,53 @@ import Testing
         }
     }
 
+    @Test func `simulate serves feedback beside the gateway, which puts devices on its list`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let tls = directory.path("tls")
+            let script = try directory.write(
+                "script",
+                #"{"rules":[{"at":2,"action":"gone","since":9}],"feedback":{"tuples":[{"token":"aa","time":8}]}}"#
+            )
+            let (program, port) = try await Self.start(
+                ["--feedback", "0", "--tls-dir", tls, "--script", script],
+                in: directory
+            )
+            let ports = try JSONSerialization.jsonObject(with: Data(program.result.utf8)) as? [String: Int]
+            let feedback = try #require(ports?["feedback"])
+            let credentials = [
+                "--ca", "\(tls)/ca.pem", "--p12", "\(tls)/client.p12", "--passphrase-file",
+                "\(tls)/client-passphrase.txt",
+            ]
+            let lines = try directory.write("lines", (1...3).map { PushHarness.line($0) + "\n" }.joined())
+            let push = ["push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1"]
+            #expect(try await FerryProgram.run(push + credentials, in: directory).status == 0)
+            let output = try await FerryProgram.run(
+                ["feedback", "--json", "--to", "localhost:\(feedback)"] + credentials,
+                in: directory
+            )
+            #expect(output.status == 0)
+            #expect(
+                output.result == """
+                    {"token":"aa","timestamp":8,"date":"1970-01-01T00:00:08Z"}
+                    {"token":"\(PushHarness.token(2))","timestamp":9,"date":"1970-01-01T00:00:09Z"}
+
+                    """
+            )
+            program.terminate()
+            #expect(try await program.output().status == 0)
+        }
+    }
+
     @Test func `bad usage is status 2 and one sentence`() async throws {
         try await TemporaryDirectory.with { directory in
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
-                (["--binary", "65536"], "port"),
+                ([], "--binary PORT, --feedback PORT, or both"),
+                (["--binary", "65536"], "--binary takes a port, 0 to 65535."),
+                (["--binary", "-1"], "--binary takes a port, 0 to 65535."),
+                (["--feedback", "65536"], "--feedback takes a port"),
+                (["--feedback", "0", "--record", "record"], "--record needs --binary"),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
                 (["--binary", "0", "--script", directory.path("none")], "does not exist"),
@@ -54,6 +95,26 @@ import Testing
                 #expect(output.status == 2, "\(words)")
                 #expect(output.messages.contains(words), "\(words): \(output.messages)")
                 #expect(output.result == "")
+            }
+        }
+    }
+
+    @Test func `a record that would overwrite the script is refused`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let script = try directory.write("script", "{}")
+            try FileManager.default.createSymbolicLink(atPath: directory.path("link"), withDestinationPath: script)
+            try FileManager.default.linkItem(atPath: script, toPath: directory.path("hard"))
+            for name in ["script", "link", "hard"] {
+                let output = try await FerryProgram.run(
+                    ["simulate", "--binary", "0", "--script", script, "--record", directory.path(name)],
+                    in: directory
+                )
+                #expect(output.status == 2)
+                #expect(
+                    output.messages
+                        == "ferry: The record would overwrite the script; give --record a file of its own.\n"
+                )
+                #expect(try directory.read("script") == "{}")
             }
         }
     }

@@ -21,14 +21,20 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
     /// Gone once the connection has been reported as ended, or was given up.
     private var driver: BinaryDriver?
     private var context: ChannelHandlerContext?
-    private let peer: String
+    private let connector: TLSConnector
 
-    init(id: ConnectionID, driver: BinaryDriver, transport: TransportHandler, tls: TLSHandler, peer: String) {
+    init(
+        id: ConnectionID,
+        driver: BinaryDriver,
+        transport: TransportHandler,
+        tls: TLSHandler,
+        connector: TLSConnector
+    ) {
         self.tls = tls
         self.id = id
         self.driver = driver
         self.transport = transport
-        self.peer = peer
+        self.connector = connector
     }
 
     var isWritable: Bool { self.context?.channel.isWritable ?? false }
@@ -88,29 +94,14 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
         self.transport.abort()
     }
 
-    /// Whether an alert after the handshake may mean the certificate: under TLS 1.3 only, for an alert that can mean it,
-    /// and before the peer said anything. Up to 1.2 the end of the handshake has accepted the certificate.
-    private func meansCertificate(_ error: TLSError?) -> Bool {
-        guard self.tls.version == .tls13, !self.hasReceived, let alert = error?.alert?.lowercased() else {
-            return false
-        }
-        return ["certificate", "unknown ca", "access denied", "handshake failure"].contains { alert.contains($0) }
-    }
-
     /// How the connection ended, once it has.
     private var end: BinaryClient.End {
-        let tls = self.error as? TLSError
-        if tls?.code == .certificateRejected, !self.isConnected || self.meansCertificate(tls) {
-            let alert = tls?.alert.map { " (alert \"\($0)\")" } ?? ""
-            let message =
-                "\(self.peer) refused the client certificate\(alert). Check that it is the provider certificate of "
-                + "this app and environment, and that it has not expired or been revoked."
-            return .credentialsRejected(ProviderError(.credentialsRejected, message, cause: tls))
+        let version = self.isConnected ? self.tls.version : nil
+        if let refusal = self.connector.refusal(self.error, version: version, hasReceived: self.hasReceived) {
+            return .credentialsRejected(refusal)
         }
-        guard self.isConnected else {
-            return .notConnected(BinaryConnector.error(self.error, peer: self.peer))
-        }
-        guard let error, tls?.code != .uncleanShutdown else { return .endOfStream }
-        return .lost(ProviderError(.connectionLost, "The connection to \(self.peer) failed: \(error).", cause: error))
+        guard self.isConnected else { return .notConnected(self.connector.error(self.error)) }
+        guard let error, (error as? TLSError)?.code != .uncleanShutdown else { return .endOfStream }
+        return .lost(self.connector.lost(error))
     }
 }

@@ -43,8 +43,10 @@ final class BinaryDriver: @unchecked Sendable {
     private var drains: [Drain] = []
     private var shutdowns: [Drain] = []
     private var isFinished = false
-    /// Never due: it fails when the event loop ends. Set once, in `init`.
-    private var loopEnd: Scheduled<Void>?
+    /// Never due: it is dropped when the event loop ends. Set once, in `init`.
+    private var loopEnd: NIOScheduledCallback?
+    /// Whether the loop runs nothing any more, so that any thread may do what is left.
+    private var hasLoopEnded = false
 
     private struct Drain {
         var call: UInt64
@@ -71,9 +73,8 @@ final class BinaryDriver: @unchecked Sendable {
                 ]
             )
         }
-        let loopEnd = self.eventLoop.scheduleTask(deadline: .distantFuture) {}
-        self.loopEnd = loopEnd
-        loopEnd.futureResult.whenFailure { [weak self] _ in self?.loopEnded() }
+        let watch = LoopWatch { [weak self] in self?.loopEnded() }
+        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
     }
 
     // MARK: Any thread
@@ -116,7 +117,7 @@ final class BinaryDriver: @unchecked Sendable {
     ///
     /// What it calls may call back here; then it goes on once more instead of recursing.
     func run() {
-        self.eventLoop.assertInEventLoop()
+        assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
         guard !self.isRunning else {
             self.runsAgain = true
             return
@@ -251,7 +252,7 @@ final class BinaryDriver: @unchecked Sendable {
     /// Reports a failure once; the machine ignores connections that it has given up.
     private func notConnected(_ id: ConnectionID, _ error: any Error) {
         self.dials.removeValue(forKey: id)?.cancel()
-        let failure = BinaryConnector.error(error, peer: self.connector.peer)
+        let failure = self.connector.tls.error(error)
         self.client.ended(id, .notConnected(failure), handed: 0, now: self.now)
         self.run()
     }
@@ -285,11 +286,7 @@ final class BinaryDriver: @unchecked Sendable {
     }
 
     private func sample(_ id: ConnectionID) {
-        self.connections[id]?.transport.sample { sample in
-            // A system that does not say what it knows: nothing may be presumed.
-            let silent = TransportSample(acknowledged: 0, hasUnread: true, isWritable: false)
-            self.client.sampled(id, sample ?? silent, now: self.now)
-        }
+        self.connections[id]?.transport.sample { self.client.sampled(id, $0, now: self.now) }
     }
 
     // MARK: The end
@@ -332,6 +329,7 @@ final class BinaryDriver: @unchecked Sendable {
     /// The loop runs nothing any more, or the provider has finished. The channels are closed already.
     private func loopEnded() {
         guard !self.isFinished else { return }
+        self.hasLoopEnded = true
         self.abandon(undelivered: .shutDown, uncertain: .shutDown)
     }
 
@@ -341,7 +339,8 @@ final class BinaryDriver: @unchecked Sendable {
             outcomes: outcomes.counts,
             unsettled: self.client.queuedCount + self.client.unsettledCount,
             contradicted: outcomes.contradicted,
-            resent: outcomes.resent
+            resent: outcomes.resent,
+            strayBytes: outcomes.strayBytes
         )
     }
 

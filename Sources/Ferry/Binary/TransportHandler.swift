@@ -51,20 +51,27 @@ final class TransportHandler: ChannelDuplexHandler {
         self.context?.close(mode: .all, promise: nil)
     }
 
-    /// Calls back, at once, with what the system says; nil when it says nothing.
-    func sample(_ body: @escaping (TransportSample?) -> Void) {
+    /// Calls back, at once, with what the system says.
+    func sample(_ body: @escaping (TransportSample) -> Void) {
         let isWritable = self.context?.channel.isWritable ?? false
         self.ask { info in
-            guard let info, let baseline = self.baseline else { return body(nil) }
             body(
                 TransportSample(
-                    acknowledged: info.bytesAcknowledged - min(baseline, info.bytesAcknowledged),
-                    // The end of the stream counts as one byte, too.
-                    hasUnread: info.bytesReceived > self.consumed,
+                    acknowledged: info.flatMap(self.acknowledged),
+                    handed: self.handed,
+                    // The end of the stream counts as one byte, too. Who says nothing may hold anything.
+                    hasUnread: info.map { $0.bytesReceived > self.consumed } ?? true,
                     isWritable: isWritable
                 )
             )
         }
+    }
+
+    /// What the peer has acknowledged; nil when the system does not count it. It has acknowledged something: the
+    /// handshake would not be done without.
+    private func acknowledged(_ info: TCPInfo) -> UInt64? {
+        guard let baseline = self.baseline, info.bytesAcknowledged > baseline else { return nil }
+        return info.bytesAcknowledged - baseline
     }
 
     private func ask(_ body: @escaping (TCPInfo?) -> Void) {

@@ -14,6 +14,8 @@ extension BinaryClient {
         case noCulprit
         /// The peer closed without a word: for reasons of its own, or because of a notification.
         case wordless
+        /// The system does not show acknowledgements, so that silence cannot settle anything.
+        case unseen
     }
 
     /// Notes that a connection ended or was not made. What it had sent before must have been given to
@@ -68,7 +70,7 @@ extension BinaryClient {
         if connection.responses.pendingBytes > 0 {
             // A response was cut off: something was rejected, and nobody can say what.
             self.positionUnknown(index, .culprit(.unknown), handed: handed, now: now)
-        } else if connection.silence.stalledSince != nil {
+        } else if connection.silence.stalledFor != nil {
             self.positionUnknown(index, .noCulprit, handed: handed, now: now)
         } else {
             self.positionUnknown(index, .wordless, handed: handed, now: now)
@@ -159,24 +161,34 @@ extension BinaryClient {
         self.requeue(unsettled.neverLeft, copies: false, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
         let isProbed = connection.probe.map { $0.sequence < unsettled.boundary } ?? false
-        if isProbed { self.probesAreAnswered = false }
+        if isProbed { self.probesAgainAt = now.monotonic + self.probeBackOff.fail(using: &self.jitter) }
         guard onWire > 0 else {
-            if case .culprit(let status) = cause, !isProbed, connection.cache.historyCount > 0 {
-                // Too late and without a name: which outcome is wrong cannot be said, but one is.
-                self.outcomes.contradict(count: 1, tags: [], kind: .rejected(Self.rejection(status, .gateway)))
+            let presumed = connection.cache.settledTo - connection.provedTo
+            if case .culprit(let status) = cause, !isProbed, presumed > 0 {
+                // Too late and without a name: one outcome is wrong, and which, and how many followed it, nobody can say.
+                let rejection = Self.rejection(status, .gateway)
+                self.outcomes.contradict(count: 1, upTo: Int(presumed), tags: [], kind: .rejected(rejection))
             }
             return
         }
-        if isProbed, case .wordless = cause {
+        if case .noCulprit = cause {
+            // Without a name, all that is known of the progress is what was settled.
+            self.narrowWindow(index, progress: connection.accepted, now: now)
+        }
+        if case .unseen = cause {
+            self.lanes[index].isolation = nil
+            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
+        } else if isProbed, case .wordless = cause {
             // A close after a probe proves nothing, and sending again would double what was most likely accepted.
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
         } else if case .culprit(let status) = cause, onWire == 1, !isProbed,
-            unsettled.boundary - connection.cache.start == 1 || self.lanes[index].isolation?.window == 1
+            unsettled.boundary - connection.cache.start == 1
         {
+            // Nothing else was ever on it: silence may have cleared what a late error is about.
             self.noteDelay(of: unsettled.mayHaveLeft, now: now)
             self.lanes[index].isolation = nil
             self.lanes[index].connection?.hasProgress = true
-            self.infer(unsettled.mayHaveLeft, status)
+            self.infer(unsettled.mayHaveLeft, status, on: index)
         } else if self.options.onUnknown == .report {
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
             if case .wordless = cause { self.lanes[index].wordlessCloses += 1 }
@@ -196,7 +208,9 @@ extension BinaryClient {
         switch cause {
         case .noCulprit:
             // What stood still was no error response on its way.
-            if connection.silence.stalledSince == nil { self.noteDelay(of: written, now: now) }
+            if connection.silence.stalledFor == nil { self.noteDelay(of: written, now: now) }
+        case .unseen:
+            break
         case .culprit:
             self.noteDelay(of: written, now: now)
             self.beginOrHalve(index, onWire: onWire, isWordless: false)
@@ -233,11 +247,12 @@ extension BinaryClient {
     }
 
     /// The peer rejected the only notification on the connection, whatever name it gave.
-    private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus) {
+    private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus, on index: Int) {
         let rejection = Self.rejection(status, .inferred)
+        let cachedFrom = self.lanes[index].connection?.cache.cachedFrom ?? .max
         for part in written {
             self.outcomes.give(.rejected(rejection), to: part.run)
-            self.report(self.transmissionError(rejection, part.run, isCached: true))
+            self.report(self.transmissionError(rejection, part.run, isCached: part.first >= cachedFrom))
         }
     }
 

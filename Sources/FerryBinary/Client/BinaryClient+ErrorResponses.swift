@@ -22,6 +22,8 @@ extension BinaryClient {
                 break
             }
         }
+        // Behind the response that ended the connection, or behind what is none, nothing has a meaning.
+        self.outcomes.strayBytes += bytes.readableBytes
         self.advance(now: now)
     }
 
@@ -31,6 +33,7 @@ extension BinaryClient {
         let probe = self.lanes[index].connection?.probe?.sequence
         let sequence = Identifier.sequence(of: response.identifier, in: issued)
         if let probe, self.answers(probe, response, sequence: sequence, on: index) {
+            self.probeBackOff.reset()
             self.confirm(before: probe, on: index, now: now)
             self.lanes[index].connection?.hasProgress = true
             self.hangUp(index, now: now)
@@ -86,30 +89,34 @@ extension BinaryClient {
         } else {
             self.confirm(before: sequence, on: index, now: now)
         }
-        let accepted = self.lanes[index].connection.map { Int(sequence - $0.cache.start) } ?? 0
+        let before = self.lanes[index].connection.map { Int(sequence - $0.cache.start) } ?? 0
         var followers = self.takeFollowers(of: sequence, on: index)
         if !status.namesAccepted, let retried = self.reject(sequence, status, on: index) {
             followers.insert(retried, at: 0)
         }
         self.resend(followers, on: index)
-        if !status.namesAccepted {
-            self.lanes[index].window.narrow(
-                progress: accepted,
-                cacheLength: self.effectiveCacheLength,
-                settleTime: self.delay.settleTime,
-                now: now.monotonic
-            )
-            if let size = self.lanes[index].window.size { self.report(.windowAdjusted(size)) }
-        }
+        self.narrowWindow(index, progress: status.namesAccepted ? before + 1 : before, now: now)
         self.lanes[index].isolation = nil
         self.progressed(index, by: 1)
         self.hangUp(index, now: now)
+    }
+
+    /// Bounds what may be in flight by how far connections get until the peer ends them.
+    mutating func narrowWindow(_ index: Int, progress: Int, now: Moment) {
+        self.lanes[index].window.narrow(
+            progress: progress,
+            cacheLength: self.effectiveCacheLength,
+            settleTime: self.delay.settleTime,
+            now: now.monotonic
+        )
+        if let size = self.lanes[index].window.size { self.report(.windowAdjusted(size)) }
     }
 
     /// Settles everything before `end` as proved.
     private mutating func confirm(before end: UInt64, on index: Int, now: Moment) {
         guard let settled = self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) else { return }
         self.lanes[index].connection?.silence.settled(before: end)
+        self.lanes[index].connection?.noteProof(before: end)
         for written in settled {
             self.outcomes.give(.accepted(.confirmed), to: written.run)
             self.progressed(index, by: written.run.count)

@@ -7,9 +7,33 @@ extension BinaryClient {
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {
         guard let index = self.lane(of: id) else { return }
         let settleTime = self.settleTime(index)
-        let end = self.lanes[index].connection?.silence.look(sample, settleTime: settleTime, now: now.monotonic)
+        let settles = self.lanes[index].connection.map { self.settlesBySilence($0) } ?? false
+        let end = self.lanes[index].connection?.silence
+            .look(sample, settleTime: settleTime, settles: settles, now: now.monotonic)
         if let end = end.flatMap({ $0 }) { self.presume(before: end, on: index, now: now) }
+        if let stalledFor = self.lanes[index].connection?.silence.stalledFor, stalledFor >= Silence.stallLimit,
+            // What is to be proved needs no acknowledgement to show.
+            sample.acknowledged != nil || settles
+        {
+            self.stalled(index, sample, now: now)
+        }
         self.advance(now: now)
+    }
+
+    /// Nothing was acknowledged for too long: the peer will not say how far it has read.
+    private mutating func stalled(_ index: Int, _ sample: TransportSample, now: Moment) {
+        let seconds = Silence.stallLimit.nanoseconds / 1_000_000_000
+        let message =
+            sample.acknowledged == nil
+            ? "This system does not say what the peer's TCP has acknowledged, and \(seconds) s have passed."
+            : "The peer's TCP has acknowledged nothing for \(seconds) s."
+        if let id = self.lanes[index].connectionID {
+            self.report(.socketError(id, ProviderError(.connectionLost, message + " The connection is given up.")))
+        }
+        // Where acknowledgements do not show, they would not show for another copy either.
+        let cause: Unknown = sample.acknowledged == nil ? .unseen : .noCulprit
+        self.positionUnknown(index, cause, handed: sample.handed, now: now)
+        self.hangUp(index, now: now)
     }
 
     private mutating func presume(before end: UInt64, on index: Int, now: Moment) {
@@ -47,9 +71,7 @@ extension BinaryClient {
         for (index, lane) in self.lanes.enumerated() {
             if case .waiting(let until) = lane.dial, !lane.queue.isEmpty { consider(until) }
             guard let connection = lane.connection else { continue }
-            if self.settlesBySilence(connection) {
-                consider(connection.silence.nextLook(settleTime: self.settleTime(index)))
-            }
+            consider(connection.silence.nextLook(settleTime: self.settleTime(index)))
             consider(connection.finishingUntil)
             consider(connection.probe.map { $0.writtenAt + Self.probeLimit })
             consider(lane.window.nextChange)
@@ -82,6 +104,7 @@ extension BinaryClient {
     package mutating func tick(now: Moment) {
         let time = now.monotonic
         self.delay.decay(now: time)
+        if let again = self.probesAgainAt, time >= again { self.probesAgainAt = nil }
         for index in self.lanes.indices {
             guard let connection = self.lanes[index].connection else { continue }
             if let deadline = connection.finishingUntil, time >= deadline {
@@ -104,10 +127,7 @@ extension BinaryClient {
                 stubLimit: Self.stubLimit
             )
             self.widenWindow(index, now: time)
-            if self.settlesBySilence(connection),
-                let look = connection.silence.nextLook(settleTime: self.settleTime(index)),
-                time >= look
-            {
+            if let look = connection.silence.nextLook(settleTime: self.settleTime(index)), time >= look {
                 self.act(.sample(connection.id))
             }
         }

@@ -97,11 +97,25 @@ extension BinaryClient {
             self.lanes[index].connection?.cache.evict(keeping: self.cacheLength)
         case .hold:
             let cached = self.cached
-            let count = cached.unsettled + cached.retained - self.effectiveCacheLength
-            let bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
-            guard count > 0 || bytes > 0 else { return }
-            self.lanes[index].connection?.cache.evictHistory(count: count, bytes: bytes)
+            var count = cached.unsettled + cached.retained - self.effectiveCacheLength
+            var bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
+            while count > 0 || bytes > 0, let oldest = self.oldestHistory(),
+                let freed = self.lanes[oldest].connection?.cache.evictOldestHistory()
+            {
+                count -= freed.count
+                bytes -= freed.bytes
+            }
         }
+    }
+
+    /// The lane with the notification that was settled first of all that have their bytes.
+    private func oldestHistory() -> Int? {
+        var oldest: (lane: Int, settledAt: NIODeadline)?
+        for index in self.lanes.indices {
+            guard let settledAt = self.lanes[index].connection?.cache.oldestHistory?.settledAt else { continue }
+            if oldest.map({ settledAt < $0.settledAt }) ?? true { oldest = (index, settledAt) }
+        }
+        return oldest?.lane
     }
 
     // MARK: Notifications
@@ -114,7 +128,7 @@ extension BinaryClient {
         atMost limit: Int,
         now: Moment
     ) {
-        let command = Command(rawValue: self.options.command.rawValue) ?? .frame
+        let command = self.options.command
         while run.count > 0 {
             let first = self.lanes[index].connection?.cache.next ?? 0
             var written = 0
@@ -194,8 +208,8 @@ extension BinaryClient {
 
     // MARK: Probes
 
-    /// Whether proof can be had at all: command 0 has no identifiers.
-    var canProbe: Bool { self.probesAreAnswered && self.options.command != .simple }
+    /// Whether proof can be had now: command 0 has no identifiers, and not every peer answers.
+    var canProbe: Bool { self.probesAgainAt == nil && self.options.command != .simple }
 
     /// Whether the lane should prove what it has written, since nothing else can be done on it.
     func wantsProbe(_ index: Int, now: Moment) -> Bool {
@@ -241,7 +255,11 @@ extension BinaryClient {
     private func isBlocked(_ index: Int) -> Bool {
         let lane = self.lanes[index]
         guard !lane.queue.isEmpty, lane.isolation == nil else { return false }
-        guard let connection = lane.connection else { return lane.backOff.failures > 0 }
+        guard let connection = lane.connection else {
+            // After a failure, or for want of permission to dial.
+            if case .waiting = lane.dial { return true }
+            return lane.backOff.failures > 0
+        }
         return !connection.isWritable || connection.probe != nil
             || lane.window.size.map { $0 <= connection.cache.unsettledCount } ?? false
     }

@@ -53,6 +53,8 @@ package struct BinaryClient: ~Copyable {
     static let wordlessLimit = 3
     /// How long a probe may remain without an answer.
     static let probeLimit: TimeAmount = .seconds(30)
+    /// How long no probe is written after one that was not answered: the first time, and at most.
+    static let probePause: ClosedRange<Duration> = .seconds(60) ... .seconds(3600)
     /// How long a finished connection waits for the peer's end of stream.
     static let lingerLimit: TimeAmount = .seconds(5)
 
@@ -63,8 +65,9 @@ package struct BinaryClient: ~Copyable {
     var delay: ErrorDelay
     /// `cacheLength` as it was adjusted.
     var cacheLength: Int
-    /// Whether a probe would be answered. A peer that closes on one without a word is not asked again.
-    var probesAreAnswered = true
+    /// When a probe may be written again; nil: now. A peer that left one unanswered is asked ever more rarely.
+    var probesAgainAt: NIODeadline?
+    var probeBackOff = BackOff(Self.probePause)
     package private(set) var isShuttingDown = false
     var provesAtShutdown = false
     /// Whether outcomes wait for their reader, so that nothing more may be written.

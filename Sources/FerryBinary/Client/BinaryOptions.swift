@@ -1,17 +1,6 @@
 /// How a binary provider behaves. Names that node-apn has mean what they mean there; defaults are sensible for a
 /// provider of any size.
 public struct BinaryOptions: Sendable, Hashable {
-    /// Which command notifications are written with.
-    @nonexhaustive
-    public enum Command: UInt8, Sendable, Hashable, CaseIterable {
-        /// Command 0. It has no identifier, so an error can never be traced to a notification.
-        case simple = 0
-        /// Command 1. It has no priority.
-        case enhanced = 1
-        /// Command 2, with the five items 3, 1, 2, 4, 5 in that order.
-        case frame = 2
-    }
-
     /// What happens when the notification cache is full.
     @nonexhaustive
     public enum CachePolicy: Sendable, Hashable {
@@ -68,7 +57,7 @@ public struct BinaryOptions: Sendable, Hashable {
     /// Whether the cache grows: under `.hold` on demand up to ``cacheLimit``, under `.evict` by what an error response
     /// showed to be missing. Off, `.hold` sends at most ``cacheLength`` notifications in a round trip and a settle time.
     public var autoAdjustCache = true
-    /// Where growing ends. Bytes may be exceeded by one write of 64 KiB. Under `.evict` only `entries` counts.
+    /// Where growing ends. Bytes may be exceeded by one write of 96 KiB. Under `.evict` only `entries` counts.
     public var cacheLimit = CacheLimit(entries: 262_144, bytes: 64 << 20)
     /// What happens when the cache is full.
     public var cachePolicy: CachePolicy = .hold
@@ -89,7 +78,8 @@ public struct BinaryOptions: Sendable, Hashable {
     public var retryLimit = 0
     /// At least 1. Devices are spread over the connections by their token.
     public var maxConnections = 1
-    /// How long connecting may take, name look-up, TCP and TLS together. More than 0: there is no "no limit".
+    /// How long connecting may take, name look-up, TCP and TLS together. 0, node-apn's "no limit", is 127 s: as long as
+    /// Linux itself would try.
     public var connectTimeout: Duration = .seconds(10)
     /// An idle connection, on which nothing is unsettled, is closed after this time. 0: never.
     public var connectionTimeout: Duration = .seconds(3600)

@@ -1,7 +1,7 @@
 /// The search for the one notification that makes a peer end connections without naming it.
 ///
 /// What was on the wire is sent again in windows, each followed by a wait for silence. A window that is silent is
-/// cleared; one that fails is halved. With one notification on the wire, its guilt is proved.
+/// cleared; one that fails is halved. With one notification on the connection, its guilt is proved.
 ///
 /// ```
 ///          failed, window > 1: halve

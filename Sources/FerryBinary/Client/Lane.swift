@@ -53,6 +53,8 @@ struct Connection {
     var probe: (sequence: UInt64, writtenAt: NIODeadline)?
     /// Whether a notification was proved or presumed accepted on it.
     var hasProgress = false
+    /// The sequence number before which every outcome was proved.
+    private(set) var provedTo: UInt64
     /// How many notifications the peer accepted on it, as far as is known.
     var accepted = 0
     var isWritable = true
@@ -66,7 +68,12 @@ struct Connection {
     init(id: ConnectionID, firstSequence: UInt64, now: NIODeadline) {
         self.id = id
         self.cache = NotificationCache(start: firstSequence)
+        self.provedTo = firstSequence
         self.activeAt = now
+    }
+
+    mutating func noteProof(before end: UInt64) {
+        self.provedTo = max(self.provedTo, end)
     }
 
     /// Whether notifications may be written: not after a probe, nor after the end of the stream.

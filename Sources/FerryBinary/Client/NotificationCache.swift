@@ -172,19 +172,18 @@ struct NotificationCache {
         self.evict(before: self.next - min(UInt64(max(count, 0)), self.next - self.cachedFrom))
     }
 
-    /// Takes the bytes of settled notifications, oldest first, until at least `count` and `bytes` were given back or
-    /// none has any.
-    mutating func evictHistory(count: Int, bytes: Int) {
-        var count = count
-        var bytes = bytes
-        var index = self.history.partitionIndex { $0.end <= self.cachedFrom }
-        while index < self.history.endIndex, count > 0 || bytes > 0 {
-            let written = self.history[index]
-            count -= Int(written.end - max(written.first, self.cachedFrom))
-            bytes -= self.cachedBytes(of: written)
-            self.evict(before: written.end)
-            index += 1
-        }
+    /// The oldest settled notifications of which any has its bytes.
+    var oldestHistory: Written? {
+        let index = self.history.partitionIndex { $0.end <= self.cachedFrom }
+        return index < self.history.endIndex ? self.history[index] : nil
+    }
+
+    /// Takes the bytes of ``oldestHistory``; returns how many notifications lost how many.
+    mutating func evictOldestHistory() -> (count: Int, bytes: Int)? {
+        guard let written = self.oldestHistory else { return nil }
+        let freed = (Int(written.end - max(written.first, self.cachedFrom)), self.cachedBytes(of: written))
+        self.evict(before: written.end)
+        return freed
     }
 
     /// Forgets settled notifications that were settled until `deadline`, and what is more than `stubLimit`.

@@ -11,6 +11,8 @@ package struct OutcomeLog {
     package private(set) var contradicted = 0
     /// How many copies beyond the first were sent, or are queued to be.
     package internal(set) var resent = 0
+    /// How many bytes came on connections on which the peer had had its last word.
+    package internal(set) var strayBytes = 0
     private var contradictions: [Contradiction] = []
 
     /// Gives `outcome` to every notification of `run` that has none yet.
@@ -47,10 +49,10 @@ package struct OutcomeLog {
     }
 
     /// Notes outcomes that turned out wrong.
-    mutating func contradict(count: Int, tags: [Tag], kind: Contradiction.Kind) {
+    mutating func contradict(count: Int, upTo most: Int? = nil, tags: [Tag], kind: Contradiction.Kind) {
         guard count > 0 else { return }
         self.contradicted += count
-        self.contradictions.append(Contradiction(count: count, tags: tags, kind: kind))
+        self.contradictions.append(Contradiction(count: count, upTo: most, tags: tags, kind: kind))
     }
 
     package mutating func takeContradictions() -> [Contradiction] {

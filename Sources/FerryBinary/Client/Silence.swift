@@ -3,14 +3,17 @@ package import NIOCore
 
 /// What the operating system says about a connection at one time.
 package struct TransportSample: Sendable {
-    /// Bytes of the stream below TLS that the peer has acknowledged.
-    package var acknowledged: UInt64
+    /// Bytes of the stream below TLS that the peer has acknowledged; nil when the system does not say.
+    package var acknowledged: UInt64?
+    /// Bytes of that stream that the system has taken so far.
+    package var handed: UInt64
     /// Whether the system holds bytes that were not read yet, or the end of the stream. They speak first.
     package var hasUnread: Bool
     package var isWritable: Bool
 
-    package init(acknowledged: UInt64, hasUnread: Bool, isWritable: Bool) {
+    package init(acknowledged: UInt64?, handed: UInt64, hasUnread: Bool, isWritable: Bool) {
         self.acknowledged = acknowledged
+        self.handed = handed
         self.hasUnread = hasUnread
         self.isWritable = isWritable
     }
@@ -34,8 +37,11 @@ package struct Silence {
 
     /// More marks than this are merged into the last one, which only makes them settle later.
     package static let markLimit = 16_384
-    /// A look is due this many times in a settle time.
+    /// A look is due this many times in a settle time, and in ``stallLimit`` if that is shorter.
     static let looksPerSettleTime: Int64 = 8
+    /// How long the peer's TCP may leave bytes unacknowledged without acknowledging one. Linux ends such a connection
+    /// itself (`TCP_USER_TIMEOUT`, set to the same time), where it has that option and nothing in between hides the peer.
+    package static let stallLimit: TimeAmount = .seconds(30)
 
     private var marks: Deque<Mark> = []
     private var acknowledgedMarks = 0
@@ -44,8 +50,8 @@ package struct Silence {
     private var lastLook: NIODeadline?
     private var lastAcknowledged: UInt64 = 0
     private var sent: UInt64 = 0
-    /// Since when bytes have been waiting without one being acknowledged.
-    private(set) var stalledSince: NIODeadline?
+    /// How long bytes have been waiting without one being acknowledged; nil when that is not so.
+    private(set) var stalledFor: TimeAmount?
 
     package init() {}
 
@@ -78,29 +84,30 @@ package struct Silence {
     }
 
     /// Takes a sample, and returns the sequence number up to which `settleTime` has passed in silence, if any.
-    package mutating func look(_ sample: TransportSample, settleTime: TimeAmount, now: NIODeadline) -> UInt64? {
+    ///
+    /// - Parameter settles: whether silence settles anything. If not, only a stall is looked for.
+    package mutating func look(
+        _ sample: TransportSample,
+        settleTime: TimeAmount,
+        settles: Bool,
+        now: NIODeadline
+    ) -> UInt64? {
         let interval = Self.interval(settleTime)
-        let passed = now - (self.lastLook ?? now)
-        let isWaiting = sample.acknowledged < self.sent
-        let isMoving = !isWaiting || sample.acknowledged > self.lastAcknowledged
-        if isMoving {
-            self.stalledSince = nil
-        } else if self.stalledSince == nil {
-            self.stalledSince = now
-        }
-        if isMoving, sample.isWritable {
-            // A process that was stopped has not listened meanwhile: its absence is not the peer's silence.
-            self.elapsed = self.elapsed + min(passed, interval + interval)
-        }
+        // A process that was stopped has not listened meanwhile: its absence is not the peer's silence.
+        let passed = min(now - (self.lastLook ?? now), interval + interval)
+        let acknowledged = sample.acknowledged ?? 0
+        let isMoving = acknowledged >= self.sent || acknowledged > self.lastAcknowledged
+        self.stalledFor = isMoving ? nil : self.stalledFor.map { $0 + passed } ?? .zero
+        if isMoving, sample.isWritable { self.elapsed = self.elapsed + passed }
         self.lastLook = now
-        self.lastAcknowledged = sample.acknowledged
+        self.lastAcknowledged = acknowledged
         while self.acknowledgedMarks < self.marks.count,
-            self.marks[self.acknowledgedMarks].offset <= sample.acknowledged
+            self.marks[self.acknowledgedMarks].offset <= acknowledged
         {
             self.marks[self.acknowledgedMarks].acknowledgedAt = self.elapsed
             self.acknowledgedMarks += 1
         }
-        guard isMoving, sample.isWritable, !sample.hasUnread else { return nil }
+        guard settles, isMoving, sample.isWritable, !sample.hasUnread else { return nil }
         var end: UInt64?
         while let acknowledgedAt = self.marks.first?.acknowledgedAt, self.elapsed - acknowledgedAt >= settleTime {
             end = self.marks.removeFirst().end
@@ -118,6 +125,6 @@ package struct Silence {
     }
 
     private static func interval(_ settleTime: TimeAmount) -> TimeAmount {
-        .nanoseconds(max(settleTime.nanoseconds / self.looksPerSettleTime, 100_000))
+        .nanoseconds(max(min(settleTime, self.stallLimit).nanoseconds / self.looksPerSettleTime, 100_000))
     }
 }

@@ -1,9 +1,10 @@
 internal import NIOCore
 
-/// How many notifications may be unsettled on a connection after the peer rejected some.
+/// How many notifications may be unsettled on a connection after the peer has ended some.
 ///
-/// An error response costs everything in flight: with a share p of bad tokens and no window, the copies sent grow
-/// without bound. The window follows how far connections get until an error, and opens again while there is none.
+/// An error response costs everything in flight, a shutdown of the peer (status 10) included: with one every few
+/// notifications and no window, the copies sent grow without bound. The window follows how far connections get until
+/// then, and opens again while nothing ends them.
 struct Window {
     static let floor = 100
 
@@ -12,7 +13,7 @@ struct Window {
     private var averageProgress: Double?
     private var doublesAt: NIODeadline?
 
-    /// Notes an error after `progress` accepted notifications on that connection.
+    /// Notes an end after `progress` accepted notifications on that connection.
     mutating func narrow(progress: Int, cacheLength: Int, settleTime: TimeAmount, now: NIODeadline) {
         let average = self.averageProgress.map { $0 * 0.75 + Double(progress) * 0.25 } ?? Double(progress)
         self.averageProgress = average

@@ -1,14 +1,20 @@
-/// The first byte of a notification on the wire.
-///
-/// Notifications of all three may follow each other on one connection.
-package enum Command: UInt8, CaseIterable, Sendable {
-    /// Token and payload, nothing else. A gateway cannot say which one it refuses.
-    case simple = 0
-    /// Identifier and expiration, then as ``simple``.
-    case enhanced = 1
-    /// Items in any order, in a frame. The only one with a priority.
-    case frame = 2
+extension BinaryOptions {
+    /// The first byte of a notification on the wire.
+    ///
+    /// Notifications of all three may follow each other on one connection.
+    @nonexhaustive
+    public enum Command: UInt8, Sendable, Hashable, CaseIterable {
+        /// Command 0: token and payload, nothing else. It has no identifier, so an error can never be traced to a
+        /// notification.
+        case simple = 0
+        /// Command 1: identifier and expiration, then as ``simple``. It has no priority.
+        case enhanced = 1
+        /// Command 2: items in a frame, in any order. Ferry writes all five: 3, 1, 2, 4, 5.
+        case frame = 2
+    }
 }
+
+package typealias Command = BinaryOptions.Command
 
 /// The items of a ``Command/frame``, as Apple numbers them.
 package enum Item {

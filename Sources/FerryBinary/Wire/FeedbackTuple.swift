@@ -1,4 +1,4 @@
-package import FerryCore
+public import FerryCore
 package import NIOCore
 
 /// One entry of the feedback list: the app was gone from the device at that time.
@@ -6,15 +6,19 @@ package import NIOCore
 /// ```
 /// u32 time_t | u16 token length | token
 /// ```
-package struct FeedbackTuple: Hashable, Sendable {
+///
+/// Source: Apple, "Binary Provider API".
+public struct FeedbackTuple: Hashable, Sendable {
     /// Time and token length.
     package static let headerLength = 6
 
-    /// UNIX seconds, UTC.
-    package var time: UInt32
-    package var token: DeviceToken
+    /// When APNs found out that the app is gone, in UNIX seconds, UTC. An app that registered after it is back.
+    public var time: UInt32
+    /// The device.
+    public var token: DeviceToken
 
-    package init(time: UInt32, token: DeviceToken) {
+    /// An entry of a list.
+    public init(time: UInt32, token: DeviceToken) {
         self.time = time
         self.token = token
     }

@@ -7,7 +7,8 @@ struct BenchCommand: AsyncParsableCommand {
         abstract: "Measures throughput and latency on this machine.",
         discussion: """
             Client and server run in this process, over TLS on loopback. CPU time and memory are those of both together; \
-            every outcome and every frame is counted, and a run that loses one fails.
+            every outcome and every frame is counted, and a run that loses one fails. Allocations are not counted: \
+            allocationsEach of --json is null.
 
             Example:
               ferry bench binary --json
@@ -30,7 +31,10 @@ struct BenchCommand: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.")
     var json = false
 
-    @Option(help: "How many notifications the longest run sends; others send a fixed share of it.")
+    @Option(
+        parsing: .unconditional,
+        help: "How many notifications the longest run sends; others send a fixed share of it."
+    )
     var count = Self.defaultCount
 
     @Option(
@@ -60,7 +64,7 @@ struct BenchCommand: AsyncParsableCommand {
         }
         if Console.isTerminal { Console.status("") }
         await bench.stop()
-        Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
+        try Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
     }
 }
 

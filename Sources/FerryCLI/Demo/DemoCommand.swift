@@ -19,11 +19,11 @@ struct DemoCommand: AsyncParsableCommand {
         } catch {
             throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
         }
-        Console.print("")
-        Console.print(report.table)
+        try Console.print("")
+        try Console.print(report.table)
         if report.isRight {
-            Console.print("")
-            Console.print(
+            try Console.print("")
+            try Console.print(
                 "Every good token got its notification once, and every bad one was reported, whatever went wrong."
             )
         }

@@ -3,8 +3,8 @@ internal import Ferry
 /// Says in plain words what happens at a provider.
 struct DemoNarrator {
     private let start = ContinuousClock.now
-    /// How many notifications may be unsettled, as was last told.
-    private var window = Int.max
+    /// How many notifications may be unsettled, as the last event said; nil before the first.
+    private var window: Int?
     /// Whether the connection in use has heard which notification was rejected.
     private var hasRejection = false
 
@@ -12,7 +12,8 @@ struct DemoNarrator {
     func say(_ text: String) {
         let tenths = Int((ContinuousClock.now - self.start) / .milliseconds(10))
         let fraction = tenths % 100
-        Console.print("\(tenths / 100).\(fraction < 10 ? "0" : "")\(fraction) s  \(text)")
+        // Output that has failed fails again with the table, and is told then.
+        try? Console.print("\(tenths / 100).\(fraction < 10 ? "0" : "")\(fraction) s  \(text)")
     }
 
     /// Says what happened; most of what is only of interest to machines is left out.
@@ -26,12 +27,23 @@ struct DemoNarrator {
             // No event has this error response; in the demo nothing else makes notifications go out again.
             self.say("the gateway shuts down: status 10, which rejects nothing and names the last one that it took")
         case .windowAdjusted(let size):
-            defer { self.window = size }
-            if size > self.window { return }
+            self.tell(window: size)
         default:
             break
         }
         if let text = Self.text(event) { self.say(text) }
+    }
+
+    /// Says that fewer notifications may be unsettled. That it is more again is only of interest to machines.
+    private mutating func tell(window: Int) {
+        defer { self.window = window }
+        let narrowing =
+            "an error costs everything that was sent behind it: now at most \(window) may be unsettled at a time"
+        switch self.window {
+        case nil: self.say("\(narrowing); before, only the cache was the limit")
+        case let before? where window < before: self.say("\(narrowing), before \(before)")
+        default: break
+        }
     }
 
     static func text(_ event: ProviderEvent) -> String? {
@@ -49,8 +61,6 @@ struct DemoNarrator {
             "\(count) that were presumed accepted had been discarded; they go out again"
         case .contradicted(let contradiction):
             "\(contradiction.count) presumed accepted turned out not to be; silence must last longer now, so the rest takes a while"
-        case .windowAdjusted(let size):
-            "at most \(size) unsettled at a time from now on"
         case .completed:
             "everything has its outcome"
         case .error(let error), .socketError(_, let error):

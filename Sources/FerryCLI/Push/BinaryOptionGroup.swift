@@ -58,12 +58,12 @@ struct BinaryOptionGroup: ParsableArguments {
         func require(_ condition: Bool, _ message: String) throws {
             if !condition { throw ValidationError(message) }
         }
-        try require(1...(1 << 30) ~= self.cacheLength, "--cache-length must be at least 1.")
-        try require(1...(1 << 30) ~= self.cacheLimit, "--cache-limit must be at least 1.")
+        try require(1...(1 << 30) ~= self.cacheLength, "--cache-length takes 1 to \(1 << 30).")
+        try require(1...(1 << 30) ~= self.cacheLimit, "--cache-limit takes 1 to \(1 << 30).")
         try require(1...1000 ~= self.connections, "--connections takes 1 to 1000.")
-        try require(self.connectionRetryLimit >= 0, "--connection-retry-limit must not be negative.")
-        try require(self.settleTime.duration > .zero, "--settle-time must be more than 0.")
-        try require(self.connectTimeout.duration > .zero, "--connect-timeout must be more than 0.")
+        try require(0...(1 << 30) ~= self.connectionRetryLimit, "--connection-retry-limit takes 0 to \(1 << 30).")
+        try self.settleTime.validate("--settle-time")
+        try self.connectTimeout.validate("--connect-timeout")
     }
 
     var options: BinaryOptions {

@@ -2,12 +2,18 @@ internal import Ferry
 
 /// Says what a library says of a connection or of credentials in the words of the command line.
 enum ConnectionAdvice {
+    static let nameTheAuthority = "name the CA that issued it with --ca"
+    static let giveServerName = "give one with --server-name"
+    static let givePassphrase = "give its passphrase with --passphrase-file"
+    static let noCertificate = "No certificate was given, and the gateway asks for one"
+    static let giveCertificate = "use --cert and --key, or --p12"
+
     /// What a library advises, and what its option is here.
     private static func words(for code: TLSError.Code) -> (library: String, option: String)? {
         switch code {
-        case .untrustedPeer: ("add the CA that issued it to the trust roots", "name the CA that issued it with --ca")
-        case .peerNameMismatch: ("set the server name", "give one with --server-name")
-        case .passphraseRequired: ("give its passphrase", "give its passphrase with --passphrase-file")
+        case .untrustedPeer: ("add the CA that issued it to the trust roots", self.nameTheAuthority)
+        case .peerNameMismatch: ("set the server name", self.giveServerName)
+        case .passphraseRequired: ("give its passphrase", self.givePassphrase)
         default: nil
         }
     }
@@ -18,7 +24,7 @@ enum ConnectionAdvice {
 
     static func sentence(_ error: ProviderError, hasIdentity: Bool) -> String {
         if error.code == .credentialsRejected, !hasIdentity {
-            return "No certificate was given, and the gateway asks for one: use --cert and --key, or --p12."
+            return "\(self.noCertificate): \(self.giveCertificate)."
         }
         guard let code = self.tlsCode(error) else { return error.message }
         return self.sentence(error.message, code)

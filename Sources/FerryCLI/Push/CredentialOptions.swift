@@ -42,7 +42,8 @@ struct CredentialOptions: ParsableArguments {
         }
     }
 
-    private func passphrase() throws -> String? {
+    /// The first line of the file of --passphrase-file; nil without one.
+    func passphrase() throws -> String? {
         guard let passphraseFile else { return nil }
         do {
             let text = String(decoding: try Data(contentsOf: URL(filePath: passphraseFile)), as: UTF8.self)

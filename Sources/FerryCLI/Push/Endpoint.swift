@@ -5,6 +5,11 @@ struct Endpoint: ExpressibleByArgument, Equatable {
     var host: String
     var port: Int?
 
+    /// The way in which an endpoint is given.
+    static func text(_ host: String, _ port: Int) -> String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
     init?(argument: String) {
         var host = argument[...]
         var port: Substring?

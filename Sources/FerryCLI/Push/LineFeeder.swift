@@ -5,6 +5,8 @@ internal import FerryCore
 struct LineFeeder {
     /// Lines that are submitted together at most. What is in memory is never held back for more.
     static let batchLimit = 4096
+    /// Bytes of records, at which lines are submitted though they are fewer.
+    static let recordLimit = 1 << 20
 
     let reader: LineReader
     let provider: any PushProvider
@@ -54,7 +56,8 @@ struct LineFeeder {
                     if records == nil { records = LineRecords(first: index, capacity: min(limit, 1024)) }
                     records?.append(index, ref: line.ref, hex: line.hex)
                 }
-                guard Self.append(line, tag: index, to: &batch), batch.count == limit else { continue }
+                let isTaken = Self.append(line, tag: index, to: &batch)
+                guard isTaken, batch.count == limit || records?.size ?? 0 >= Self.recordLimit else { continue }
                 await self.submit(&batch, &records, &pacer, &result)
             }
             await self.submit(&batch, &records, &pacer, &result)
@@ -94,8 +97,7 @@ struct LineFeeder {
     private func warn(of parser: LineParser, _ number: UInt64) {
         guard !parser.unknownMembers.isEmpty else { return }
         for name in parser.takeUnknownMembers() {
-            let member = name.debugDescription
-            self.say("\(self.reader.name):\(number): warning: the member \(member) is not known and ignored")
+            self.say("\(self.reader.name):\(number): warning: the member \(name) is not known and ignored")
         }
     }
 
@@ -129,12 +131,15 @@ struct LineFeeder {
         guard !batch.isEmpty else { return }
         if let time = pacer?.time(for: batch.count, now: .now), time > .now {
             try? await Task.sleep(until: time, tolerance: .zero, clock: .continuous)
-            if self.stop.isSet {
-                result.stoppedAfter = batch.firstTag
-                return
-            }
         }
-        if let records { self.ledger?.publish(records) }
+        if let records, let ledger, !self.stop.isSet {
+            await ledger.waitForRoom()
+            if !self.stop.isSet { ledger.publish(records) }
+        }
+        if self.stop.isSet {
+            result.stoppedAfter = batch.firstTag
+            return
+        }
         records = nil
         let count = batch.count
         do throws(SubmitError) {

@@ -3,29 +3,86 @@ internal import Ferry
 internal import Synchronization
 
 /// Hands records of lines, and late news of them, to the task that writes events.
+///
+/// It bounds the memory of records by making the one who adds them wait: see ``waitForRoom()``.
 final class LineLedger: Sendable {
+    /// How many bytes records may have of which a line has no outcome yet. A `ref` may be long, so a bound on the number
+    /// of lines would be none.
+    static let limit = 256 << 20
+
     struct News {
         var records: [LineRecords] = []
         var contradictions: [Contradiction] = []
     }
 
-    private let news = Mutex(News())
+    private struct State {
+        var news = News()
+        /// Bytes of records that were made known and not settled.
+        var size = 0
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(limit: Int = LineLedger.limit) {
+        self.limit = limit
+    }
 
     /// Makes records known. To be called before the first of their lines is submitted.
     func publish(_ records: LineRecords) {
-        self.news.withLock { $0.records.append(records) }
+        records.shrink()
+        self.state.withLock { state in
+            state.size += records.size
+            state.news.records.append(records)
+        }
     }
 
     func publish(_ contradiction: Contradiction) {
-        self.news.withLock { $0.contradictions.append(contradiction) }
+        self.state.withLock { $0.news.contradictions.append(contradiction) }
     }
 
     func take() -> News {
-        self.news.withLock { news in
-            defer { news = News() }
-            return news
+        self.state.withLock { state in
+            defer { state.news = News() }
+            return state.news
         }
     }
+
+    /// Notes that every line of records with so many bytes has its outcome.
+    func release(_ size: Int) {
+        guard size > 0 else { return }
+        let waiter = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
+            state.size -= size
+            guard state.size < self.limit else { return nil }
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Waits until records have less than ``limit`` bytes, or the task is cancelled. For one task.
+    func waitForRoom() async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waits = self.state.withLock { state -> Bool in
+                    guard state.size >= self.limit, !Task.isCancelled else { return false }
+                    state.waiter = continuation
+                    return true
+                }
+                if !waits { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = self.state.withLock { state in
+                defer { state.waiter = nil }
+                return state.waiter
+            }
+            waiter?.resume()
+        }
+    }
+
+    /// Whether a task waits in ``waitForRoom()``.
+    var isWaitedFor: Bool { self.state.withLock { $0.waiter != nil } }
 }
 
 /// Finds the records of lines: of those without an outcome, and for a while of those that have one, because late news
@@ -64,14 +121,19 @@ struct LineIndex {
     }
 
     /// Notes an outcome of a line of `records`.
-    mutating func settle(_ records: LineRecords) {
-        guard records.settle() else { return }
+    ///
+    /// - Returns: the size of the records if that was the last of their outcomes, else 0.
+    @discardableResult
+    mutating func settle(_ records: LineRecords) -> Int {
+        guard records.settle() else { return 0 }
+        let size = records.size
         self.settled.append(records)
-        self.settledSize += records.size
+        self.settledSize += size
         while self.settledSize > Self.memory, let oldest = self.settled.popFirst() {
             self.settledSize -= oldest.size
             oldest.forget()
         }
         while let first = self.records.first, first.isForgotten { self.records.removeFirst() }
+        return size
     }
 }

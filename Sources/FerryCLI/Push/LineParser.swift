@@ -60,6 +60,8 @@ final class LineParser {
     private(set) var unknownMembers: [String] = []
     private var knownUnknownMembers: Set<String> = []
     private static let unknownLimit = 16
+    /// A longer name is not quoted: it may be a device token that stands in the wrong place.
+    private static let nameLimit = 32
 
     init(topic: String? = nil) {
         let bytes = Array((topic ?? "").utf8)
@@ -107,7 +109,7 @@ final class LineParser {
         return result
     }
 
-    /// The names of unknown members that were not reported yet; each is given once.
+    /// Unknown members, their names in quotes, that were not reported yet; each is given once.
     func takeUnknownMembers() -> [String] {
         defer { self.unknownMembers = [] }
         return self.unknownMembers
@@ -177,8 +179,11 @@ final class LineParser {
 
     private func note(unknown key: JSONText, _ line: Bytes) {
         guard self.knownUnknownMembers.count < Self.unknownLimit else { return }
-        let name = String(decoding: self.text(key, line).prefix(64), as: UTF8.self)
-        if self.knownUnknownMembers.insert(name).inserted { self.unknownMembers.append(name) }
+        let text = self.text(key, line)
+        let name = String(decoding: text.prefix(Self.nameLimit + 1), as: UTF8.self)
+        guard self.knownUnknownMembers.insert(name).inserted else { return }
+        let isShort = text.count <= Self.nameLimit
+        self.unknownMembers.append(isShort ? name.debugDescription : "with a name of \(text.count) bytes")
     }
 }
 

@@ -40,6 +40,9 @@ final class LineReader: @unchecked Sendable {
     /// Whether ``interrupt()`` ended the input, and not its own end.
     private(set) var wasInterrupted = false
 
+    /// Which file it is.
+    var identity: FileIdentity? { FileIdentity(descriptor: self.file.rawValue) }
+
     init(path: String) throws(FileFailure) {
         self.name = path == "-" ? "standard input" : path
         self.file = path == "-" ? FileDescriptor(STDIN_FILENO, isOwned: false) : try .reading(path)

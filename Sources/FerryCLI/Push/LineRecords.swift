@@ -24,7 +24,9 @@ final class LineRecords: @unchecked Sendable {
     private(set) var isForgotten = false
 
     /// Bytes in memory.
-    var size: Int { self.bytes.count + self.ends.count * 4 }
+    var size: Int { Self.overhead + self.bytes.capacity + self.ends.capacity * MemoryLayout<UInt32>.stride }
+    /// What the object and its arrays have beside their content.
+    private static let overhead = 256
 
     /// Adds the line with that index, which lies behind all others; lines in between have no record.
     func append(_ index: UInt64, ref: UnsafeBufferPointer<UInt8>?, hex: UnsafeBufferPointer<UInt8>) {
@@ -41,6 +43,13 @@ final class LineRecords: @unchecked Sendable {
         self.bytes.append(UInt8(ascii: "\""))
         self.ends.append(UInt32(self.bytes.count))
         self.unsettled += 1
+    }
+
+    /// Gives back what was reserved and not needed; to be called when the last line was added.
+    func shrink() {
+        guard self.bytes.capacity > self.bytes.count * 2 else { return }
+        self.bytes = self.bytes.withUnsafeBufferPointer { Array($0) }
+        self.ends = self.ends.withUnsafeBufferPointer { Array($0) }
     }
 
     /// Gives the beginning of a line to `body`; false when there is none.

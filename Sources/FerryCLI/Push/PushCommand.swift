@@ -12,7 +12,7 @@ struct PushCommand: AsyncParsableCommand {
             It may have topic, pushType, priority, expiration, collapseId and apnsId, too. What stands at ref, any JSON \
             value, comes back in --events. A bad line is named on standard error and left out.
 
-            The first SIGINT or SIGTERM stops reading and waits up to 30 seconds for outcomes, the second does not wait. \
+            The first SIGINT, SIGTERM or SIGHUP stops reading and waits up to 30 seconds for outcomes, the second does not wait. \
             If there was more to read, the last line that was sent is named on standard error, and the status is 1.
 
             Examples:
@@ -39,7 +39,9 @@ struct PushCommand: AsyncParsableCommand {
     @Option(help: "How to send. Only binary exists so far.")
     var backend = Backend.binary
 
-    @Option(help: ArgumentHelp("The gateway; an IPv6 address in brackets.", valueName: "host:port"))
+    @Option(
+        help: ArgumentHelp("The gateway, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port")
+    )
     var to: Endpoint?
 
     @Flag(help: "Send to Apple's gateway for production, which Apple has switched off.")
@@ -114,7 +116,7 @@ struct PushCommand: AsyncParsableCommand {
             throw ValidationError("Say where to send: --to HOST:PORT, --production or --sandbox.")
         }
         if let rate, !(rate >= 0.01 && rate <= 1e9) { throw ValidationError("--rate takes 0.01 to 1000000000.") }
-        if self.drainLimit.duration < .zero { throw ValidationError("--drain-limit must not be negative.") }
+        try self.drainLimit.validate("--drain-limit", isZeroGood: true)
         if self.to == nil, self.credentials.cert == nil, self.credentials.p12 == nil {
             throw ValidationError("Apple's gateways want a certificate: give --cert and --key, or --p12.")
         }
@@ -132,9 +134,16 @@ struct PushCommand: AsyncParsableCommand {
         run.isVerbose = self.verbose
         run.showsProgress = Console.isTerminal && !self.verbose
         let result = try await run.run()
-        Console.print(self.json ? result.summary.json : result.summary.table)
-        if let complaint = result.complaint { throw CommandFailure(result.status, complaint) }
-        if result.status != .success { throw result.status }
+        var status = result.status
+        var complaints = result.complaints
+        do throws(CommandFailure) {
+            try Console.print(self.json ? result.summary.json : result.summary.table)
+        } catch {
+            status = max(status, error.status)
+            complaints.append(error.message)
+        }
+        for complaint in complaints { Console.error("ferry: \(complaint)") }
+        if status != .success { throw status }
     }
 
     private func input() throws -> LineReader {

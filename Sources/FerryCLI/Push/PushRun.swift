@@ -1,6 +1,14 @@
 internal import Ferry
 internal import Synchronization
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// One run of `ferry push`: from the first line to the last outcome.
 struct PushRun {
     var configuration: BinaryConfiguration
@@ -23,8 +31,8 @@ struct PushRun {
     struct Result: Sendable {
         var summary: PushSummary
         var status: ExitStatus
-        /// Why the run did not go well, in one sentence.
-        var complaint: String?
+        /// Why the run did not go well, one sentence each.
+        var complaints: [String]
     }
 
     /// How many events of the provider may wait to be looked at. Only contradictions and errors matter.
@@ -32,10 +40,9 @@ struct PushRun {
 
     /// - Throws: ``CommandFailure`` when the run cannot begin.
     func run() async throws -> Result {
-        let ledger = LineLedger()
-        let file = try self.openEvents(ledger)
+        let ledger = self.events.map { _ in LineLedger() }
         var configuration = self.configuration
-        configuration.outcomes = file == nil ? .discard : .stream
+        configuration.outcomes = ledger == nil ? .discard : .stream
         let provider: BinaryProvider
         do {
             provider = try BinaryProvider(configuration)
@@ -43,6 +50,7 @@ struct PushRun {
             throw CommandFailure.usage(error.description)
         }
         let stop = PushStop(provider, proof: self.proof)
+        let file = try await self.openEvents(ledger, stop)
         let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil)
         let watching = Task { [events = provider.events(bufferingNewest: Self.eventLimit)] in
             for await event in events { watch.note(event) }
@@ -58,8 +66,9 @@ struct PushRun {
         let progress = self.showsProgress ? PushProgress.task(provider, watch) : nil
 
         let start = ContinuousClock.now
-        let (fed, failure) = await self.feed(provider, file == nil ? nil : ledger, stop)
-        let report = await provider.shutdown(within: self.drainLimit, proof: self.proof)
+        let (fed, failure) = await self.feed(provider, ledger, stop)
+        if self.isVerbose, fed.hasReachedEnd { self.say("the input was read to its end") }
+        let report = await stop.finish(within: self.drainLimit)
         let end = ContinuousClock.now
         await watching.value
         let written = await writing?.value
@@ -75,18 +84,47 @@ struct PushRun {
             badLines: fed.badLines,
             duration: end - start
         )
-        if summary.outcomes.settled != summary.submitted || written ?? summary.submitted != summary.submitted {
+        if summary.outcomes.settled != summary.submitted || written?.count ?? summary.submitted != summary.submitted {
             self.say("ferry: outcomes are missing; this is a fault of Ferry's, please report it")
         }
-        return self.judge(summary, fed, failure, stop.cause, watch.connectionError)
+        if file != nil, watch.contradicted < report.contradicted {
+            let missing = report.contradicted - watch.contradicted
+            self.say("ferry: \(missing) of the contradicted outcomes have no line in the events, which came too fast")
+        }
+        let verdict = PushVerdict(
+            summary: summary,
+            fed: fed,
+            inputFailure: failure,
+            eventsFailure: written?.failure,
+            cause: stop.cause,
+            connection: watch.connection,
+            hasIdentity: self.configuration.identity != nil
+        )
+        return Result(summary: summary, status: verdict.status, complaints: verdict.complaints)
     }
 
-    private func openEvents(_ ledger: LineLedger) throws -> EventsFile? {
+    private func openEvents(_ ledger: LineLedger?, _ stop: PushStop) async throws -> EventsFile? {
+        guard let events, let ledger else { return nil }
+        if let user = self.otherUser(of: events) {
+            throw CommandFailure.usage("The events would overwrite \(user); give --events a file of its own.")
+        }
+        let limits = EventsFile.Limits(runEnd: { stop.end })
         do {
-            return try self.events.map { try EventsFile(path: $0, ledger: ledger) }
+            return try await EventsFile(path: events, ledger: ledger, limits: limits)
         } catch {
             throw CommandFailure.usage("The events cannot be written: \(error)")
         }
+    }
+
+    /// What else the file for events is used for.
+    private func otherUser(of events: String) -> String? {
+        guard let file = FileIdentity(path: events) else { return nil }
+        if file == self.input.identity { return "the input" }
+        // Two who write to the same pipe write one after the other.
+        guard file.isRegular else { return nil }
+        if file == FileIdentity(descriptor: STDOUT_FILENO) { return "the summary on standard output" }
+        if file == FileIdentity(descriptor: STDERR_FILENO) { return "the messages on standard error" }
+        return nil
     }
 
     /// Reads and submits all input, in a task that can be stopped.
@@ -114,13 +152,20 @@ struct PushRun {
         return await reading.value
     }
 
-    /// Writes outcomes as they come; returns how many were written.
+    /// What became of the events.
+    private struct Written: Sendable {
+        var failure: FileFailure?
+        /// Outcomes that have their line; nil when the file failed.
+        var count: Int?
+    }
+
+    /// Writes outcomes as they come.
     private static func write(
         _ outcomes: OutcomeStream,
         to file: EventsFile,
         _ watching: Task<Void, Never>,
         _ stop: PushStop
-    ) async -> Int? {
+    ) async -> Written {
         var file = file
         var iterator = outcomes.makeAsyncIterator()
         var hasFailed = false
@@ -136,39 +181,6 @@ struct PushRun {
         // Late news may have come after the last outcome.
         await watching.value
         await file.write([])
-        return file.failure == nil ? file.written : nil
-    }
-
-    private func sentence(_ error: ProviderError) -> String {
-        ConnectionAdvice.sentence(error, hasIdentity: self.configuration.identity != nil)
-    }
-
-    private func judge(
-        _ summary: PushSummary,
-        _ fed: LineFeeder.Result,
-        _ failure: (any Error)?,
-        _ cause: PushStop.Cause?,
-        _ connectionError: ProviderError?
-    ) -> Result {
-        var result = Result(summary: summary, status: summary.isAllAccepted ? .success : .notAllAccepted)
-        switch cause {
-        case .failed(let error):
-            (result.status, result.complaint) = (.noConnection, self.sentence(error))
-        case .events(let failure):
-            (result.status, result.complaint) = (.badUsage, "The events cannot be written: \(failure)")
-        case .interrupted, nil:
-            if case .interrupted = cause, failure == nil, !fed.endedBadly, let line = fed.interruptedAfter {
-                result.status = .notAllAccepted
-                let place = line == 0 ? "before the first line" : "after line \(line)"
-                result.complaint = "Interrupted; stopped \(place). What follows was not sent."
-            } else if let failure {
-                (result.status, result.complaint) = (.badUsage, "The input cannot be read: \(failure)")
-            } else if fed.endedBadly {
-                (result.status, result.complaint) = (.badUsage, "Line \(fed.lines) is bad; nothing after it was sent.")
-            } else if let connectionError, summary.outcomes.undelivered > 0 {
-                (result.status, result.complaint) = (.noConnection, self.sentence(connectionError))
-            }
-        }
-        return result
+        return Written(failure: file.failure, count: file.failure == nil ? file.written : nil)
     }
 }

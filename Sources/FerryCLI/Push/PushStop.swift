@@ -16,8 +16,16 @@ final class PushStop: Sendable {
 
     private struct State {
         var cause: Cause?
+        /// When the provider has given everything its outcome.
+        var end: ContinuousClock.Instant?
         /// What has to be told.
         var listeners: [@Sendable () -> Void] = []
+
+        /// The shortest limit counts.
+        mutating func bound(_ limit: Duration) {
+            let end = ContinuousClock.now + limit
+            self.end = self.end.map { min($0, end) } ?? end
+        }
     }
 
     private let provider: any PushProvider
@@ -34,6 +42,15 @@ final class PushStop: Sendable {
 
     /// The first cause.
     var cause: Cause? { self.state.withLock { $0.cause } }
+
+    /// When the provider has given everything its outcome, at the latest; nil while nothing ends the run.
+    var end: ContinuousClock.Instant? { self.state.withLock { $0.end } }
+
+    /// Ends a run whose input has ended, or that was stopped.
+    func finish(within limit: Duration) async -> DrainReport {
+        self.state.withLock { $0.bound(limit) }
+        return await self.provider.shutdown(within: limit, proof: self.proof)
+    }
 
     /// Calls `listener` when the run is stopped, or now if it was.
     func onStop(_ listener: @escaping @Sendable () -> Void) {
@@ -60,6 +77,7 @@ final class PushStop: Sendable {
     private func stop(_ cause: Cause, within limit: Duration) {
         let listeners = self.state.withLock { state in
             if state.cause == nil { state.cause = cause }
+            state.bound(limit)
             defer { state.listeners = [] }
             return state.listeners
         }

@@ -4,18 +4,31 @@ internal import Synchronization
 /// Looks at what happens at a provider. Safe from any thread.
 final class PushWatch: Sendable {
     private let stop: PushStop
-    private let ledger: LineLedger
+    /// Gets contradictions; nil when nobody wants them.
+    private let ledger: LineLedger?
     /// Gets what happens, in words.
     private let say: (@Sendable (String) -> Void)?
     private let state = Mutex(State())
 
     private struct State {
         var window: Int?
-        var hasConnected = false
-        var lastError: ProviderError?
+        var connection = Connection.none
+        /// Outcomes that turned out wrong.
+        var contradicted = 0
     }
 
-    init(stop: PushStop, ledger: LineLedger, say: (@Sendable (String) -> Void)?) {
+    /// What came of connecting.
+    enum Connection: Sendable {
+        /// Nothing yet.
+        case none
+        /// Only failures; this was the last.
+        case failed(ProviderError)
+        case made
+
+        var isMade: Bool { if case .made = self { true } else { false } }
+    }
+
+    init(stop: PushStop, ledger: LineLedger?, say: (@Sendable (String) -> Void)?) {
         self.stop = stop
         self.ledger = ledger
         self.say = say
@@ -24,28 +37,31 @@ final class PushWatch: Sendable {
     /// How many notifications may be unsettled, since that was last limited.
     var window: Int? { self.state.withLock { $0.window } }
 
-    /// Why the last attempt to connect failed; nil once a connection was made.
-    var connectionError: ProviderError? { self.state.withLock { $0.hasConnected ? nil : $0.lastError } }
+    var connection: Connection { self.state.withLock { $0.connection } }
+
+    /// How many outcomes turned out wrong, as far as events say. Events may be lost: what a report says is right.
+    var contradicted: Int { self.state.withLock { $0.contradicted } }
 
     func note(_ event: ProviderEvent) {
         switch event {
         case .connected(let id, let open):
-            self.state.withLock { $0.hasConnected = true }
+            self.state.withLock { $0.connection = .made }
             self.say?("\(id) is open, of \(open)")
         case .disconnected(let id, let open):
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
             // A certificate that is not trusted now will not be trusted at the next attempt.
-            let hasConnected = self.state.withLock { state in
-                state.lastError = error
-                return state.hasConnected
+            let isMade = self.state.withLock { state in
+                if !state.connection.isMade { state.connection = .failed(error) }
+                return state.connection.isMade
             }
-            if error.code == .peerNotTrusted, !hasConnected { self.stop.fail(error) }
+            if error.code == .peerNotTrusted, !isMade { self.stop.fail(error) }
             self.say?(error.message)
         case .error(let error):
             self.stop.fail(error)
         case .contradicted(let contradiction):
-            self.ledger.publish(contradiction)
+            self.state.withLock { $0.contradicted += contradiction.count }
+            self.ledger?.publish(contradiction)
             self.say?("\(contradiction.count) outcomes turned out wrong")
         case .windowAdjusted(let window):
             self.state.withLock { $0.window = window }
@@ -55,6 +71,8 @@ final class PushWatch: Sendable {
             self.say?("\(count) are sent again")
         case .transmissionError(let rejection, _, _, _):
             self.say?("one was rejected: \(rejection.reason)")
+        case .dropped(let count):
+            self.say?("\(count) events came too fast to be looked at")
         default:
             break
         }

@@ -50,7 +50,7 @@ struct RecordCommand: AsyncParsableCommand {
         configuration.redacts = self.redact
         configuration.onProblem = { Console.error("ferry: A connection was not made: \(Sentence.of($0))") }
         let gateway = try await self.start(configuration)
-        Console.print(#"{"port":\#(gateway.port)}"#)
+        try Console.print(#"{"port":\#(gateway.port)}"#)
         await Signals.wait()
         await gateway.stop()
         if let failure = gateway.failure { throw CommandFailure.usage("\(failure)") }

@@ -114,7 +114,7 @@ struct ReplayCommand: AsyncParsableCommand {
                 )
             } else {
                 let socket = try await self.socket(replay)
-                Console.print(#"{"port":\#(socket.port)}"#)
+                try Console.print(#"{"port":\#(socket.port)}"#)
                 try await socket.finish(within: self.limit.duration)
             }
         } catch let mismatch as ReplayMismatch {

@@ -14,19 +14,23 @@ struct SimulateCommand: AsyncParsableCommand {
         commandName: "simulate",
         abstract: "Runs a simulated APNs.",
         discussion: """
-            Prints the bound ports as one JSON line as soon as it listens, and runs until SIGINT or SIGTERM.
+            Prints the bound ports as one JSON line as soon as it listens, and runs until SIGINT, SIGTERM or SIGHUP.
 
             Examples:
               ferry simulate --binary 2195 --tls-dir tls --record accepted.jsonl
-              ferry simulate --binary 0 --tls-dir tls --script trouble.json
+              ferry simulate --binary 0 --feedback 0 --tls-dir tls --script trouble.json
 
             A script, every key of which may be left out:
-              {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}]}
+              {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}],
+               "feedback": {"tuples": [{"token": "00fc", "time": 1700000000}]}}
             """
     )
 
-    @Option(help: "The port of the binary gateway; 0 for any.")
-    var binary: Int
+    @Option(parsing: .unconditional, help: "The port of the binary gateway; 0 for any.")
+    var binary: Int?
+
+    @Option(parsing: .unconditional, help: "The port of the feedback service; 0 for any.")
+    var feedback: Int?
 
     @Option(help: "The address to listen on.")
     var host = "127.0.0.1"
@@ -52,33 +56,48 @@ struct SimulateCommand: AsyncParsableCommand {
     var record: String?
 
     func validate() throws {
-        guard 0...65_535 ~= self.binary else { throw ValidationError("--binary takes a port, 0 to 65535.") }
+        if self.binary == nil, self.feedback == nil {
+            throw ValidationError("Say what to simulate: --binary PORT, --feedback PORT, or both.")
+        }
+        if self.binary == nil, self.record != nil { throw ValidationError("--record needs --binary.") }
+        for (name, port) in [("binary", self.binary), ("feedback", self.feedback)] {
+            guard 0...65_535 ~= port ?? 0 else { throw ValidationError("--\(name) takes a port, 0 to 65535.") }
+        }
     }
 
     func run() async throws {
+        var configuration = try self.configuration()
         let recorder = try self.recorder()
-        let gateway = try await self.start(self.configuration(recorder))
-        Console.print(#"{"binary":\#(gateway.port)}"#)
+        configuration.recorder = recorder
+        configuration.feedback = try await self.startFeedback(configuration)
+        let gateway = try await self.startGateway(configuration)
+        let ports = [("binary", gateway?.port), ("feedback", configuration.feedback?.port)]
+            .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
+        try Console.print("{\(ports.joined(separator: ","))}")
         await Signals.wait()
-        await gateway.stop()
+        await gateway?.stop()
+        await configuration.feedback?.stop()
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
 
     private func recorder() throws -> GatewayFileRecorder? {
+        guard let record else { return nil }
+        if let script, let file = FileIdentity(path: record), file == FileIdentity(path: script) {
+            throw CommandFailure.usage("The record would overwrite the script; give --record a file of its own.")
+        }
         do {
-            return try self.record.map { try GatewayFileRecorder(path: $0) }
+            return try GatewayFileRecorder(path: record)
         } catch {
             throw CommandFailure.usage("The record cannot be written: \(error)")
         }
     }
 
-    private func configuration(_ recorder: GatewayFileRecorder?) throws -> SimulatedGateway.Configuration {
+    private func configuration() throws -> SimulatedGateway.Configuration {
         var configuration = SimulatedGateway.Configuration(credentials: try TestCredentials.open(self.tlsDir))
         configuration.host = self.host
-        configuration.port = self.binary
+        configuration.port = self.binary ?? 0
         configuration.requiresClientCertificate = !self.noClientCertificate
         configuration.maximumTLSVersion = self.tlsMax.version
-        configuration.recorder = recorder
         if let script {
             do {
                 configuration.script = try GatewayScript(contentsOfFile: script)
@@ -89,11 +108,32 @@ struct SimulateCommand: AsyncParsableCommand {
         return configuration
     }
 
-    private func start(_ configuration: SimulatedGateway.Configuration) async throws -> SimulatedGateway {
+    private func startGateway(_ configuration: SimulatedGateway.Configuration) async throws -> SimulatedGateway? {
+        guard let port = self.binary else { return nil }
         do {
             return try await SimulatedGateway.start(configuration)
         } catch {
-            throw CommandFailure.usage("Cannot listen on \(self.host), port \(self.binary): \(Sentence.of(error))")
+            throw self.cannotListen(port, error)
         }
+    }
+
+    /// Starts a feedback service that is set up as the gateway is.
+    private func startFeedback(_ gateway: SimulatedGateway.Configuration) async throws -> SimulatedFeedback? {
+        guard let port = self.feedback else { return nil }
+        var configuration = SimulatedFeedback.Configuration(credentials: gateway.credentials)
+        configuration.host = gateway.host
+        configuration.port = port
+        configuration.requiresClientCertificate = gateway.requiresClientCertificate
+        configuration.maximumTLSVersion = gateway.maximumTLSVersion
+        configuration.script = gateway.script.feedback
+        do {
+            return try await SimulatedFeedback.start(configuration)
+        } catch {
+            throw self.cannotListen(port, error)
+        }
+    }
+
+    private func cannotListen(_ port: Int, _ error: any Error) -> CommandFailure {
+        .usage("Cannot listen on \(self.host), port \(port): \(Sentence.of(error))")
     }
 }

@@ -9,26 +9,40 @@ internal import Darwin
 /// Standard output and standard error, unbuffered: what was said has left the process.
 enum Console {
     /// Writes a line of the result.
-    static func print(_ line: String) {
-        self.write(line + "\n", to: STDOUT_FILENO)
+    ///
+    /// - Throws: ``CommandFailure`` when it cannot be written: a result that nobody gets is none.
+    static func print(_ line: String) throws(CommandFailure) {
+        do {
+            try self.write(line + "\n", to: STDOUT_FILENO)
+        } catch {
+            throw CommandFailure.usage("The result cannot be written to standard output: \(error)")
+        }
     }
 
     /// Writes a line that is not part of the result.
     static func error(_ line: String) {
-        self.write(line + "\n", to: STDERR_FILENO)
+        // There is nowhere left to tell that this failed.
+        try? self.write(line + "\n", to: STDERR_FILENO)
     }
 
     /// Replaces the line that the cursor of the terminal stands on.
     static func status(_ line: String) {
-        self.write("\r\u{1b}[K\(line)", to: STDERR_FILENO)
+        try? self.write("\r\u{1b}[K\(line)", to: STDERR_FILENO)
     }
 
     /// Whether a person looks at standard error.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    private static func write(_ text: String, to descriptor: Int32) {
+    private static func write(_ text: String, to descriptor: Int32) throws(FileFailure) {
         var text = text
-        // There is nowhere left to tell that this failed.
-        text.withUTF8 { try? FileDescriptor.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+        let failure = text.withUTF8 { bytes -> FileFailure? in
+            do throws(FileFailure) {
+                try FileDescriptor.writeAll(UnsafeRawBufferPointer(bytes), to: descriptor)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
     }
 }

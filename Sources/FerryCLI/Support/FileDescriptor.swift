@@ -26,9 +26,9 @@ final class FileDescriptor: Sendable {
         try self.open(path, O_RDONLY)
     }
 
-    /// Opens a file for writing, and empties it if it is there.
+    /// Opens a file for writing, and empties it if it is there. Does not wait for who reads a FIFO.
     static func writing(_ path: String) throws(FileFailure) -> FileDescriptor {
-        try self.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+        try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
 
     private static func open(_ path: String, _ flags: Int32) throws(FileFailure) -> FileDescriptor {
@@ -43,32 +43,72 @@ final class FileDescriptor: Sendable {
         return FileDescriptor(descriptor, isOwned: true)
     }
 
-    /// Writes all of `bytes`. Blocks.
-    func writeAll(_ bytes: UnsafeRawBufferPointer) throws(FileFailure) {
-        try Self.writeAll(bytes, to: self.rawValue)
+    /// Writes all of `bytes`. Blocks, until `isGivenUp` says that waiting for a pipe's reader is over.
+    ///
+    /// - Parameter isGivenUp: asked again and again while nothing can be written, and told since when that is so.
+    func writeAll(
+        _ bytes: UnsafeRawBufferPointer,
+        unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
+    ) throws(FileFailure) {
+        try Self.writeAll(bytes, to: self.rawValue, unless: isGivenUp)
     }
 
-    static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(FileFailure) {
+    static func writeAll(
+        _ bytes: UnsafeRawBufferPointer,
+        to descriptor: Int32,
+        unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
+    ) throws(FileFailure) {
         var rest = bytes
+        var stalled: ContinuousClock.Instant?
         while !rest.isEmpty {
             let count = write(descriptor, rest.baseAddress, rest.count)
             if count >= 0 {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                stalled = nil
+            } else if errno == EAGAIN {
+                let since = stalled ?? .now
+                stalled = since
+                if isGivenUp(since) { throw FileFailure(path: "", reason: .unread) }
+                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&wait, 1, Self.pollMilliseconds)
             } else if errno != EINTR {
                 throw FileFailure(path: "", code: errno)
             }
         }
     }
+
+    /// How often who waits for a pipe looks whether to go on.
+    private static let pollMilliseconds: Int32 = 50
 }
 
 /// A file that cannot be opened, read or written.
 struct FileFailure: Error, Equatable, CustomStringConvertible {
+    enum Reason: Equatable {
+        /// The system's error number.
+        case system(Int32)
+        /// The file is a pipe or FIFO whose reader takes nothing, or which has none.
+        case unread
+    }
+
     var path: String
-    /// The system's error number.
-    var code: Int32
+    var reason: Reason
+
+    init(path: String, reason: Reason) {
+        self.path = path
+        self.reason = reason
+    }
+
+    init(path: String, code: Int32) {
+        // What the system says of a FIFO without a reader is "No such device or address".
+        self.init(path: path, reason: code == ENXIO ? .unread : .system(code))
+    }
 
     var description: String {
-        let reason = String(cString: strerror(self.code))
+        let reason =
+            switch self.reason {
+            case .system(let code): String(cString: strerror(code))
+            case .unread: "nobody reads it"
+            }
         return self.path.isEmpty ? reason : "\(self.path): \(reason)"
     }
 }

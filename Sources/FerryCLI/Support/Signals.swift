@@ -9,11 +9,12 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Listens to SIGINT and SIGTERM for as long as it lives.
+/// Listens to SIGINT, SIGTERM and SIGHUP for as long as it lives. A SIGHUP that was ignored when the program began, as
+/// under `nohup`, stays ignored.
 ///
 /// Unchecked because Dispatch's sources, which may be used from any thread, do not say so; they are set once.
 final class Signals: @unchecked Sendable {
-    private static let numbers = [SIGINT, SIGTERM]
+    private static let numbers = [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
     /// The signal after these ends the process as if nobody listened.
     private static let heard = 2
 
@@ -46,6 +47,17 @@ final class Signals: @unchecked Sendable {
         let signals = Signals { _ in continuation.finish() }
         for await _ in stream {}
         withExtendedLifetime(signals) {}
+    }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(number, nil, &action) == 0 else { return false }
+        #if canImport(Darwin)
+        let handler = action.__sigaction_u.__sa_handler
+        #else
+        let handler = action.__sigaction_handler.sa_handler
+        #endif
+        return unsafeBitCast(handler, to: UInt.self) == unsafeBitCast(SIG_IGN, to: UInt.self)
     }
 
     /// A peer that is gone is an error of the write, not the end of the process.

@@ -40,8 +40,11 @@ public enum ProviderEvent: Sendable {
 
 /// Outcomes of `accepted(.presumed)` that were wrong.
 public struct Contradiction: Sendable, Hashable {
-    /// How many outcomes were wrong.
+    /// How many outcomes are known to be wrong.
     public var count: Int
+    /// How many may be wrong, `count` included. More than `count` only when the peer refused one without a name: then
+    /// what was written before it arrived, what followed was discarded, and nothing tells where it was.
+    public var upTo: Int
     /// Their tags, as far as they were still known.
     public var tags: [Tag]
     /// What really became of them.
@@ -56,9 +59,12 @@ public struct Contradiction: Sendable, Hashable {
         case lost
     }
 
-    /// - Parameter tags: those that are known; at most `count`.
-    public init(count: Int, tags: [Tag], kind: Kind) {
+    /// - Parameters:
+    ///   - upTo: nil: `count`.
+    ///   - tags: those that are known; at most `count`.
+    public init(count: Int, upTo: Int? = nil, tags: [Tag], kind: Kind) {
         self.count = count
+        self.upTo = max(upTo ?? count, count)
         self.tags = tags
         self.kind = kind
     }

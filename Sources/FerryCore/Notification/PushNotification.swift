@@ -43,10 +43,7 @@ public struct PushNotification: Hashable, Sendable {
         apnsID: APNSID? = nil
     ) throws(ValidationError) {
         let payload = Array(payload)
-        let faults =
-            payload.withUnsafeBufferPointer(Self.faults(payload:))
-            + Self.faults(topic: topic) + Self.faults(collapseID: collapseID)
-        guard faults.isEmpty else { throw ValidationError(faults) }
+        try Self.check(payload, topic: topic, collapseID: collapseID)
         self.init(
             uncheckedPayload: payload,
             topic: topic,
@@ -75,6 +72,19 @@ public struct PushNotification: Hashable, Sendable {
         self.expiration = expiration
         self.collapseID = collapseID
         self.apnsID = apnsID
+    }
+
+    /// Throws `knownFaults` and every fault beside them.
+    static func check(
+        _ payload: [UInt8],
+        topic: String?,
+        collapseID: String?,
+        knownFaults: [ValidationError.Fault] = []
+    ) throws(ValidationError) {
+        let faults =
+            knownFaults + payload.withUnsafeBufferPointer(Self.faults(payload:))
+            + Self.faults(topic: topic) + Self.faults(collapseID: collapseID)
+        guard faults.isEmpty else { throw ValidationError(faults) }
     }
 
     package static func faults(payload: UnsafeBufferPointer<UInt8>) -> [ValidationError.Fault] {

@@ -70,12 +70,17 @@ public struct DrainReport: Sendable, Hashable {
     /// How many copies beyond the first were sent in its whole life.
     public var resent: Int
 
+    /// How many bytes of peers were ignored in its whole life: behind an error response, which is a peer's last word on a
+    /// connection, or of another protocol.
+    public var strayBytes: Int
+
     /// A report of a provider's whole life so far.
-    public init(outcomes: OutcomeCounts, unsettled: Int, contradicted: Int, resent: Int) {
+    public init(outcomes: OutcomeCounts, unsettled: Int, contradicted: Int, resent: Int, strayBytes: Int = 0) {
         self.outcomes = outcomes
         self.unsettled = unsettled
         self.contradicted = contradicted
         self.resent = resent
+        self.strayBytes = strayBytes
     }
 }
 

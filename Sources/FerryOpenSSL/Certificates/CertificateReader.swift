@@ -17,6 +17,11 @@ struct CertificateReader {
     /// Seconds since 1970.
     var notAfter: Int? { seconds(X509_get0_notAfter(certificate)) }
 
+    var isSelfSigned: Bool {
+        defer { ErrorQueue.clear() }
+        return X509_self_signed(certificate, 1) == 1
+    }
+
     var keyKind: String {
         guard let key = X509_get0_pubkey(certificate) else {
             ErrorQueue.clear()

@@ -54,6 +54,9 @@ public struct CertificateSummary: Sendable, Hashable {
     /// The topics: Apple's list where there is one, else the ``userID``.
     public let topics: [Topic]
 
+    /// Whether the certificate is signed with its own key.
+    package let isSelfSigned: Bool
+
     /// Reads a certificate in PEM or DER form; of a PEM chain the first.
     ///
     /// - Throws: ``TLSError`` with `noCertificate` or `malformed`.
@@ -76,6 +79,7 @@ public struct CertificateSummary: Sendable, Hashable {
         self.notAfter = Date(timeIntervalSince1970: Double(notAfter))
         keyKind = reader.keyKind
         fingerprint = reader.fingerprint
+        isSelfSigned = reader.isSelfSigned
         var extensions: [ApplePushExtension: [UInt8]] = [:]
         for kind in ApplePushExtension.allCases {
             extensions[kind] = reader.extensionValue(oid: kind.rawValue)

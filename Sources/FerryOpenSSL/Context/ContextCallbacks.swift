@@ -87,3 +87,11 @@ private func selectProtocol(
     selectedLength?.pointee = UInt8(range.count)
     return SSL_TLSEXT_ERR_OK
 }
+
+/// Where a client's connection notes that it was asked for a certificate: OpenSSL keeps this index for applications.
+let certificateRequestMark: Int32 = 0
+
+/// OpenSSL calls it for a client only when the server asks for a certificate. Nothing is chosen here.
+func noteCertificateRequest(ssl: OpaquePointer?, context: UnsafeMutableRawPointer?) -> Int32 {
+    SSL_set_ex_data(ssl, certificateRequestMark, UnsafeMutableRawPointer(bitPattern: 1))
+}

@@ -28,6 +28,16 @@ package struct PeerName: Sendable, Hashable {
         return true
     }
 
+    /// Whether a certificate is for this name, by the rules that a connection goes by.
+    func matches(_ certificate: OpaquePointer) -> Bool {
+        defer { ErrorQueue.clear() }
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+        return switch kind {
+        case .host(let name): X509_check_host(certificate, name, name.utf8.count, flags, nil) == 1
+        case .address(let address): X509_check_ip_asc(certificate, address, 0) == 1
+        }
+    }
+
     /// Makes a connection check the name, and ask for it by SNI: addresses are never sent (RFC 6066 section 3).
     ///
     /// - Throws: `invalidConfiguration` for what cannot be a host name.

@@ -66,6 +66,7 @@ package final class TLSContext: @unchecked Sendable {
         if verifiesPeer { try client.trustRoots.install(in: handle) }
         SSL_CTX_set_verify(handle.pointer, verifiesPeer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
         if let identity = client.identity { try Self.install(identity, in: handle) }
+        SSL_CTX_set_cert_cb(handle.pointer, noteCertificateRequest, nil)
         if !client.applicationProtocols.isEmpty {
             let list = try ContextCallbacks.encode(client.applicationProtocols)
             // This function returns 0 when it succeeds.

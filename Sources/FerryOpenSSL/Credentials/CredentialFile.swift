@@ -7,7 +7,7 @@ internal import Foundation
 /// Reads a small file of certificates or keys.
 ///
 /// - Throws: ``TLSError/Code/fileNotFound`` or ``TLSError/Code/fileUnreadable``, both naming the path.
-func credentialBytes(atPath path: String) throws(TLSError) -> [UInt8] {
+package func credentialBytes(atPath path: String) throws(TLSError) -> [UInt8] {
     let files = FileManager.default
     var isDirectory = false
     guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {

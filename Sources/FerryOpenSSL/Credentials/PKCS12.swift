@@ -6,6 +6,8 @@ enum PKCS12 {
     struct Contents: ~Copyable {
         var key: OwnedKey
         var certificates: OwnedCertificateStack
+        /// The file's algorithms are so old that OpenSSL's legacy provider had to read them.
+        var neededLegacyProvider = false
     }
 
     /// Opens a file; turns to OpenSSL's legacy provider only when the default one does not know the file's algorithms.
@@ -65,7 +67,7 @@ enum PKCS12 {
             else { throw .openSSL(.malformed, "A certificate in \(source) is damaged.") }
             certificates.append(copy.pointer)
         }
-        return Contents(key: key, certificates: certificates)
+        return Contents(key: key, certificates: certificates, neededLegacyProvider: true)
     }
 
     /// nil when the file cannot be decrypted; then the reasons are in the error queue.

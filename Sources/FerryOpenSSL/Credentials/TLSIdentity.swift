@@ -15,8 +15,12 @@ public struct TLSIdentity: Sendable {
     /// What the certificate says.
     public let summary: CertificateSummary
 
-    init(_ material: KeyMaterial) throws(TLSError) {
+    /// Whether it came from an archive whose algorithms only OpenSSL's legacy provider reads.
+    package let neededLegacyProvider: Bool
+
+    init(_ material: KeyMaterial, neededLegacyProvider: Bool = false) throws(TLSError) {
         self.material = material
+        self.neededLegacyProvider = neededLegacyProvider
         summary = try CertificateSummary(material.certificate.pointer)
     }
 
@@ -104,7 +108,11 @@ public struct TLSIdentity: Sendable {
 
     private init(_ contents: consuming PKCS12.Contents, source: String) throws(TLSError) {
         let certificates = contents.certificates
-        try self.init(KeyMaterial(key: contents.key, certificates: certificates, source: source))
+        let neededLegacyProvider = contents.neededLegacyProvider
+        try self.init(
+            KeyMaterial(key: contents.key, certificates: certificates, source: source),
+            neededLegacyProvider: neededLegacyProvider
+        )
     }
 
     /// Checks the certificate's period of validity.

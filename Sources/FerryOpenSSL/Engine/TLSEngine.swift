@@ -110,11 +110,17 @@ package struct TLSEngine: ~Copyable {
     }
 
     /// The certificates that the server sent, its own first; for a client only.
-    package var serverCertificates: [CertificateSummary] {
-        guard role == .client, let chain = SSL_get_peer_cert_chain(handle.pointer) else { return [] }
-        return (0..<CFerryOpenSSL_sk_X509_count(chain)).compactMap { index in
-            CFerryOpenSSL_sk_X509_value(chain, index).flatMap { try? CertificateSummary($0) }
-        }
+    package var serverCertificates: [CertificateSummary] { serverChain?.certificates ?? [] }
+
+    /// The same certificates, to be verified; nil when none has come. For a client only; there after a failure, too.
+    package var serverChain: CertificateChain? {
+        guard role == .client, let chain = SSL_get_peer_cert_chain(handle.pointer) else { return nil }
+        return CertificateChain(copying: chain)
+    }
+
+    /// Whether the server has asked for a certificate; for a client only.
+    package var wasAskedForCertificate: Bool {
+        role == .client && SSL_get_ex_data(handle.pointer, certificateRequestMark) != nil
     }
 
     /// What the peer's certificate says; nil when it showed none.

@@ -9,13 +9,20 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
     private var machine: GatewayMachine
     private let socket: SocketHandler
     private let statistics: GatewayStatistics
+    private let feedback: FeedbackList?
     private var reported = GatewayMachine.Counts()
     private var isOpen = false
 
-    init(machine: GatewayMachine, socket: SocketHandler, statistics: GatewayStatistics) {
+    init(
+        machine: GatewayMachine,
+        socket: SocketHandler,
+        statistics: GatewayStatistics,
+        feedback: FeedbackList?
+    ) {
         self.machine = machine
         self.socket = socket
         self.statistics = statistics
+        self.feedback = feedback
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -59,6 +66,8 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
                 self.socket.reset()
             case .stopReading:
                 self.socket.stopReading()
+            case .gone(let token, let since):
+                self.feedback?.add(.init(time: since ?? FeedbackList.now, token: token), unlessListed: true)
             case .wake(let time):
                 let deadline = NIODeadline.uptimeNanoseconds(0) + TimeAmount(time)
                 context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {

@@ -4,14 +4,20 @@ internal import NIOCore
 /// The connections of a ``SimulatedGateway`` and what they share. Safe from any thread.
 final class GatewayConnections: Sendable {
     let statistics = GatewayStatistics()
-    let recorder: (any GatewayRecorder)?
     let open = OpenChannels()
+    let recorder: (any GatewayRecorder)?
+    /// Whether a connection may stop being read, so that little of it should lie between the client and the gateway.
+    let readsLittle: Bool
     private let rules: GatewayRules
     private let context: TLSContext
+    /// Gets the devices that a rule calls gone.
+    private let feedback: FeedbackList?
 
     init(_ configuration: SimulatedGateway.Configuration) throws(TLSError) {
         self.recorder = configuration.recorder
         self.rules = GatewayRules(configuration.script)
+        self.readsLittle = configuration.script.rules.contains { $0.action == .stopReading }
+        self.feedback = configuration.feedback?.list
         let certificates: TLSContext.ClientCertificates =
             if configuration.script.handshake == .refuseClient {
                 .verified { _ in false }
@@ -33,13 +39,14 @@ final class GatewayConnections: Sendable {
     /// Builds the pipeline of an accepted connection. On its event loop.
     func add(_ channel: any Channel) throws {
         let number = self.statistics.countConnection()
-        guard self.open.add(channel) else { throw ChannelError.alreadyClosed }
+        try self.open.add(channel)
         guard self.rules.script.handshake != .silent else {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
         }
-        if let rate = self.rules.script.bytesPerSecond {
-            let chunk = SocketHandler.chunk(bytesPerSecond: rate)
+        let rate = self.rules.script.bytesPerSecond
+        if rate != nil || self.readsLittle {
+            let chunk = rate.map { SocketHandler.chunk(bytesPerSecond: $0) } ?? SocketHandler.smallBuffer
             try channel.syncOptions?.setOption(
                 .recvAllocator,
                 value: FixedSizeRecvByteBufferAllocator(capacity: chunk)
@@ -49,9 +56,14 @@ final class GatewayConnections: Sendable {
         // The machine has lingered before it closes.
         var limits = TLSHandler.Limits()
         limits.shutdown = .milliseconds(250)
-        let socket = SocketHandler(bytesPerSecond: self.rules.script.bytesPerSecond)
+        let socket = SocketHandler(bytesPerSecond: rate)
         let machine = GatewayMachine(rules: self.rules, connection: number, recorder: self.recorder)
-        let connection = GatewayConnectionHandler(machine: machine, socket: socket, statistics: self.statistics)
+        let connection = GatewayConnectionHandler(
+            machine: machine,
+            socket: socket,
+            statistics: self.statistics,
+            feedback: self.feedback
+        )
         let tls = try TLSHandler(server: self.context, limits: limits)
         try channel.pipeline.syncOperations.addHandlers([socket, tls, connection] as [any ChannelHandler])
     }

@@ -14,6 +14,8 @@ package enum GatewayAction: Hashable, Sendable {
     case reset
     /// Read nothing more.
     case stopReading
+    /// Put this device on the feedback list, gone since that time in UNIX seconds; nil: since now.
+    case gone(token: [UInt8], since: UInt32?)
     /// Call ``GatewayMachine/timePassed(at:)`` at that time.
     case wake(at: Duration)
 }
@@ -207,7 +209,7 @@ extension GatewayMachine {
         if self.rules.hasRulesAboutOne {
             rule = self.rules.rule(token: span.extracting(frame.token), place: self.place)
         }
-        if let rule, rule.action != .respond || !BinaryStatus(rawValue: rule.status).namesAccepted {
+        if let rule, !rule.accepts {
             self.counts.refused += 1
             self.apply(rule, command: frame.command, identifier: frame.identifier, now, &actions)
             return
@@ -226,7 +228,10 @@ extension GatewayMachine {
             let token = span.extracting(frame.token)
             recorder.accepted(notification, token: token, payload: span.extracting(frame.payload))
         }
-        if let rule {
+        if let rule, rule.action == .gone {
+            let token = span.extracting(frame.token).withUnsafeBufferPointer(Array.init)
+            actions.append(.gone(token: token, since: rule.since))
+        } else if let rule {
             self.apply(rule, command: frame.command, identifier: frame.identifier, now, &actions)
         }
         self.checkCount(now, &actions)
@@ -251,6 +256,8 @@ extension GatewayMachine {
     ) {
         let due = now + (rule.delay ?? self.rules.script.errorDelay)
         switch rule.action {
+        case .gone:
+            break
         case .stopReading:
             self.state = .stalled
             actions.append(.stopReading)

@@ -40,6 +40,9 @@ public struct GatewayRule: Hashable, Sendable {
     /// `delaySeconds`: how long the response, or the end, takes to come; without it, the script's `errorDelaySeconds`.
     /// What arrives meanwhile is discarded.
     public var delay: Duration?
+    /// `since`, UNIX seconds: for ``Action/gone``, when the app was found to be gone; without it, when the notification
+    /// comes.
+    public var since: UInt32?
 
     /// What a rule does to the connection.
     public enum Action: String, Codable, Hashable, Sendable {
@@ -51,6 +54,9 @@ public struct GatewayRule: Hashable, Sendable {
         case reset
         /// `stopReading`: the connection stays open, and nothing more is read from it.
         case stopReading
+        /// `gone`: the notification is accepted, as by Apple, and its device is put on the list of
+        /// ``SimulatedGateway/Configuration/feedback``, unless it stands there. Not with ``GatewayRule/after``.
+        case gone
     }
 
     /// A rule needs either `after`, or some of `tokens`, `prefix` and `at`.
@@ -65,7 +71,8 @@ public struct GatewayRule: Hashable, Sendable {
         identifier: UInt32? = nil,
         length: Int? = nil,
         bytes: [UInt8]? = nil,
-        delay: Duration? = nil
+        delay: Duration? = nil,
+        since: UInt32? = nil
     ) {
         self.tokens = tokens
         self.prefix = prefix
@@ -78,6 +85,7 @@ public struct GatewayRule: Hashable, Sendable {
         self.length = length
         self.bytes = bytes
         self.delay = delay
+        self.since = since
     }
 
     /// Refuses notifications to these devices.
@@ -93,5 +101,10 @@ public struct GatewayRule: Hashable, Sendable {
     /// Closes, resets or stops reading a connection when `count` of its notifications were accepted.
     public static func end(by action: Action, after count: Int, times: Int? = nil) -> GatewayRule {
         GatewayRule(after: count, times: times, action: action)
+    }
+
+    /// Accepts notifications to these devices and puts the devices on the feedback list.
+    public static func gone(_ tokens: Set<DeviceToken>, since: UInt32? = nil) -> GatewayRule {
+        GatewayRule(tokens: tokens, action: .gone, since: since)
     }
 }

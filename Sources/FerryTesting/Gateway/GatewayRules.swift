@@ -74,3 +74,14 @@ package final class GatewayRules: Sendable {
         }
     }
 }
+
+extension GatewayRule {
+    /// Whether the notification that the rule is applied to counts as accepted.
+    var accepts: Bool {
+        switch self.action {
+        case .gone: true
+        case .respond: BinaryStatus(rawValue: self.status).namesAccepted
+        case .close, .reset, .stopReading: false
+        }
+    }
+}

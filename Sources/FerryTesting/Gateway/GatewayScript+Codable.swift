@@ -9,7 +9,7 @@ internal import Foundation
 extension GatewayScript: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case handshake, payloadLimit, errorDelay = "errorDelaySeconds", keepsOpen, linger = "lingerSeconds"
-        case bytesPerSecond, rules
+        case bytesPerSecond, rules, feedback
     }
 
     /// Reads a script from JSON text.
@@ -34,6 +34,7 @@ extension GatewayScript: Codable {
         try container.read(.payloadLimit, into: &self.payloadLimit)
         try container.read(.keepsOpen, into: &self.keepsOpen)
         try container.read(.rules, into: &self.rules)
+        try container.read(.feedback, into: &self.feedback)
         self.bytesPerSecond = try container.decodeIfPresent(Int.self, forKey: .bytesPerSecond)
         self.errorDelay = try container.duration(.errorDelay) ?? self.errorDelay
         self.linger = try container.duration(.linger) ?? self.linger
@@ -51,12 +52,14 @@ extension GatewayScript: Codable {
         try container.encode(self.linger / .seconds(1), forKey: .linger)
         try container.encodeIfPresent(self.bytesPerSecond, forKey: .bytesPerSecond)
         try container.encode(self.rules, forKey: .rules)
+        try container.encode(self.feedback, forKey: .feedback)
     }
 }
 
 extension GatewayRule: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case tokens, prefix, at, after, times, action, status, identifier, length, bytes, delay = "delaySeconds"
+        case since
     }
 
     /// - Throws: `DecodingError` for a key that does not exist, a value out of its range, or a rule that never holds.
@@ -72,7 +75,8 @@ extension GatewayRule: Codable {
             identifier: try container.decodeIfPresent(UInt32.self, forKey: .identifier),
             length: try container.decodeIfPresent(Int.self, forKey: .length),
             bytes: try container.hexadecimal(.bytes),
-            delay: try container.duration(.delay)
+            delay: try container.duration(.delay),
+            since: try container.decodeIfPresent(UInt32.self, forKey: .since)
         )
         try container.read(.action, into: &self.action)
         try container.read(.status, into: &self.status)
@@ -82,6 +86,7 @@ extension GatewayRule: Codable {
             .after,
             "a rule needs either 'after' or some of 'tokens', 'prefix' and 'at'"
         )
+        try container.require(self.action != .gone || isAboutOne, .action, "is not 'gone' together with 'after'")
         try container.require((self.at ?? 1) >= 1, .at, "counts from 1")
         try container.require((self.after ?? 0) >= 0, .after, "must not be negative")
         try container.require((self.length ?? 0) >= 0, .length, "must not be negative")
@@ -101,5 +106,6 @@ extension GatewayRule: Codable {
         try container.encodeIfPresent(self.length, forKey: .length)
         try container.encodeIfPresent(self.bytes?.hexadecimal, forKey: .bytes)
         try container.encodeIfPresent(self.delay.map { $0 / .seconds(1) }, forKey: .delay)
+        try container.encodeIfPresent(self.since, forKey: .since)
     }
 }

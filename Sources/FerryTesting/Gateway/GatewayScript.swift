@@ -28,6 +28,8 @@ public struct GatewayScript: Hashable, Sendable {
     public var bytesPerSecond: Int?
     /// `rules`: what goes wrong, tried in this order.
     public var rules: [GatewayRule] = []
+    /// `feedback`: how the feedback service beside the gateway behaves, for whoever starts both.
+    public var feedback = FeedbackScript()
 
     /// How connections begin.
     public enum Handshake: String, Codable, Hashable, Sendable {

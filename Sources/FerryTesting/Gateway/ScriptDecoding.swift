@@ -38,11 +38,12 @@ extension KeyedDecodingContainer {
         )
     }
 
+    /// Whole nanoseconds, which a Double holds for more than a day: what is written reads the same again.
     func duration(_ key: Key) throws -> Duration? {
         guard let seconds = try self.decodeIfPresent(Double.self, forKey: key) else { return nil }
         let day = 86_400.0
         try self.require((0...day).contains(seconds), key, "is 0 to \(Int(day)) seconds")
-        return .seconds(seconds)
+        return .nanoseconds(Int64((seconds * 1e9).rounded()))
     }
 
     func hexadecimal(_ key: Key) throws -> [UInt8]? {

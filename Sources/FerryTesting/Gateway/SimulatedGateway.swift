@@ -37,6 +37,8 @@ public final class SimulatedGateway: Sendable {
         public var script = GatewayScript()
         /// Gets what is accepted. Nil: it is counted and not looked at, which is fastest.
         public var recorder: (any GatewayRecorder)?
+        /// Gets the devices that rules with ``GatewayRule/Action/gone`` name. Nil: they are forgotten.
+        public var feedback: SimulatedFeedback?
 
         /// A gateway at a free port of the loopback address, with which nothing goes wrong.
         public init(credentials: TestCredentials) {
@@ -73,9 +75,18 @@ public final class SimulatedGateway: Sendable {
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedGateway {
         let connections = try GatewayConnections(configuration)
-        let listener = try await ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
+        var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        if connections.readsLittle {
+            // Of the listener, so that it holds for the first window that a client is offered.
+            bootstrap = bootstrap.serverChannelOption(
+                .socketOption(.so_rcvbuf),
+                value: SocketOptionValue(SocketHandler.smallBuffer)
+            )
+        }
+        let listener =
+            try await bootstrap
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try connections.add(channel) }
             }
@@ -94,7 +105,7 @@ public final class SimulatedGateway: Sendable {
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
         self.flushing?.cancel()
-        await self.connections.open.close(with: self.listener, within: limit)
+        await self.connections.open.stop(self.listener, within: limit)
         self.connections.recorder?.flush()
     }
 }

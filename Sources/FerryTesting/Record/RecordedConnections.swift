@@ -30,7 +30,7 @@ final class RecordedConnections: Sendable {
     /// Builds the pipeline of a client's connection. On its event loop.
     func accept(_ channel: any Channel) throws {
         let number = self.connections.add(1, ordering: .relaxed).newValue
-        guard self.open.add(channel) else { throw ChannelError.alreadyClosed }
+        try self.open.add(channel)
         let owner = TeeHandler.Owner(
             isReady: { client in self.connect(client, number, on: channel.eventLoop) },
             failed: self.configuration.onProblem
@@ -56,7 +56,7 @@ final class RecordedConnections: Sendable {
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard self.open.add(channel) else { throw ChannelError.alreadyClosed }
+                    try self.open.add(channel)
                     let serverName = self.configuration.gatewayTLS?.serverName ?? self.configuration.gatewayHost
                     let tls = try self.clientContext.map {
                         try TLSHandler(client: $0, serverName: serverName, limits: self.limits)

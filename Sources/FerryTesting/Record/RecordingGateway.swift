@@ -1,4 +1,4 @@
-public import FerryOpenSSL
+internal import FerryOpenSSL
 public import NIOCore
 internal import NIOPosix
 
@@ -84,7 +84,7 @@ public final class RecordingGateway: Sendable {
     ///
     /// - Parameter limit: how long to wait for the sockets to close.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.connections.open.close(with: self.listener, within: limit)
+        await self.connections.open.stop(self.listener, within: limit)
         self.connections.writer.flush()
     }
 }

@@ -40,7 +40,7 @@ struct ChaosState {
         case .asRecorded: false
         case .at(let place): place == self.sent
         case .everywhere: true
-        case .random: Int.random(in: 0..<8, using: &self.generator) == 0
+        case .random: Int.random(in: 0..<32, using: &self.generator) == 0
         }
     }
 }

@@ -9,7 +9,7 @@ public struct ReplayChaos: Sendable, Hashable {
         case at(Int)
         /// Each byte by itself.
         case everywhere
-        /// At random places, one in eight.
+        /// At random places, one in 32.
         case random
     }
 

@@ -15,6 +15,10 @@ final class SocketHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// In bytes: what a connection that may stop being read holds unread, in the system and at a time in the gateway. A
+    /// client sees soon that it is not read, as it would over a network.
+    static let smallBuffer = 4096
+
     private let bytesPerSecond: Int?
     private var context: ChannelHandlerContext?
     private var isStopped = false
@@ -44,6 +48,11 @@ final class SocketHandler: ChannelDuplexHandler {
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
             self.context?.close(promise: nil)
         }
+    }
+
+    /// Ends the stream past TLS, without close_notify.
+    func closeOutput() {
+        self.context?.close(mode: .output, promise: nil)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {

@@ -48,7 +48,7 @@ struct World: ~Copyable {
 
     let schedule: Schedule
     var client: BinaryClient
-    private var generator: SplitMix64
+    private var generator: Choices
     private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000)
     private(set) var epochSeconds: UInt32 = 1_700_000_000
     private var links: [Link] = []
@@ -63,9 +63,14 @@ struct World: ~Copyable {
     private(set) var events: [ProviderEvent] = []
 
     init(_ schedule: Schedule, seed: UInt64) {
+        self.init(schedule, seed: seed, choices: Choices(rest: SplitMix64(seed: seed)))
+    }
+
+    /// - Parameter choices: what every choice comes from; `seed` is that of the client's own jitter.
+    init(_ schedule: Schedule, seed: UInt64, choices: Choices) {
         self.schedule = schedule
         self.client = BinaryClient(options: schedule.options, seed: seed)
-        self.generator = SplitMix64(seed: seed)
+        self.generator = choices
     }
 
     var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
@@ -276,10 +281,22 @@ struct World: ~Copyable {
             let link = self.links[index]
             let sample = TransportSample(
                 acknowledged: link.acknowledged,
+                handed: link.handed,
                 hasUnread: !link.inbound.isEmpty || link.hasEnded,
                 isWritable: link.channel.count < self.schedule.channelLimit
             )
             self.client.sampled(id, sample, now: self.moment)
         }
+    }
+}
+
+/// What every choice of a world comes from: the bytes of a fuzzer, one for each, and then chance.
+struct Choices: RandomNumberGenerator {
+    var bytes: ArraySlice<UInt8> = []
+    var rest: SplitMix64
+
+    mutating func next() -> UInt64 {
+        let chance = self.rest.next()
+        return self.bytes.popFirst().map { UInt64($0) << 56 | chance >> 8 } ?? chance
     }
 }

@@ -91,9 +91,6 @@ import Testing
                 (server + ["--p12", archive, "--passphrase-file", "/none"], "does not exist"),
                 (harness.arguments(lines) + ["--events", "/none/events"], "No such file or directory"),
                 (harness.arguments(lines) + ["--backend", "http2"], "There is no backend http2 yet"),
-                (harness.arguments(lines) + ["--settle-time", "-1"], "--settle-time must be more than 0."),
-                (harness.arguments(lines) + ["--drain-limit", "-1"], "--drain-limit must not be negative."),
-                (harness.arguments(lines) + ["--connections", "-1"], "--connections takes 1 to 1000."),
                 (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
                 (harness.arguments(lines) + ["--bogus"], "--bogus"),
             ]
@@ -103,6 +100,54 @@ import Testing
                 #expect(output.messages.contains(words), "\(words): \(output.messages)")
             }
             #expect(harness.recorder.notifications.isEmpty)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("--settle-time", ["-1", "0", "nan", "1e-30", "86401"], "--settle-time takes seconds, more than 0"),
+            ("--connect-timeout", ["-1", "0", "inf"], "--connect-timeout takes seconds, more than 0"),
+            ("--drain-limit", ["-1", "-nan", "1e99"], "--drain-limit takes seconds, 0 to 86400."),
+            ("--connections", ["-1", "0", "1001"], "--connections takes 1 to 1000."),
+            ("--cache-length", ["-1", "0", "2000000000"], "--cache-length takes 1 to 1073741824."),
+            ("--cache-limit", ["-1", "0", "2000000000"], "--cache-limit takes 1 to 1073741824."),
+            ("--connection-retry-limit", ["-1", "9223372036854775807"], "--connection-retry-limit takes 0 to"),
+            ("--rate", ["-1", "0", "nan", "inf"], "--rate takes 0.01 to 1000000000."),
+            ("--cache-length", ["x", "99999999999999999999"], "is invalid for '--cache-length"),
+            ("--to", ["localhost:0", "localhost:65536", "localhost:-1"], "its port 1 to 65535"),
+        ] as [(String, [String], String)]
+    )
+    func `a number out of range is status 2 and says the range`(
+        option: String,
+        values: [String],
+        words: String
+    ) async throws {
+        try await TemporaryDirectory.with { directory in
+            for value in values {
+                let to = option == "--to" ? [] : ["--to", "localhost:1"]
+                let output = try await FerryProgram.run(["push", "/dev/null", option, value] + to, in: directory)
+                #expect(output.status == 2, "\(option) \(value)")
+                #expect(output.messages.contains(words), "\(option) \(value): \(output.messages)")
+                #expect(output.result == "")
+            }
+        }
+    }
+
+    @Test func `no message has a device token, wherever in a line it stands`() async throws {
+        try await PushHarness.run { harness in
+            let token = PushHarness.token(0xfeed)
+            let lines = [
+                #"{"token":"\#(token)0","payload":{}}"#, #"{"\#(token)":{"aps":{}}}"#, #"["\#(token)"]"#, "\(token)",
+                #"{"token":"\#(token)","payload":{},"topic":"\#(token) "}"#,
+                #"{"token":"\#(token)","payload":{},"priority":"\#(token)"}"#,
+                #"{"token":"\#(token)","payload":{},"collapseId":"\#(token)x"}"#,
+                #"{"token":"\#(token)","payload":{},"\#(token)":1}"#,
+            ]
+            let file = try harness.directory.write("lines", lines.joined(separator: "\n"))
+            let output = try await harness.push(harness.arguments(file), "--verbose")
+            #expect(output.number("badLines") == lines.count - 1)
+            #expect(output.messages.contains("warning: the member with a name of 64 bytes is not known"))
+            #expect(!output.messages.contains("feed"), "\(output.messages)")
         }
     }
 

@@ -45,10 +45,9 @@ import Testing
 
     @Test func `an interrupt after the whole input was read leaves the status to the outcomes`() async throws {
         try await PushHarness.run { harness in
-            let arguments = try harness.arguments(harness.lines(1...3)) + ["--settle-time", "2"]
+            let arguments = try harness.arguments(harness.lines(1...3)) + ["--settle-time", "2", "--verbose"]
             let program = try FerryProgram(arguments, in: harness.directory)
-            #expect(try await eventually { harness.recorder.notifications.count == 3 })
-            try await Task.sleep(for: .milliseconds(200))
+            #expect(try await eventually { try program.messages.contains("the input was read to its end") })
             program.interrupt()
             let output = try await program.output()
             #expect(output.status == 0)
@@ -63,13 +62,77 @@ import Testing
             let program = try FerryProgram(arguments, in: harness.directory)
             #expect(try await eventually { harness.recorder.notifications.count == 1 })
             program.interrupt()
-            // Signals that come at once may arrive as one, and nothing shows from outside that the first did.
-            try await Task.sleep(for: .milliseconds(300))
+            // Signals that come at once may arrive as one.
+            #expect(try await eventually { try program.messages.contains("interrupted") })
             program.interrupt()
             let output = try await program.output()
             #expect(output.status == 1)
             #expect(output.settled == output.number("submitted"))
             #expect(output.number("uncertain") ?? 0 > 0)
+        }
+    }
+
+    @Test func `a hangup is an interrupt`() async throws {
+        try await PushHarness.run { harness in
+            let pipe = Pipe()
+            let program = try FerryProgram(
+                harness.arguments("-"),
+                in: harness.directory,
+                input: pipe.fileHandleForReading
+            )
+            try pipe.fileHandleForWriting.write(contentsOf: Data("\(PushHarness.line(1))\n".utf8))
+            #expect(try await eventually { harness.recorder.notifications.count == 1 })
+            program.hangUp()
+            let output = try await program.output()
+            #expect(output.status == 1)
+            #expect(output.settled == 1)
+            #expect(output.messages.contains("stopped after line 1. "), "\(output.messages)")
+            try pipe.fileHandleForWriting.close()
+        }
+    }
+
+    @Test func `a hangup that is ignored, as under nohup, stays ignored`() async throws {
+        try await PushHarness.run { harness in
+            let pipe = Pipe()
+            let program = try FerryProgram(
+                harness.arguments("-"),
+                in: harness.directory,
+                input: pipe.fileHandleForReading,
+                shell: #"trap '' HUP; exec "$@""#
+            )
+            try pipe.fileHandleForWriting.write(contentsOf: Data("\(PushHarness.line(1))\n".utf8))
+            #expect(try await eventually { harness.recorder.notifications.count == 1 })
+            program.hangUp()
+            try pipe.fileHandleForWriting.write(contentsOf: Data("\(PushHarness.line(2))\n".utf8))
+            try pipe.fileHandleForWriting.close()
+            let output = try await program.output()
+            #expect(output.status == 0)
+            #expect(output.settled == 2)
+            #expect(output.messages == "")
+        }
+    }
+
+    @Test func `an interrupt before there was a connection says why there was none`() async throws {
+        try await PushHarness.run { harness in
+            await harness.gateway.stop()
+            let pipe = Pipe()
+            let program = try FerryProgram(
+                harness.arguments("-") + ["--connection-retry-limit", "0", "--verbose"],
+                in: harness.directory,
+                input: pipe.fileHandleForReading
+            )
+            try pipe.fileHandleForWriting.write(contentsOf: Data("\(PushHarness.line(1))\n".utf8))
+            #expect(try await eventually { try program.messages.contains("refused") })
+            program.interrupt()
+            #expect(try await eventually { try program.messages.contains("interrupted") })
+            program.interrupt()
+            let output = try await program.output()
+            #expect(output.status == 3)
+            #expect(output.number("undelivered") == 1)
+            let sentences = output.messages.split(separator: "\n").suffix(2)
+            #expect(sentences.first?.hasPrefix("ferry: No connection to localhost:") == true, "\(sentences)")
+            #expect(sentences.last == "ferry: Interrupted; stopped after line 1. What follows was not sent.")
+            try pipe.fileHandleForWriting.close()
         }
     }
 }

@@ -29,11 +29,18 @@ final class FerryProgram: Sendable {
     private let name: String
 
     /// Starts the program.
-    init(_ arguments: [String], in directory: TemporaryDirectory, input: FileHandle = .nullDevice) throws {
+    ///
+    /// - Parameter shell: a script of `sh` that begins the program as it wants, with `exec "$@"`.
+    init(
+        _ arguments: [String],
+        in directory: TemporaryDirectory,
+        input: FileHandle = .nullDevice,
+        shell: String? = nil
+    ) throws {
         let name = UUID().uuidString
         let process = Process()
-        process.executableURL = Self.url
-        process.arguments = arguments
+        process.executableURL = shell == nil ? Self.url : URL(filePath: "/bin/sh")
+        process.arguments = shell.map { ["-c", $0, "sh", Self.url.path] + arguments } ?? arguments
         process.standardInput = input
         process.standardOutput = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).out", "")))
         process.standardError = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).err", "")))
@@ -57,8 +64,12 @@ final class FerryProgram: Sendable {
     }
 
     /// Runs the program to its end.
-    static func run(_ arguments: [String], in directory: TemporaryDirectory) async throws -> Output {
-        try await FerryProgram(arguments, in: directory).output()
+    static func run(
+        _ arguments: [String],
+        in directory: TemporaryDirectory,
+        shell: String? = nil
+    ) async throws -> Output {
+        try await FerryProgram(arguments, in: directory, shell: shell).output()
     }
 
     /// What the program said on standard output so far.
@@ -66,15 +77,25 @@ final class FerryProgram: Sendable {
         get throws { try self.directory.read("\(self.name).out") }
     }
 
+    /// What the program said on standard error so far.
+    var messages: String {
+        get throws { try self.directory.read("\(self.name).err") }
+    }
+
     /// Waits for the program's end.
     func output() async throws -> Output {
         let status = await self.exit.value
-        return Output(status: status, result: try self.result, messages: try self.directory.read("\(self.name).err"))
+        return Output(status: status, result: try self.result, messages: try self.messages)
     }
 
     /// Sends SIGINT.
     func interrupt() {
         self.process.withLock { $0.interrupt() }
+    }
+
+    /// Sends SIGHUP.
+    func hangUp() {
+        _ = self.process.withLock { kill($0.processIdentifier, SIGHUP) }
     }
 
     /// Sends SIGTERM.

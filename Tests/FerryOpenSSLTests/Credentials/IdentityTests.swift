@@ -144,6 +144,7 @@ struct IdentityTests {
             let archive = try identity.pkcs12(passphrase: passphrase, encryption: encryption)
             let read = try TLSIdentity(pkcs12: archive, passphrase: passphrase)
             #expect(read.summary == identity.summary)
+            #expect(read.neededLegacyProvider == (encryption == .legacy))
         }
         let archive = try identity.pkcs12(passphrase: "secret", encryption: encryption)
         let path = try directory.write("identity.p12", archive)

@@ -41,6 +41,13 @@ struct GatewayScriptTests {
         #expect(try GatewayScript(json: JSONEncoder().encode(script)) == expected)
     }
 
+    @Test("keeps its delays to the nanosecond, written and read again", arguments: ["0.1", "1e-9", "46800.3", "86400"])
+    func delays(_ seconds: String) throws {
+        let script = try GatewayScript(json: Array(#"{"errorDelaySeconds": \#(seconds)}"#.utf8))
+        #expect(try GatewayScript(json: JSONEncoder().encode(script)) == script)
+        #expect(script.errorDelay.components.attoseconds.isMultiple(of: 1_000_000_000))
+    }
+
     @Test(
         "is refused with the name of what is wrong",
         arguments: [

@@ -32,13 +32,16 @@ struct ClientPlan {
     struct HeaderError: Error { var header: String }
 
     init(_ transcript: Transcript) throws {
+        self.expiration = transcript[header: "expiration"].flatMap(UInt32.init).map { Expiration(epochSeconds: $0) }
         for setting in Self.words(transcript[header: "options"]) { try self.set(setting) }
         for word in Self.words(transcript[header: "submit"]) {
             let parts = word.split(separator: "@")
             let bounds = parts[0].split(separator: "-").compactMap { Int($0) }
             guard let first = bounds.first, let last = bounds.last else { throw HeaderError(header: "submit") }
             let time = parts.count > 1 ? Double(parts[1]) ?? 0 : 0
-            self.steps.append(Step(time: .seconds(time), kind: .submit(first...last)))
+            self.steps.append(
+                Step(time: .seconds(time), kind: .submit(first...last))
+            )
         }
         let shutdown = Self.words(transcript[header: "shutdown"])
         if let time = shutdown.first.flatMap({ Double($0) }) {
@@ -46,7 +49,6 @@ struct ClientPlan {
             self.steps.append(Step(time: .seconds(time), kind: .shutDown(proof)))
         }
         self.steps.sort { $0.time < $1.time }
-        self.expiration = transcript[header: "expiration"].flatMap(UInt32.init).map { Expiration(epochSeconds: $0) }
         self.outcomes = Self.words(transcript[header: "outcomes"]).map(String.init)
         self.contradicted = transcript[header: "contradicted"].flatMap { Int($0) } ?? 0
     }

@@ -187,7 +187,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
             try self.perform(actions, id)
         case .sample(let id):
             guard let link = self.links[id] else { return }
-            let sample = TransportSample(acknowledged: link.sent, hasUnread: false, isWritable: true)
+            let sample = TransportSample(acknowledged: link.sent, handed: link.sent, hasUnread: false, isWritable: true)
             self.client.sampled(id, sample, now: self.moment)
         }
     }

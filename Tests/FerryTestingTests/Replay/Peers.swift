@@ -70,7 +70,7 @@ extension GatewayAction {
         case .closeOutput: .halfClose
         case .close: .end
         case .reset: .reset
-        case .stopReading, .wake: nil
+        case .stopReading, .gone, .wake: nil
         }
     }
 }
@@ -83,7 +83,7 @@ extension ReplayAction {
         case .close: self = .end
         case .reset: self = .reset
         case .wake(let time): self = .wake(at: time)
-        case .stopReading: return nil
+        case .stopReading, .gone: return nil
         }
     }
 }

@@ -106,6 +106,17 @@ struct CredentialsTests {
         }
     }
 
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func `a limit of 0 for connecting is the longest, not none and no time`(limit: Duration) async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.connectTimeout = limit
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<1, to: provider)
+            #expect(await provider.shutdown(within: .seconds(20)).outcomes.accepted == 1)
+        }
+    }
+
     #if os(Linux)
     @Test func `a host that does not answer times out`() async throws {
         // A listener that accepts nobody and has no room for more: the kernel drops what comes.

@@ -173,4 +173,46 @@ struct LifetimeTests {
             #expect(await provider.drain(within: .seconds(1)).unsettled == 0)
         }
     }
+
+    @Test func `a provider on an event loop group that was shut down before takes nothing and blocks nobody`()
+        async throws
+    {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        try await group.shutdownGracefully()
+        var configuration = BinaryConfiguration(host: "127.0.0.1", port: 1)
+        configuration.eventLoopGroup = group
+        configuration.outcomes = .stream
+        let provider = try BinaryProvider(configuration)
+        await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<3, to: provider) }
+        let notification = try PushNotification(json: "{}".utf8)
+        await #expect(throws: SubmitError.shutDown) {
+            _ = try await provider.send(notification, to: Harness.device(1))
+        }
+        #expect(await provider.drain(within: .seconds(3600)).unsettled == 0)
+        #expect(await provider.shutdown(within: .seconds(3600)).outcomes.settled == 0)
+        #expect(await provider.events(bufferingNewest: 1).first { _ in true } == nil)
+        for await _ in provider.outcomes { Issue.record("an outcome without a notification") }
+    }
+
+    @Test func `a group that is shut down while a provider is idle, or has no connection yet, blocks nobody`()
+        async throws
+    {
+        var script = GatewayScript()
+        script.handshake = .silent
+        try await Harness.run(script) { harness in
+            for count in [0, 20] {
+                let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+                var configuration = harness.configuration
+                configuration.eventLoopGroup = group
+                let provider = try BinaryProvider(configuration)
+                try await Harness.submit(0..<count, to: provider)
+                async let report = provider.drain(within: .seconds(3600))
+                try await group.shutdownGracefully()
+                #expect(await report.unsettled == 0)
+                #expect(await provider.shutdown(within: .seconds(3600)).outcomes.undelivered == count)
+                await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
+            }
+            #expect(harness.outcomes.numbers { $0 == .undelivered(.shutDown) } == Set(0..<20))
+        }
+    }
 }

@@ -257,4 +257,21 @@ struct TroubleTests {
             #expect(Set(harness.recorder.notifications.map(\.accepted.connection)).count >= 3)
         }
     }
+
+    @Test func `a peer that stops reading after a few notifications has accepted none that it did not read`()
+        async throws
+    {
+        try await Harness.run(GatewayScript(rules: [.end(by: .stopReading, after: 100)])) { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = .milliseconds(100)
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<2000, to: provider)
+            let report = await provider.shutdown(within: .milliseconds(1500))
+            #expect(report.outcomes.settled == 2000)
+            let accepted = harness.outcomes.numbers(where: \.isAccepted)
+            let arrived = try harness.arrived
+            #expect(accepted.isSubset(of: arrived.keys))
+            #expect(report.outcomes.uncertain >= 1900)
+        }
+    }
 }

@@ -15,10 +15,7 @@ extension PushNotification {
     ) throws(ValidationError) {
         let json = payload.write()
         // Infinity and NaN are written as null, so a faulty payload is JSON too, and its length is worth a word.
-        let faults =
-            payload.faults() + json.withUnsafeBufferPointer(Self.faults(payload:))
-            + Self.faults(topic: topic) + Self.faults(collapseID: collapseID)
-        guard faults.isEmpty else { throw ValidationError(faults) }
+        try Self.check(json, topic: topic, collapseID: collapseID, knownFaults: payload.faults())
         self.init(
             uncheckedPayload: json,
             topic: topic,

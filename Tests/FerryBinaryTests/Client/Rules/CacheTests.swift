@@ -65,6 +65,26 @@ import Testing
         #expect(scenario.unsettled == 10)
     }
 
+    @Test func `what one connection has settled makes room for what another writes`() throws {
+        let scenario = Scenario {
+            $0.maxConnections = 2
+            $0.autoAdjustCache = false
+            $0.cacheLength = 10
+        }
+        scenario.submit(1...60)
+        let first = scenario.connect()
+        let second = scenario.connect()
+        let settled = scenario.send(on: first)
+        #expect(settled.count == 10)
+        scenario.pass(.seconds(2))
+        #expect(settled.allSatisfy { scenario[$0] == .presumed })
+        #expect(scenario.send(on: second).count == 10)
+        // The bytes are gone that would have been too many, so nothing can be repaired.
+        scenario.respond(8, to: try #require(settled.first))
+        #expect(scenario.resent == 0)
+        #expect(scenario.contradictions.filter { $0.kind == .lost }.flatMap(\.tags).count == 9)
+    }
+
     // MARK: Evict
 
     private func evicting(_ cacheLength: Int, autoAdjusts: Bool = true, limit: Int = 40) -> Scenario {
@@ -103,13 +123,7 @@ import Testing
         scenario.connect()
         scenario.send()
         scenario.respond(8, to: 25)
-        let errors = scenario.events.compactMap { event -> (UInt64?, Bool, Bool)? in
-            guard case .transmissionError(_, let tag, let notification, let device) = event else { return nil }
-            return (tag?.rawValue, notification != nil, device != nil)
-        }
-        #expect(errors.map(\.0) == [5, 25])
-        #expect(errors.map(\.1) == [false, true])
-        #expect(errors.map(\.2) == [false, true])
+        #expect(scenario.transmissionErrors == [.init(tag: 5), .init(tag: 25, hasNotification: true, hasDevice: true)])
     }
 
     @Test(arguments: [(limit: 40, evicted: 22...34), (limit: 20, evicted: 22...40)])

@@ -180,4 +180,14 @@ import Testing
         #expect(!own.isEmpty && !spilled.isEmpty)
         #expect(Set(own + spilled) == Set(1...200))
     }
+
+    @Test func `a lane that waits for permission to dial gives its work to those that are open`() {
+        let scenario = Scenario { $0.maxConnections = 12 }
+        scenario.submit(1...1200)
+        #expect(scenario.dials.count == 10)
+        for id in (0..<10).map({ _ in scenario.connect(within: .zero) }) { scenario.send(on: id) }
+        #expect(scenario.queued == 0)
+        #expect(Set(scenario.frames.compactMap(\.name)) == Set(1...1200))
+        #expect(scenario.frames.count == 1200)
+    }
 }

@@ -157,4 +157,35 @@ import Testing
         #expect(scenario.contradictions.filter { $0.kind == .lost }.flatMap(\.tags) == [2, 3])
         #expect(scenario.queued == 0)
     }
+
+    @Test func `a late error without a name contradicts one, and says how many it may have discarded`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.contradicted == 1)
+        #expect(scenario.contradictions.map(\.count) == [1])
+        #expect(scenario.contradictions.map(\.upTo) == [5])
+    }
+
+    @Test func `what was proved is not in doubt after a late error without a name`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.respond(0, to: 3)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.contradictions.map(\.upTo) == [2])
+    }
+
+    @Test func `a late error without a name contradicts one even of what is forgotten, unless all was proved`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.pass(.seconds(60))
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.contradictions.map(\.upTo) == [5])
+        scenario.open(6...9)
+        scenario.respond(0, to: 9)
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.contradicted == 1)
+    }
 }

@@ -66,6 +66,21 @@ import Testing
         #expect(scenario.all(1...2, are: .uncertain(.positionUnknown)))
     }
 
+    @Test func `a culprit that has lost its bytes is rejected without its notification`() {
+        let scenario = Scenario {
+            $0.cachePolicy = .evict
+            $0.cacheLength = 1
+            $0.autoAdjustCache = false
+        }
+        scenario.kernelTakes = false
+        scenario.open(1...1)
+        scenario.submit(2...2)
+        scenario.send()
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.outcomes(of: 1...2) == [.rejected(8, .inferred), nil])
+        #expect(scenario.transmissionErrors == [.init(tag: 1)])
+    }
+
     @Test func `what was sent before can no longer expire`() {
         let scenario = Scenario()
         scenario.submit([1, 2], expiration: scenario.epochSeconds + 10)
@@ -139,6 +154,24 @@ import Testing
         #expect(scenario.send() == [6])
         scenario.pass(.seconds(3))
         #expect(scenario[6] == .presumed)
+    }
+
+    @Test(arguments: [false, true])
+    func `while a culprit is looked for, none is blamed that was not alone on its connection`(isGuilty: Bool) {
+        let scenario = Scenario()
+        scenario.open(1...2)
+        scenario.respond(8, identifier: 0)
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.pass(.milliseconds(60))
+        #expect(scenario.send() == [2])
+        // The error may be a late one about the first.
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.outcomes(of: 1...2) == [.presumed, nil])
+        scenario.connect()
+        #expect(scenario.send() == [2])
+        if isGuilty { scenario.respond(8, identifier: 0) } else { scenario.pass(.seconds(11)) }
+        #expect(scenario[2] == (isGuilty ? .rejected(8, .inferred) : .presumed))
     }
 
     @Test func `without a name the culprit is found by halving windows, each followed by silence`() {

@@ -168,4 +168,49 @@ import Testing
         scenario.respond(2, identifier: 4)
         #expect(scenario.all(1...3, are: .confirmed))
     }
+
+    @Test func `a peer that left a probe unanswered is asked again after a minute, and ever more rarely`() throws {
+        let scenario = Scenario { $0.finality = .proof }
+        func probes() -> Int { scenario.frames.count { $0.name == nil } }
+        /// Sends one; returns whether it was followed by a probe.
+        func isProbed(_ name: UInt32) -> Bool {
+            let before = probes()
+            scenario.submit(name...name)
+            if scenario.isDisconnected { scenario.connect() }
+            scenario.send()
+            scenario.pass(.seconds(3), sending: true)
+            return probes() > before
+        }
+        #expect(isProbed(1))
+        scenario.pass(.seconds(31))
+        #expect(!isProbed(2))
+        scenario.pass(.seconds(60))
+        #expect(isProbed(3))
+        scenario.pass(.seconds(31))
+        scenario.pass(.seconds(60))
+        #expect(!isProbed(4))
+        scenario.pass(.seconds(60))
+        #expect(isProbed(5))
+        // One answer, and all is forgiven.
+        scenario.respond(2, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario[5] == .confirmed)
+        #expect(isProbed(6))
+        #expect(
+            scenario.outcomes(of: 1...4) == [
+                .uncertain(.positionUnknown), .presumed, .uncertain(.positionUnknown), .presumed,
+            ]
+        )
+    }
+
+    @Test func `a peer that never answers a probe is asked a few times a day`() {
+        let scenario = Scenario { $0.finality = .proof }
+        for name in 1...1440 as ClosedRange<UInt32> {
+            scenario.submit(name...name)
+            if scenario.isDisconnected { scenario.connect() }
+            scenario.send()
+            scenario.pass(.seconds(60), sending: true)
+        }
+        #expect(scenario.frames.count { $0.name == nil } < 40)
+        #expect(scenario.counts.presumed > 1400)
+    }
 }

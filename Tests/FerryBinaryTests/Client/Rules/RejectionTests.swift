@@ -253,4 +253,15 @@ import Testing
         #expect(copies.allSatisfy { $0 == $0.sorted() })
         #expect(Set(copies.flatMap { $0 }) == Set(1...40))
     }
+
+    @Test func `what comes behind an error response is ignored and counted`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        let id = scenario.current
+        scenario.receive(Scenario.response(8, 2) + Scenario.response(8, 4) + [8, 1])
+        #expect(scenario.outcomes(of: 1...5) == [.confirmed, .rejected(8), nil, nil, nil])
+        #expect(scenario.client.outcomes.strayBytes == 8)
+        scenario.receive([1, 2, 3], on: id)
+        #expect(scenario.client.outcomes.strayBytes == 11)
+    }
 }

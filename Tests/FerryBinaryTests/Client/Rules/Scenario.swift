@@ -28,6 +28,8 @@ final class Scenario {
     /// Whether the kernel takes what is written, and the peer's TCP acknowledges what the kernel has.
     var kernelTakes = true
     var peerAcknowledges = true
+    /// Whether the system says what is acknowledged.
+    var showsAcknowledgements = true
     /// What samples say.
     var hasUnread = false
     var isWritable = true
@@ -323,6 +325,19 @@ final class Scenario {
         self.events.compactMap { if case .error(let error) = $0 { error } else { nil } }
     }
 
+    struct TransmissionError: Equatable {
+        var tag: UInt64?
+        var hasNotification = false
+        var hasDevice = false
+    }
+
+    var transmissionErrors: [TransmissionError] {
+        self.events.compactMap { event in
+            guard case .transmissionError(_, let tag, let notification, let device) = event else { return nil }
+            return .init(tag: tag?.rawValue, hasNotification: notification != nil, hasDevice: device != nil)
+        }
+    }
+
     var shortfalls: [Int] {
         self.events.compactMap { if case .cacheTooSmall(let shortfall) = $0 { shortfall } else { nil } }
     }
@@ -356,7 +371,8 @@ final class Scenario {
             self.sampleCount += 1
             if self.peerAcknowledges, let handed = self.links[id]?.handed { self.links[id]?.acknowledged = handed }
             let sample = TransportSample(
-                acknowledged: self.links[id]?.acknowledged ?? 0,
+                acknowledged: self.showsAcknowledgements ? self.links[id]?.acknowledged ?? 0 : nil,
+                handed: self.links[id]?.handed ?? 0,
                 hasUnread: self.hasUnread,
                 isWritable: self.isWritable
             )

@@ -44,7 +44,7 @@ import Testing
         // What follows is not acknowledged: the peer's kernel is full, so that the peer does not read.
         scenario.submit(2...2)
         scenario.send()
-        scenario.pass(.seconds(60))
+        scenario.pass(.seconds(25))
         #expect(scenario.outcomes.isEmpty)
         scenario.acknowledge(scenario.sentBytes)
         scenario.pass(.milliseconds(400))
@@ -67,6 +67,122 @@ import Testing
         #expect(scenario.outcomes.isEmpty)
         scenario.pass(.milliseconds(500))
         #expect(scenario[1] == .presumed)
+    }
+
+    @Test
+    func `a connection on which nothing is acknowledged for 30 s is given up, and its notifications go out again`() {
+        let scenario = Scenario()
+        scenario.peerAcknowledges = false
+        scenario.open(1...3)
+        scenario.kernelTakes = false
+        scenario.submit(4...6)
+        scenario.send()
+        scenario.submit(7...7)
+        scenario.send()
+        scenario.pass(.seconds(29))
+        #expect(scenario.closed.isEmpty)
+        scenario.pass(.seconds(2))
+        #expect(scenario.closed.count == 1)
+        let isTold = scenario.events.contains { if case .socketError = $0 { true } else { false } }
+        #expect(isTold)
+        #expect(scenario.outcomes.isEmpty)
+        // The last one never left, so it is no copy.
+        #expect(scenario.resent == 6)
+        scenario.kernelTakes = true
+        scenario.peerAcknowledges = true
+        scenario.connect()
+        #expect(scenario.send() == Array(1...7))
+        scenario.pass(.seconds(2))
+        #expect(scenario.all(1...7, are: .presumed))
+    }
+
+    @Test func `under report a stall makes uncertain`() {
+        let scenario = Scenario { $0.onUnknown = .report }
+        scenario.peerAcknowledges = false
+        scenario.open(1...3)
+        scenario.pass(.seconds(31))
+        #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
+        #expect(scenario.resent == 0)
+    }
+
+    @Test func `each acknowledgement begins the 30 s of a stall anew`() {
+        let scenario = Scenario()
+        scenario.peerAcknowledges = false
+        scenario.open(1...30)
+        for part in 1...5 as ClosedRange<UInt64> {
+            scenario.pass(.seconds(25))
+            scenario.acknowledge(scenario.sentBytes * part / 6)
+        }
+        #expect(scenario.closed.isEmpty)
+        scenario.pass(.seconds(31))
+        #expect(scenario.closed.count == 1)
+    }
+
+    @Test(arguments: [BinaryOptions.Finality.silence, .proof], [Duration.seconds(1), .seconds(3600)])
+    func `a stall ends the connection whatever settles on it, and however late`(
+        finality: BinaryOptions.Finality,
+        settleTime: Duration
+    ) {
+        let scenario = Scenario {
+            $0.finality = finality
+            $0.settleTime = settleTime
+        }
+        scenario.peerAcknowledges = false
+        scenario.open(1...3)
+        scenario.writability(false, on: scenario.current)
+        scenario.pass(.seconds(45))
+        #expect(scenario.closed.count == 1)
+        #expect(scenario.queued == 3)
+    }
+
+    @Test func `a process that was stopped is no stall of the peer`() {
+        let scenario = Scenario()
+        scenario.peerAcknowledges = false
+        scenario.open(1...1)
+        scenario.pass(.seconds(1))
+        scenario.stop(for: .hours(1))
+        scenario.tick()
+        #expect(scenario.closed.isEmpty)
+    }
+
+    @Test func `stalls do not repeat for ever`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 3 }
+        scenario.peerAcknowledges = false
+        scenario.submit(1...3)
+        while scenario.errors.isEmpty, scenario.closed.count < 10 {
+            scenario.connect()
+            scenario.send()
+            scenario.pass(.seconds(31))
+        }
+        #expect(scenario.closed.count == 4)
+        #expect(scenario.errors.map(\.code) == [.connectionRetryLimit])
+        #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
+    }
+
+    @Test func `where acknowledgements do not show, everything ends as uncertain and is sent once`() {
+        let scenario = Scenario()
+        scenario.showsAcknowledgements = false
+        scenario.open(1...3)
+        scenario.pass(.seconds(29))
+        #expect(scenario.outcomes.isEmpty)
+        scenario.pass(.seconds(2))
+        #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
+        #expect(scenario.resent == 0)
+    }
+
+    @Test func `what a probe can prove needs no acknowledgement to show`() throws {
+        let scenario = Scenario { $0.finality = .proof }
+        scenario.showsAcknowledgements = false
+        scenario.open(1...1)
+        for name in 2...80 as ClosedRange<UInt32> {
+            scenario.submit(name...name)
+            scenario.send()
+            scenario.pass(.milliseconds(500), sending: true)
+        }
+        scenario.pass(.seconds(2), sending: true)
+        #expect(scenario.closed.isEmpty)
+        scenario.respond(2, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario.all(1...80, are: .confirmed))
     }
 
     @Test func `a process that was stopped has not listened meanwhile`() {
@@ -110,8 +226,9 @@ import Testing
         for flush in 1...count { silence.flushed(flush, at: flush * 10, now: start) }
         func look(_ acknowledged: UInt64, after milliseconds: Int64) -> UInt64? {
             silence.look(
-                TransportSample(acknowledged: acknowledged, hasUnread: false, isWritable: true),
+                TransportSample(acknowledged: acknowledged, handed: count * 10, hasUnread: false, isWritable: true),
                 settleTime: .seconds(1),
+                settles: true,
                 now: start + .milliseconds(milliseconds)
             )
         }
@@ -204,7 +321,7 @@ import Testing
         let scenario = Scenario()
         scenario.peerAcknowledges = false
         scenario.open(1...2)
-        scenario.pass(.seconds(30))
+        scenario.pass(.seconds(25))
         scenario.reset()
         scenario.peerAcknowledges = true
         scenario.connect()

@@ -57,11 +57,57 @@ import Testing
         #expect(sizes == [100, 200, 400, 800, 1000])
     }
 
-    @Test func `status 10 narrows no window`() {
+    /// How many copies each of 5000 notifications costs when the peer ends each connection after 20.
+    private func copiesEach(_ end: (Scenario, UInt32) -> Void) -> Double {
+        let count: UInt32 = 5000
         let scenario = Scenario()
-        scenario.open(1...10)
-        scenario.respond(10, to: 5)
+        scenario.submit(1...count)
+        var last: UInt32 = 0
+        while last < count {
+            scenario.connect()
+            scenario.send()
+            last = min(last + 20, count)
+            end(scenario, last)
+        }
+        #expect(scenario.counts.accepted + scenario.counts.rejected == Int(count))
+        return Double(scenario.resent) / Double(count)
+    }
+
+    @Test func `a shutdown of the peer every 20 notifications costs less than five copies of each`() {
+        #expect(self.copiesEach { $0.respond(10, to: $1) } < 5)
+    }
+
+    @Test func `a bad token every 20 notifications costs less than five copies of each`() {
+        #expect(self.copiesEach { $0.respond(8, to: $1) } < 5)
+    }
+
+    @Test func `a shutdown narrows the window by what was accepted, as an error does`() {
+        let scenario = Scenario()
+        scenario.open(1...5000)
+        scenario.respond(10, to: 500)
         scenario.connect()
-        #expect(scenario.window == nil)
+        #expect(scenario.window == 2000)
+    }
+
+    @Test(arguments: [Scenario.response(10, 0), Array("HTTP/1.1 400".utf8)])
+    func `an end without a name and without a culprit narrows the window`(bytes: [UInt8]) {
+        let scenario = Scenario()
+        scenario.open(1...5000)
+        scenario.receive(bytes)
+        scenario.connect()
+        scenario.send()
+        #expect(scenario.window == 100)
+        #expect(scenario.unsettled == 100)
+    }
+
+    @Test func `what was settled before an end without a name counts as progress`() {
+        let scenario = Scenario()
+        scenario.open(1...200)
+        scenario.pass(.seconds(2))
+        scenario.submit(201...300)
+        scenario.send()
+        scenario.respond(10, identifier: 0)
+        scenario.connect()
+        #expect(scenario.window == 800)
     }
 }

@@ -1,0 +1,121 @@
+internal import FerryCore
+internal import FerryOpenSSL
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// What all connections to one peer have in common: where it is, TLS to it, and what a failure means.
+struct TLSConnector: Sendable {
+    let host: String
+    let port: Int
+    let connectTimeout: TimeAmount
+    private let serverName: String
+    private let context: TLSContext
+
+    /// - Parameter rejectUnauthorized: false believes any server.
+    init(
+        host: String,
+        port: Int,
+        serverName: String?,
+        client: TLSContext.Client,
+        rejectUnauthorized: Bool,
+        connectTimeout: Duration
+    ) throws(TLSError) {
+        self.host = host
+        self.port = port
+        self.serverName = serverName ?? host
+        self.connectTimeout = TimeAmount(connectTimeout)
+        if rejectUnauthorized {
+            self.context = try TLSContext(client: client)
+        } else {
+            self.context = try TLSContext(testingWithoutVerification: client)
+        }
+    }
+
+    var peer: String { "\(self.host):\(self.port)" }
+
+    /// TCP with the options that every connection has.
+    func bootstrap(on eventLoop: any EventLoop) -> ClientBootstrap {
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(self.connectTimeout)
+            .channelOption(.socketOption(.so_keepalive), value: 1)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+    }
+
+    func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
+        bootstrap.connect(host: self.host, port: self.port)
+    }
+
+    func makeHandler() throws(TLSError) -> TLSHandler {
+        var limits = TLSHandler.Limits()
+        limits.handshake = .nanoseconds(self.connectTimeout.nanoseconds)
+        limits.shutdown = .seconds(2)
+        return try TLSHandler(client: self.context, serverName: self.serverName, limits: limits)
+    }
+
+    /// The error that says that the peer refused the client certificate, if that is what `error` means.
+    ///
+    /// Before the end of the handshake every such error means it. After it only under TLS 1.3, for an alert that can
+    /// mean it, and before the peer said anything: up to 1.2 the end of the handshake has accepted the certificate.
+    ///
+    /// - Parameters:
+    ///   - version: as agreed on; nil while the handshake is not done.
+    ///   - hasReceived: whether the peer has said anything since.
+    func refusal(_ error: (any Error)?, version: TLSVersion?, hasReceived: Bool) -> ProviderError? {
+        guard let tls = error as? TLSError, tls.code == .certificateRejected else { return nil }
+        if let version {
+            guard version == .tls13, !hasReceived, let alert = tls.alert?.lowercased(),
+                ["certificate", "unknown ca", "access denied", "handshake failure"].contains(where: alert.contains)
+            else { return nil }
+        }
+        let alert = tls.alert.map { " (alert \"\($0)\")" } ?? ""
+        let message =
+            "\(self.peer) refused the client certificate\(alert). Check that it is the provider certificate of "
+            + "this app and environment, and that it has not expired or been revoked."
+        return ProviderError(.credentialsRejected, message, cause: tls)
+    }
+
+    /// What it means that a connection was not made.
+    func error(_ error: (any Error)?) -> ProviderError {
+        guard let error else {
+            return ProviderError(.connectFailed, "\(self.peer) closed the connection before it was established.")
+        }
+        if let tls = error as? TLSError {
+            let message = "No TLS connection to \(self.peer): \(tls.description)"
+            return switch tls.code {
+            case .untrustedPeer, .peerNameMismatch, .peerCertificateMissing:
+                ProviderError(.peerNotTrusted, message, cause: tls)
+            case .handshakeTimeout:
+                ProviderError(.connectTimeout, message, cause: tls)
+            default:
+                ProviderError(.connectFailed, message, cause: tls)
+            }
+        }
+        if case .connectTimeout = error as? ChannelError {
+            return ProviderError(.connectTimeout, "\(self.peer) did not answer in time.", cause: error)
+        }
+        return ProviderError(.connectFailed, "No connection to \(self.peer): \(Self.reason(error)).", cause: error)
+    }
+
+    /// What it means that an established connection failed.
+    func lost(_ error: any Error) -> ProviderError {
+        let reason = (error as? TLSError)?.description ?? "\(Self.reason(error))."
+        return ProviderError(.connectionLost, "The connection to \(self.peer) failed: \(reason)", cause: error)
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        if let connection = error as? NIOConnectionError {
+            if let failure = connection.connectionErrors.first { return self.reason(failure.error) }
+            return "the host name cannot be resolved"
+        }
+        if let io = error as? IOError { return String(cString: strerror(io.errnoCode)) }
+        return "\(error)"
+    }
+}

@@ -1,0 +1,222 @@
+internal import FerryBinary
+internal import FerryCore
+internal import FerryOpenSSL
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+/// Runs a ``FeedbackMachine`` on an event loop: one reading of the list, from the dial to the end.
+///
+/// `@unchecked Sendable`: everything but `buffer`, `hasStarted` and what never changes is touched on the event loop only.
+final class FeedbackDriver: @unchecked Sendable {
+    /// How much is read at a time: a record of TLS.
+    private static let chunk = 16 << 10
+    /// What the system may receive before it is read. Linux takes it twice, for its own account of it.
+    private static let receiveLimit = 256 << 10
+
+    let buffer: FeedbackBuffer
+    private let eventLoop: any EventLoop
+    private let connector: TLSConnector
+    private let logger: Logger
+    private let limits: (idle: Duration, sweep: Duration)
+    private let hasStarted = Atomic<Bool>(false)
+    private var machine: FeedbackMachine
+    private var connection: FeedbackConnectionHandler?
+    /// Whether the buffer had room after what was read last.
+    private var hasRoom = true
+    private var timer: Scheduled<Void>?
+    /// Never due: it fails when the event loop ends.
+    private var loopEnd: Scheduled<Void>?
+
+    init(_ configuration: FeedbackConfiguration, connector: TLSConnector) {
+        self.buffer = FeedbackBuffer(limit: configuration.bufferLimit)
+        self.eventLoop = configuration.eventLoopGroup.next()
+        self.connector = connector
+        self.logger = configuration.logger
+        self.limits = (configuration.idleTimeout, configuration.sweepTimeout)
+        self.machine = FeedbackMachine(
+            limits: .init(
+                connect: connector.connectTimeout,
+                idle: TimeAmount(configuration.idleTimeout),
+                sweep: TimeAmount(configuration.sweepTimeout)
+            )
+        )
+    }
+
+    // MARK: Any thread
+
+    /// Connects, if that was not done before.
+    func start() {
+        guard !self.hasStarted.exchange(true, ordering: .relaxed) else { return }
+        self.eventLoop.execute { self.dial() }
+    }
+
+    func cancel() {
+        self.eventLoop.execute {
+            self.fail(.cancelled, "Reading the feedback list of \(self.connector.peer) was cancelled.")
+        }
+    }
+
+    /// Tuples were taken: there is room for more.
+    func resume() {
+        self.eventLoop.execute {
+            self.hasRoom = true
+            self.machine.resume(now: .now())
+            self.schedule()
+            if self.machine.isReading { self.connection?.read() }
+        }
+    }
+
+    // MARK: The loop
+
+    private func dial() {
+        guard !self.machine.hasEnded else { return }
+        self.logger.debug("reading feedback", metadata: ["apns.peer": "\(self.connector.peer)"])
+        self.machine.start(now: .now())
+        self.schedule()
+        let loopEnd = self.eventLoop.scheduleTask(deadline: .distantFuture) {}
+        self.loopEnd = loopEnd
+        loopEnd.futureResult.whenFailure { _ in
+            self.fail(.connectionLost, "The event loop has ended before the feedback list was read.")
+        }
+        let allocator = FixedSizeRecvByteBufferAllocator(capacity: Self.chunk)
+        let bootstrap = self.connector.bootstrap(on: self.eventLoop)
+            .channelOption(.autoRead, value: false)
+            // The service's end of the stream is told apart from ours.
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .channelOption(.recvAllocator, value: allocator)
+            .channelOption(.socketOption(.so_rcvbuf), value: .init(Self.receiveLimit))
+        self.connector.connect(bootstrap).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel): self.dialed(channel)
+            case .failure(let error): self.notConnected(error)
+            }
+        }
+    }
+
+    /// TCP is up. Nothing is read before TLS asks for it.
+    private func dialed(_ channel: any Channel) {
+        guard !self.machine.hasEnded else { return channel.close(promise: nil) }
+        do {
+            let tls = try self.connector.makeHandler()
+            let connection = FeedbackConnectionHandler(driver: self, tls: tls)
+            self.connection = connection
+            try channel.pipeline.syncOperations.addHandlers([tls, connection] as [any ChannelHandler])
+        } catch {
+            self.notConnected(error)
+            channel.close(promise: nil)
+        }
+    }
+
+    private func notConnected(_ error: any Error) {
+        self.finish(.failure(FeedbackError(self.connector.error(error), report: self.report)))
+    }
+
+    func opened() {
+        self.machine.opened(now: .now())
+        self.schedule()
+        self.connection?.read()
+    }
+
+    func received(_ bytes: ByteBuffer) {
+        self.hasRoom = self.buffer.append(self.machine.received(bytes, now: .now()))
+    }
+
+    func readCompleted() {
+        if self.hasRoom {
+            self.connection?.read()
+        } else {
+            self.machine.pause(now: .now())
+        }
+        self.schedule()
+    }
+
+    /// The connection ended by itself.
+    func ended(_ ending: FeedbackReport.Ending, on connection: FeedbackConnectionHandler) {
+        var report = self.report
+        let hasOpened = self.machine.isOpen
+        if let refusal = self.connector.refusal(
+            connection.error,
+            version: hasOpened ? connection.version : nil,
+            hasReceived: connection.hasReceived
+        ) {
+            return self.finish(.failure(FeedbackError(refusal, report: report)))
+        }
+        guard hasOpened else { return self.notConnected(connection.error ?? ChannelError.eof) }
+        if ending == .unfinished {
+            let lost = self.connector.lost(connection.error ?? EventLoopError.shutdown)
+            return self.finish(.failure(FeedbackError(lost, report: report)))
+        }
+        report.ending = ending
+        guard report.truncatedBytes == 0 else {
+            let message = "\(self.connector.peer) ended the feedback list in the middle of a tuple, which is lost."
+            return self.finish(.failure(FeedbackError(.truncated, message, report: report)))
+        }
+        self.finish(.success(report))
+    }
+
+    private func fail(_ code: FeedbackError.Code, _ message: String) {
+        self.finish(.failure(FeedbackError(code, message, report: self.report)))
+    }
+
+    private var report: FeedbackReport {
+        FeedbackReport(
+            tuples: self.machine.tuples,
+            skipped: self.machine.skipped,
+            truncatedBytes: self.machine.pendingBytes
+        )
+    }
+
+    /// Ends the reading; the first end counts.
+    private func finish(_ result: Result<FeedbackReport, FeedbackError>) {
+        guard self.machine.end() else { return }
+        self.timer?.cancel()
+        self.timer = nil
+        self.loopEnd?.cancel()
+        let connection = self.connection
+        self.connection = nil
+        switch result {
+        case .success(let report):
+            // The handler closes, with a close_notify of its own.
+            self.logger.debug("read feedback", metadata: ["apns.count": "\(report.tuples)"])
+        case .failure(let error):
+            connection?.abort()
+            self.logger.debug("feedback failed", metadata: ["apns.error": "\(error)"])
+        }
+        self.buffer.finish(result)
+    }
+
+    // MARK: Time
+
+    private func schedule() {
+        self.timer?.cancel()
+        self.timer = nil
+        guard let deadline = self.machine.nextDeadline else { return }
+        self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.timer = nil
+            self.timePassed()
+        }
+    }
+
+    private func timePassed() {
+        let peer = self.connector.peer
+        switch self.machine.passedDeadline(now: .now()) {
+        case nil:
+            self.schedule()
+        case .connect:
+            self.notConnected(ChannelError.connectTimeout(self.connector.connectTimeout))
+        case .idle:
+            self.fail(
+                .notClosed,
+                "\(peer) said nothing for \(self.limits.idle) and did not end the feedback list; there may be more."
+            )
+        case .sweep:
+            self.fail(
+                .sweepTimeout,
+                "\(peer) did not end the feedback list within \(self.limits.sweep); there may be more."
+            )
+        }
+    }
+}

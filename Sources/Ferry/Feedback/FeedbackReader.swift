@@ -1,0 +1,53 @@
+public import FerryOpenSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Reads the list of devices that no longer have the app, from a feedback service of the legacy binary protocol.
+///
+/// ```swift
+/// let reader = try FeedbackReader(FeedbackConfiguration(host: "feedback.example.com", identity: identity))
+/// for try await tuple in reader.sweep() {
+///     if lastRegistration(of: tuple.token) <= tuple.time { forget(tuple.token) }
+/// }
+/// ```
+///
+/// A value without a connection of its own; it may be used from any thread, and for any number of readings.
+public struct FeedbackReader: Sendable {
+    private let configuration: FeedbackConfiguration
+    private let connector: TLSConnector
+
+    /// Checks the credentials. Reads the trust roots, which may be a file.
+    ///
+    /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
+    ///   credentials, or when the trust roots cannot be read.
+    public init(_ configuration: FeedbackConfiguration) throws(TLSError) {
+        try configuration.identity?.validate(at: .now)
+        self.configuration = configuration
+        self.connector = try TLSConnector(
+            host: configuration.host,
+            port: configuration.port,
+            serverName: configuration.serverName,
+            client: .init(
+                trustRoots: configuration.trustRoots,
+                identity: configuration.identity,
+                versions: configuration.tlsVersions
+            ),
+            rejectUnauthorized: configuration.rejectUnauthorized,
+            connectTimeout: configuration.connectTimeout
+        )
+    }
+
+    /// One reading of the list. It begins when its first tuple is asked for.
+    public func sweep() -> FeedbackSweep {
+        FeedbackSweep(FeedbackDriver(self.configuration, connector: self.connector))
+    }
+
+    /// Readings at intervals of `interval`. The first begins when the first event is asked for.
+    public func events() -> FeedbackEvents {
+        FeedbackEvents(reader: self, interval: self.configuration.interval)
+    }
+}

@@ -1,0 +1,54 @@
+internal import Synchronization
+
+/// A wait that can be ended early, once and for all. Safe from any thread.
+final class FeedbackWait: Sendable {
+    private struct State {
+        var isStopped = false
+        /// Waits that go on, by number.
+        var waits: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var last: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    var isStopped: Bool { self.state.withLock { $0.isStopped } }
+
+    /// Ends the waits, those to come as well.
+    func stop() {
+        let waits = self.state.withLock { state in
+            state.isStopped = true
+            defer { state.waits = [:] }
+            return state.waits.values
+        }
+        for continuation in waits { continuation.resume() }
+    }
+
+    /// Waits, but not beyond ``stop()`` or the cancellation of the task.
+    func wait(for duration: Duration) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await Task.sleep(for: duration) }
+            group.addTask { await self.waitForStop() }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func waitForStop() async {
+        let id = self.state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isWaiting = self.state.withLock { state in
+                    guard !state.isStopped, !Task.isCancelled else { return false }
+                    state.waits[id] = continuation
+                    return true
+                }
+                if !isWaiting { continuation.resume() }
+            }
+        } onCancel: {
+            self.state.withLock { $0.waits.removeValue(forKey: id) }?.resume()
+        }
+    }
+}

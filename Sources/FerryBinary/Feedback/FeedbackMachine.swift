@@ -1,0 +1,137 @@
+package import NIOCore
+
+/// One reading of the feedback list, without I/O: bytes, ends and time in; tuples, a verdict and a deadline out.
+///
+/// ```
+///        start             opened           pause
+///  idle ───────▶ connecting ───────▶ reading ◀─────▶ paused
+///                    │                  │    resume    │
+///                    └──────────────────┴───────┬──────┘
+///                                               ▼ an end, a deadline, a cancellation
+///                                             ended
+/// ```
+///
+/// Time counts only while the service is waited for: a reader that pauses costs no deadline.
+package struct FeedbackMachine: Sendable {
+    /// How long the service may take.
+    package struct Limits: Sendable {
+        /// From ``FeedbackMachine/start(now:)`` to ``FeedbackMachine/opened(now:)``.
+        package var connect: TimeAmount
+        /// Without a byte.
+        package var idle: TimeAmount
+        /// From the first read to the end, pauses not counted.
+        package var sweep: TimeAmount
+
+        package init(connect: TimeAmount, idle: TimeAmount, sweep: TimeAmount) {
+            self.connect = connect
+            self.idle = idle
+            self.sweep = sweep
+        }
+    }
+
+    /// Which of the ``Limits`` was passed.
+    package enum Deadline: Hashable, Sendable {
+        case connect, idle, sweep
+    }
+
+    private enum State {
+        case idle
+        case connecting(since: NIODeadline)
+        case reading(since: NIODeadline, lastBytes: NIODeadline)
+        case paused
+        case ended
+    }
+
+    private let limits: Limits
+    private var state = State.idle
+    private var decoder = FeedbackDecoder()
+    /// How long the service was waited for before the present stretch of reading.
+    private var spent: TimeAmount = .zero
+    /// Tuples that were given out.
+    package private(set) var tuples = 0
+
+    package init(limits: Limits) {
+        self.limits = limits
+    }
+
+    /// Tuples that were left out because their token cannot be one.
+    package var skipped: Int { self.decoder.skipped }
+    /// Bytes of a tuple that is not complete: after the end, of one that the end cut off.
+    package var pendingBytes: Int { self.decoder.pendingBytes }
+
+    package var hasEnded: Bool { if case .ended = self.state { true } else { false } }
+    /// Whether TLS is established.
+    package var isOpen: Bool {
+        switch self.state {
+        case .reading, .paused: true
+        case .idle, .connecting, .ended: false
+        }
+    }
+    /// Whether bytes are wanted.
+    package var isReading: Bool { if case .reading = self.state { true } else { false } }
+
+    /// Dialling begins.
+    package mutating func start(now: NIODeadline) {
+        guard case .idle = self.state else { return }
+        self.state = .connecting(since: now)
+    }
+
+    /// TLS is established.
+    package mutating func opened(now: NIODeadline) {
+        guard case .connecting = self.state else { return }
+        self.state = .reading(since: now, lastBytes: now)
+    }
+
+    /// Takes bytes, also while paused: an end that came brings what is left with it.
+    package mutating func received(_ bytes: consuming ByteBuffer, now: NIODeadline) -> [FeedbackTuple] {
+        guard !self.hasEnded else { return [] }
+        if case .reading(let since, _) = self.state { self.state = .reading(since: since, lastBytes: now) }
+        self.decoder.append(bytes)
+        var tuples: [FeedbackTuple] = []
+        while let tuple = self.decoder.next() { tuples.append(tuple) }
+        self.tuples += tuples.count
+        return tuples
+    }
+
+    /// Nobody takes tuples at present.
+    package mutating func pause(now: NIODeadline) {
+        guard case .reading(let since, _) = self.state else { return }
+        self.spent = self.spent + (now - since)
+        self.state = .paused
+    }
+
+    /// Tuples are taken again.
+    package mutating func resume(now: NIODeadline) {
+        guard case .paused = self.state else { return }
+        self.state = .reading(since: now, lastBytes: now)
+    }
+
+    /// The reading is over, for whatever reason. False when it was over before.
+    package mutating func end() -> Bool {
+        guard !self.hasEnded else { return false }
+        self.state = .ended
+        return true
+    }
+
+    /// When to ask ``passedDeadline(now:)``; nil while nothing is waited for.
+    package var nextDeadline: NIODeadline? { self.due?.time }
+
+    /// The limit that was passed, if any.
+    package func passedDeadline(now: NIODeadline) -> Deadline? {
+        guard let due = self.due, due.time <= now else { return nil }
+        return due.deadline
+    }
+
+    private var due: (time: NIODeadline, deadline: Deadline)? {
+        switch self.state {
+        case .idle, .paused, .ended:
+            return nil
+        case .connecting(let since):
+            return (since + self.limits.connect, .connect)
+        case .reading(let since, let lastBytes):
+            let idle = lastBytes + self.limits.idle
+            let sweep = since + (self.limits.sweep - self.spent)
+            return sweep < idle ? (sweep, .sweep) : (idle, .idle)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+internal import Ferry
+internal import FerryOpenSSL
+
+/// Whether a file is there, is of the right kind, and is kept from others.
+enum FileChecks {
+    /// Others may read, or anyone but the owner may write.
+    private static let openBits = 0o026
+    private static let secretForms: Set<CredentialForm> = [.privateKey, .certificateAndKey, .pkcs12]
+
+    /// What is wrong; empty when nothing is.
+    static func findings(_ file: CredentialFile) -> [Finding] {
+        switch file.form {
+        case .failure(let error): [self.unread(file, error)]
+        case .success(let form):
+            [
+                self.kind(file, form),
+                self.secretForms.contains(form) ? self.openness(file.path, "a private key", file.permissions) : nil,
+            ]
+            .compactMap { $0 }
+        }
+    }
+
+    private static func unread(_ file: CredentialFile, _ error: TLSError) -> Finding {
+        error.code == .fileNotFound
+            ? .fault(
+                .file,
+                .fileMissing,
+                "The file \(file.path) does not exist.",
+                cure: "correct the path behind \(file.option.rawValue)"
+            )
+            : .fault(
+                .file,
+                .fileUnreadable,
+                "The file \(file.path) cannot be read.",
+                cure: "check that it is a file, and that this user may read it"
+            )
+    }
+
+    /// - Parameter permissions: of the file whose first line opens another.
+    static func passphraseFile(_ path: String, permissions: Int?) -> [Finding] {
+        [self.openness(path, "a passphrase", permissions)].compactMap { $0 }
+    }
+
+    private static func openness(_ path: String, _ secret: String, _ permissions: Int?) -> Finding? {
+        guard let permissions, permissions & self.openBits != 0 else { return nil }
+        return .warning(
+            .file,
+            .permissionsOpen,
+            "\(path) holds \(secret), and other users may read or change it (mode \(String(permissions, radix: 8))).",
+            cure: "chmod 600 \(path)"
+        )
+    }
+
+    private static func kind(_ file: CredentialFile, _ form: CredentialForm) -> Finding? {
+        let isRight =
+            switch file.option {
+            case .cert: [.certificate, .certificateAndKey].contains(form)
+            case .key: [.privateKey, .certificateAndKey].contains(form)
+            case .p12: form == .pkcs12
+            case .p8: form == .privateKey
+            }
+        guard !isRight else { return nil }
+        let (kind, cure) = self.words(form, file)
+        return .fault(
+            .file,
+            .wrongKindOfFile,
+            "\(file.path) is no file for \(file.option.rawValue): it \(kind).",
+            cure: cure
+        )
+    }
+
+    private static func words(_ form: CredentialForm, _ file: CredentialFile) -> (kind: String, cure: String) {
+        switch form {
+        case .certificate: ("holds a certificate", "give it as --cert, and its key as --key")
+        case .certificateAndKey: ("holds a certificate and its key", "give it as --cert")
+        case .privateKey:
+            (
+                "holds a private key",
+                "give it as --key with its certificate as --cert; if it is Apple's key for provider tokens, as --p8"
+            )
+        case .pkcs12: ("is a PKCS#12 archive", "give it as --p12")
+        case .certificateRequest:
+            (
+                "is a request for a certificate",
+                "hand it in (Apple: Certificates, Identifiers & Profiles) and give the certificate that comes back as --cert"
+            )
+        case .publicKey: ("holds a public key", "give the private one that belongs to it")
+        case .openSSHKey:
+            (
+                "holds a key in OpenSSH's own form",
+                "ssh-keygen -p -m PKCS8 -f \(file.path) turns it into PEM, if it is the right key at all"
+            )
+        case .javaKeyStore:
+            (
+                "is a Java key store",
+                "keytool -importkeystore -srckeystore \(file.path) -destkeystore new.p12 -deststoretype pkcs12, then give "
+                    + "--p12 new.p12"
+            )
+        case .empty: ("is empty", "export it again")
+        case .unknown:
+            ("holds neither certificate nor key, in PEM or DER form", "export it again, or name the right file")
+        }
+    }
+}

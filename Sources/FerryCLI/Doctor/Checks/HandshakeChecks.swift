@@ -1,0 +1,106 @@
+internal import Ferry
+internal import FerryOpenSSL
+
+/// Whether the host speaks TLS, and which.
+enum HandshakeChecks {
+    static func findings(_ facts: HostFacts) -> [Finding] {
+        let spoken = facts.handshakes.filter { $0.report.speaksTLS }.sorted { $0.version < $1.version }
+        guard let newest = spoken.last, let oldest = spoken.first else {
+            return self.silence(facts).map { [$0] } ?? []
+        }
+        var findings = [self.versions(spoken)]
+        if newest.version < .tls12 { return [self.onlyOld(newest.version)] }
+        if oldest.version < .tls12 { findings.append(self.old(spoken.map(\.version).filter { $0 < .tls12 })) }
+        if oldest.version == .tls13 { findings.append(self.onlyNew) }
+        if spoken.allSatisfy({ $0.report.lacksApplicationProtocol }) { findings.append(self.noHTTP2) }
+        return findings
+    }
+
+    /// Why there was no handshake; nil when none was tried.
+    private static func silence(_ facts: HostFacts) -> Finding? {
+        guard let first = facts.handshakes.first?.report else { return nil }
+        if !first.firstBytes.isEmpty, !first.beginsLikeTLS {
+            return .fault(
+                .tls,
+                .plainText,
+                "\(facts.endpoint) does not speak TLS: \(PlainText.description(first.firstBytes)).",
+                cure: "give the port on which the service speaks TLS, or put TLS in front of it"
+            )
+        }
+        let failures = facts.handshakes.compactMap { handshake in
+            if case .failed(let error) = handshake.report.ending { error } else { nil }
+        }
+        if let error = failures.first {
+            return .fault(
+                .tls,
+                .handshakeFails,
+                "No TLS handshake with \(facts.endpoint) succeeds, in no version: \(error.description)",
+                cure: "compare TLS versions and cipher suites with the server's settings and log"
+            )
+        }
+        if case .timedOut = first.ending {
+            return .fault(
+                .tls,
+                .silentPort,
+                "\(facts.endpoint) takes the connection and says nothing for \(facts.limit.inWords).",
+                cure: "check that this is the port on which the service speaks TLS, that the server is not overloaded, "
+                    + "and that no firewall or proxy on the way swallows what it does not know"
+            )
+        }
+        return .fault(
+            .tls,
+            .closedInHandshake,
+            "\(facts.endpoint) ends the connection in the middle of the TLS handshake, without a word.",
+            cure: "look into the server's log; a load balancer with nothing behind it, an address that is not on the "
+                + "server's list, or a plain-text service behaves so"
+        )
+    }
+
+    private static func versions(_ spoken: [HostFacts.Handshake]) -> Finding {
+        let list = spoken.map { handshake in
+            let report = handshake.report
+            let details = [report.cipherSuite, report.applicationProtocol.map { "ALPN \($0)" }].compactMap { $0 }
+            return handshake.version.inWords + (details.isEmpty ? "" : " (\(details.joined(separator: ", ")))")
+        }
+        return .ok(.tls, "It speaks \(list.listed).")
+    }
+
+    private static func onlyOld(_ newest: TLSVersion) -> Finding {
+        .fault(
+            .tls,
+            .onlyOldTLS,
+            "It speaks \(newest.inWords) and nothing newer; Ferry speaks TLS 1.2 and 1.3.",
+            cure:
+                "switch TLS 1.2 on at the server (with OpenSSL: MinProtocol, MaxProtocol and the ciphers of its settings)"
+        )
+    }
+
+    private static func old(_ versions: [TLSVersion]) -> Finding {
+        .warning(
+            .tls,
+            .oldTLSOffered,
+            "It offers \(versions.map(\.inWords).listed), too, which are no longer safe.",
+            cure: "unless a client needs them that knows nothing better, switch them off at the server"
+        )
+    }
+
+    private static let onlyNew = Finding.warning(
+        .tls,
+        .onlyTLS13,
+        "It speaks TLS 1.3 only, and ferry push offers 1.2 only unless told otherwise.",
+        cure: "give ferry push --tls-max 1.3, or switch TLS 1.2 on at the server"
+    )
+
+    private static let noHTTP2 = Finding.warning(
+        .tls,
+        .noApplicationProtocol,
+        "It selects no application protocol (ALPN) although h2 was offered, so it speaks no HTTP/2.",
+        cure: "correct host or port; the binary protocol has the ports 2195 and 2196"
+    )
+}
+
+extension HandshakeReport {
+    fileprivate var lacksApplicationProtocol: Bool {
+        if case .failed(let error) = self.ending { error.code == .noCommonApplicationProtocol } else { false }
+    }
+}

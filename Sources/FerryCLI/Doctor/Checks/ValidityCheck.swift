@@ -1,0 +1,56 @@
+internal import Ferry
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Whether certificates are valid now, and for how long. The same for those of a server and for one's own.
+struct ValidityCheck {
+    /// How long before the end a warning comes.
+    static let warningPeriod: Duration = .seconds(30 * 86_400)
+
+    var check: Finding.Check
+    /// Whose certificate it is, as the beginning of a sentence.
+    var owner: String
+    /// What to do when it ends.
+    var renewal: String
+    var now: Date
+
+    /// - Parameter certificates: the owner's own certificate, and those behind it.
+    func findings(_ certificates: [CertificateSummary]) -> [Finding] {
+        certificates.enumerated().map { place, certificate in
+            self.finding(certificate, place == 0 ? self.owner : "The certificate \(certificate.subject) behind it")
+        }
+    }
+
+    private func finding(_ certificate: CertificateSummary, _ owner: String) -> Finding {
+        let (first, last) = (certificate.notBefore, certificate.notAfter)
+        if self.now > last {
+            return .fault(self.check, .expired, "\(owner) expired on \(last.day).", cure: self.renewal)
+        }
+        if self.now < first {
+            return .fault(
+                self.check,
+                .notYetValid,
+                "\(owner) is valid from \(first.day) (\(Self.time(first))) on only.",
+                cure: "correct this machine's clock, or wait"
+            )
+        }
+        guard self.now.addingTimeInterval(Self.warningPeriod / .seconds(1)) > last else {
+            return .ok(self.check, "\(owner) is valid until \(last.day).")
+        }
+        let days = Int(last.timeIntervalSince(self.now) / 86_400)
+        return .warning(
+            self.check,
+            .expiresSoon,
+            "\(owner) expires on \(last.day), in \(days) day\(days == 1 ? "" : "s").",
+            cure: self.renewal
+        )
+    }
+
+    private static func time(_ date: Date) -> String {
+        date.formatted(.iso8601.time(includingFractionalSeconds: false)) + " UTC"
+    }
+}

@@ -1,0 +1,162 @@
+internal import ArgumentParser
+internal import Ferry
+internal import FerryOpenSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// `ferry doctor`
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Finds out why a gateway cannot be used, and says what to do.",
+        discussion: """
+            Looks at a host, at credentials, or at both together, and prints a line for each thing it looked at: ok, \
+            warning or fault, and the cure. Of a host it looks at addresses, port, TLS versions, certificate and trust, \
+            and at what it says to the client's certificate. Nothing is sent but TLS handshakes.
+
+            Exit status: 0, no fault; 1, faults of the credentials; 2, bad usage, or a file that cannot be read; 3, no \
+            connection that could be used, or refused credentials.
+
+            Examples:
+              ferry doctor gateway.example:2195 --p12 push.p12 --passphrase-file secret.txt
+              ferry doctor api.push.apple.com:443
+              ferry doctor --cert push.pem --key key.pem --environment production
+              ferry doctor --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
+            """
+    )
+
+    enum EnvironmentOption: String, ExpressibleByArgument, CaseIterable {
+        case sandbox, production
+
+        var environment: CertificateSummary.Environment { self == .sandbox ? .sandbox : .production }
+    }
+
+    @Argument(help: ArgumentHelp("The server; an IPv6 address in brackets.", valueName: "host:port"))
+    var host: Endpoint?
+
+    @Option(help: ArgumentHelp("Who may vouch for the server, in PEM form, if not the system's.", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
+    var serverName: String?
+
+    @OptionGroup(title: "Credentials")
+    var credentials: CredentialOptions
+
+    @Option(help: ArgumentHelp("The key of provider tokens.", valueName: "file"))
+    var p8: String?
+
+    @Option(help: ArgumentHelp("The key's identifier.", valueName: "id"))
+    var keyID: String?
+
+    @Option(help: ArgumentHelp("The team's identifier.", valueName: "id"))
+    var teamID: String?
+
+    @Option(help: "What the certificate must be good for, if the host's or the server's name does not tell.")
+    var environment: EnvironmentOption?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How long each step may take: resolver, connection, handshake.", valueName: "seconds")
+    )
+    var timeout = Seconds(.seconds(10))
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func validate() throws {
+        if self.host == nil, self.credentials.cert == nil, self.credentials.p12 == nil, self.p8 == nil {
+            throw ValidationError("Say what to look at: HOST:PORT, --cert, --p12 or --p8.")
+        }
+        if self.p8 == nil, self.keyID != nil || self.teamID != nil {
+            throw ValidationError("--key-id and --team-id need --p8.")
+        }
+        if self.credentials.cert == nil, self.credentials.p12 == nil, self.environment != nil {
+            throw ValidationError("--environment needs --cert or --p12.")
+        }
+        if self.host == nil, self.ca != nil || self.serverName != nil {
+            throw ValidationError("--ca and --server-name need HOST:PORT.")
+        }
+        if self.timeout.duration <= .zero { throw ValidationError("--timeout must be more than 0.") }
+    }
+
+    func run() async throws {
+        let certificate = try self.certificateFacts()
+        var findings = self.credentialFindings(certificate)
+        if let host { findings += try await self.hostFindings(host, certificate) }
+        let report = DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
+        try Console.print(self.json ? report.json() : report.text)
+        if report.status != .success { throw report.status }
+    }
+
+    // MARK: Credentials
+
+    private func certificateFacts() throws -> CertificateFacts? {
+        let passphrase = try self.credentials.passphrase()
+        if let archive = self.credentials.p12 { return CredentialInspector.archive(archive, passphrase: passphrase) }
+        return self.credentials.cert.map {
+            CredentialInspector.certificate($0, keyPath: self.credentials.key, passphrase: passphrase)
+        }
+    }
+
+    private func credentialFindings(_ certificate: CertificateFacts?) -> [Finding] {
+        let name = self.serverName ?? self.host?.host
+        let apple = name.flatMap { AppleHost($0) }
+        let checks = OwnCertificateChecks(
+            environment: self.environment?.environment ?? apple?.environment,
+            isForApple: apple != nil,
+            now: Date()
+        )
+        var findings: [Finding] = []
+        if let path = self.credentials.passphraseFile {
+            findings += FileChecks.passphraseFile(path, permissions: CredentialInspector.permissions(path))
+        }
+        if let certificate {
+            findings += IdentityChecks.findings(certificate) + checks.findings(certificate.certificates)
+        }
+        if let p8 {
+            let facts = CredentialInspector.tokenKey(p8, keyID: self.keyID, teamID: self.teamID)
+            findings += TokenKeyChecks.findings(facts)
+        }
+        return findings
+    }
+
+    // MARK: Host
+
+    private func port(_ endpoint: Endpoint) -> Int {
+        endpoint.port ?? AppleHost(endpoint.host)?.port ?? BinaryConfiguration.defaultPort
+    }
+
+    private func hostFindings(_ endpoint: Endpoint, _ certificate: CertificateFacts?) async throws -> [Finding] {
+        if let retired = ServiceCheck.finding(endpoint.host) { return [retired] }
+        let identity = certificate?.usableIdentity
+        let facts: HostFacts
+        do {
+            var probe = HostProbe(
+                host: endpoint.host,
+                port: self.port(endpoint),
+                serverName: self.serverName ?? endpoint.host,
+                identity: identity,
+                verifier: try TLSContext(client: .init(trustRoots: self.ca.map { .file($0) } ?? .system)),
+                limit: self.timeout.duration
+            )
+            if Self.http2Ports.contains(probe.port) { probe.applicationProtocols = ["h2"] }
+            facts = try await probe.run()
+        } catch let error as TLSError {
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
+        }
+        let shown: ClientCertificateChecks.Shown =
+            certificate == nil ? .nothing : identity == nil ? .unusable : .certificate
+        return WayChecks.findings(facts)
+            + HandshakeChecks.findings(facts)
+            + ServerCertificateChecks.findings(facts, now: Date())
+            + ClientCertificateChecks.findings(facts, shown: shown)
+    }
+
+    /// Where APNs speaks HTTP/2.
+    private static let http2Ports = [443, 2197]
+}

@@ -1,0 +1,46 @@
+internal import Ferry
+internal import FerryOpenSSL
+
+/// One file of credentials, as it lies on the disk.
+struct CredentialFile: Sendable {
+    enum Option: String, Sendable {
+        case cert = "--cert"
+        case key = "--key"
+        case p12 = "--p12"
+        case p8 = "--p8"
+    }
+
+    var option: Option
+    var path: String
+    /// What its bytes are, or why they cannot be read.
+    var form: Result<CredentialForm, TLSError>
+    /// The permission bits; nil when the system does not tell.
+    var permissions: Int?
+}
+
+/// A certificate and its key, as their files show them.
+struct CertificateFacts: Sendable {
+    var files: [CredentialFile]
+    /// The certificate, and what the file holds behind it; empty when none can be read.
+    var certificates: [CertificateSummary] = []
+    /// Both together, or why they are no identity.
+    var identity: Result<TLSIdentity, TLSError>
+    /// Why OpenSSL refuses an identity that could be read.
+    var weakness: TLSError?
+
+    /// Nil unless it can be shown to a server.
+    var usableIdentity: TLSIdentity? { self.weakness == nil ? try? self.identity.get() : nil }
+}
+
+/// The key of provider tokens, as its file shows it.
+struct TokenKeyFacts: Sendable {
+    var file: CredentialFile
+    /// What makes it unusable, if anything.
+    var fault: TLSError?
+    /// The file has the form in which Apple issues keys.
+    var isPKCS8 = false
+    /// A sample was signed, and the signature was valid.
+    var signs = false
+    var keyID: String?
+    var teamID: String?
+}

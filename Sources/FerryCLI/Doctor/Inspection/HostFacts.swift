@@ -1,0 +1,54 @@
+internal import Ferry
+internal import FerryOpenSSL
+internal import NIOCore
+
+/// What there is to see of a host, before any judgement.
+struct HostFacts: Sendable {
+    /// Why a name has no address.
+    enum ResolutionFault: Error, Equatable, Sendable {
+        /// The resolver's words.
+        case refused(String)
+        case timedOut
+    }
+
+    /// One attempt to connect to one address.
+    struct Attempt: Equatable, Sendable {
+        enum Result: Equatable, Sendable {
+            case connected, refused, timedOut
+            /// The system's words.
+            case failed(String)
+        }
+
+        var address: SocketAddress
+        var result: Result
+    }
+
+    /// One handshake that offered one version.
+    struct Handshake: Sendable {
+        var version: TLSVersion
+        var report: HandshakeReport
+    }
+
+    /// The server's certificates, held against the name and the trust roots.
+    struct Server: Sendable {
+        var certificates: [CertificateSummary]
+        var isForName: Bool
+        var faults: [ChainFault]
+    }
+
+    var host: String
+    var port: Int
+    /// The name that the server's certificate must be for.
+    var serverName: String
+    /// How long each step was allowed to take.
+    var limit: Duration
+    var addresses: Result<[SocketAddress], ResolutionFault>
+    /// In the order in which they were made.
+    var attempts: [Attempt] = []
+    /// In the order in which they were made; not all, if the first showed that the peer does not speak TLS.
+    var handshakes: [Handshake] = []
+    /// Nil when no handshake brought certificates.
+    var server: Server?
+
+    var endpoint: String { Endpoint.text(self.host, self.port) }
+}

@@ -1,0 +1,142 @@
+internal import Ferry
+internal import FerryOpenSSL
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Looks a host up, connects to it, and shakes hands with it once for each version of TLS.
+///
+/// Few connections, one after the other, because APNs takes many for an attack: at most ``addressLimit`` to find an
+/// address that answers, and four for TLS. Nothing is sent but handshakes.
+struct HostProbe: Sendable {
+    /// How many addresses are tried.
+    static let addressLimit = 8
+    /// How long a server may take to refuse a certificate once the handshake is done.
+    static let verdictLimit: Duration = .seconds(1)
+    /// The order of the handshakes: first what providers speak, so that little else is tried on what is not TLS.
+    static let versions: [TLSVersion] = [.tls12, .tls13, .tls11, .tls10]
+
+    var host: String
+    var port: Int
+    var serverName: String
+    var identity: TLSIdentity?
+    /// A client that trusts whom the provider would trust.
+    var verifier: TLSContext
+    /// What to offer by ALPN.
+    var applicationProtocols: [String] = []
+    /// For the resolver, for each connection, and for each handshake.
+    var limit: Duration
+    var eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
+
+    /// - Throws: `TLSError` when OpenSSL refuses the server's name or the identity.
+    func run() async throws -> HostFacts {
+        var facts = HostFacts(
+            host: self.host,
+            port: self.port,
+            serverName: self.serverName,
+            limit: self.limit,
+            addresses: await Resolver.addresses(
+                of: self.host,
+                port: self.port,
+                within: self.limit,
+                on: self.eventLoop
+            )
+        )
+        guard case .success(let addresses) = facts.addresses else { return facts }
+        await self.connect(addresses.prefix(Self.addressLimit), &facts)
+        guard let address = facts.attempts.first(where: { $0.result == .connected })?.address else { return facts }
+        try await self.shakeHands(address, &facts)
+        let newest = facts.handshakes.filter { $0.report.chain != nil }.max { $0.version < $1.version }
+        if let chain = newest?.report.chain {
+            facts.server = HostFacts.Server(
+                certificates: chain.certificates,
+                isForName: chain.isFor(PeerName(self.serverName)),
+                faults: chain.faults(for: self.verifier)
+            )
+        }
+        return facts
+    }
+
+    /// Tries addresses until one of each family has answered.
+    private func connect(_ addresses: some Sequence<SocketAddress>, _ facts: inout HostFacts) async {
+        for address in addresses {
+            let isKnown = facts.attempts.contains {
+                $0.result == .connected && $0.address.protocol == address.protocol
+            }
+            guard !isKnown else { continue }
+            facts.attempts.append(.init(address: address, result: await self.connect(address)))
+        }
+    }
+
+    private func connect(_ address: SocketAddress) async -> HostFacts.Attempt.Result {
+        do {
+            let channel = try await self.bootstrap.connect(to: address).get()
+            try? await channel.close().get()
+            return .connected
+        } catch let error as IOError where error.errnoCode == ECONNREFUSED {
+            return .refused
+        } catch let error as IOError where error.errnoCode == ETIMEDOUT {
+            return .timedOut
+        } catch ChannelError.connectTimeout {
+            return .timedOut
+        } catch {
+            return .failed(Sentence.of(error))
+        }
+    }
+
+    private func shakeHands(_ address: SocketAddress, _ facts: inout HostFacts) async throws {
+        for version in Self.versions {
+            let report = try await self.handshake(version, address)
+            facts.handshakes.append(.init(version: version, report: report))
+            let isTLS = report.firstBytes.isEmpty || report.beginsLikeTLS
+            if case .timedOut = report.ending { return }
+            if !isTLS { return }
+        }
+    }
+
+    private func handshake(_ version: TLSVersion, _ address: SocketAddress) async throws -> HandshakeReport {
+        let context = try TLSContext(
+            testingWithoutVerification: .init(
+                identity: self.identity,
+                versions: version...version,
+                applicationProtocols: self.applicationProtocols
+            )
+        )
+        let limits = HandshakeProbe.Limits(handshake: self.limit, verdict: Self.verdictLimit)
+        let (eventLoop, serverName) = (self.eventLoop, self.serverName)
+        let result = eventLoop.makePromise(of: HandshakeReport.self)
+        let connecting = self.bootstrap
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let probe = try HandshakeProbe(
+                        client: context,
+                        serverName: serverName,
+                        limits: limits,
+                        result: result
+                    )
+                    try channel.pipeline.syncOperations.addHandler(probe)
+                }
+            }
+            .connect(to: address)
+        connecting.whenFailure { result.fail($0) }
+        do {
+            return try await result.futureResult.get()
+        } catch let error as TLSError {
+            throw error
+        } catch {
+            // The address took a connection before, and now it takes none.
+            return HandshakeReport(ending: .closed)
+        }
+    }
+
+    private var bootstrap: ClientBootstrap {
+        ClientBootstrap(group: self.eventLoop).connectTimeout(TimeAmount(self.limit))
+    }
+}

@@ -1,0 +1,74 @@
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Looks a name up as the system does.
+enum Resolver {
+    /// Waits for the resolver no longer than `limit`; the resolver itself cannot be stopped, and ends later.
+    static func addresses(
+        of host: String,
+        port: Int,
+        within limit: Duration,
+        on eventLoop: any EventLoop
+    ) async -> Result<[SocketAddress], HostFacts.ResolutionFault> {
+        let promise = eventLoop.makePromise(of: [SocketAddress].self)
+        let deadline = eventLoop.scheduleTask(in: TimeAmount(limit)) {
+            promise.fail(HostFacts.ResolutionFault.timedOut)
+        }
+        let looking = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
+            try Self.addresses(of: host, port: port)
+        }
+        looking.whenComplete { result in
+            deadline.cancel()
+            // Too late is the same as never: a promise keeps its first value.
+            promise.completeWith(result)
+        }
+        do {
+            return .success(try await promise.futureResult.get())
+        } catch let fault as HostFacts.ResolutionFault {
+            return .failure(fault)
+        } catch {
+            return .failure(.refused("\(error)"))
+        }
+    }
+
+    /// Blocks.
+    private static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
+        var hints = addrinfo()
+        #if canImport(Darwin)
+        hints.ai_socktype = SOCK_STREAM
+        #else
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #endif
+        var first: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, String(port), &hints, &first)
+        guard status == 0 else {
+            throw HostFacts.ResolutionFault.refused(String(cString: gai_strerror(status)))
+        }
+        defer { freeaddrinfo(first) }
+        var addresses: [SocketAddress] = []
+        var cursor = first
+        while let entry = cursor?.pointee {
+            if let address = Self.address(entry), !addresses.contains(address) { addresses.append(address) }
+            cursor = entry.ai_next
+        }
+        guard !addresses.isEmpty else { throw HostFacts.ResolutionFault.refused("neither IPv4 nor IPv6") }
+        return addresses
+    }
+
+    private static func address(_ entry: addrinfo) -> SocketAddress? {
+        guard let address = entry.ai_addr else { return nil }
+        return switch entry.ai_family {
+        case AF_INET: address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee) }
+        case AF_INET6: address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee) }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// The name of what is wrong, for machines. A name that was once given stays.
+enum Problem: String, Sendable, Encodable, CaseIterable {
+    // The way to the host.
+    case serviceRetired
+    case nameNotFound, resolverSilent
+    case portClosed, portFiltered, unreachable, addressFails
+
+    // TLS.
+    case silentPort, plainText, closedInHandshake, handshakeFails
+    case onlyOldTLS, oldTLSOffered, onlyTLS13, noApplicationProtocol
+
+    // The server's certificate.
+    case wrongName, selfSigned, unknownIssuer, otherIssuer, weakCertificate, chainRefused
+
+    // The client's certificate, as the server sees it.
+    case clientCertificateMissing, clientCertificateRefused, clientCertificateNotAsked, closedAfterHandshake
+
+    // Any certificate.
+    case expired, notYetValid, expiresSoon
+
+    // Files.
+    case fileMissing, fileUnreadable, wrongKindOfFile, damaged, keyMissing, permissionsOpen
+    case passphraseMissing, wrongPassphrase, oldArchive, oldArchiveUnreadable
+
+    // What the files hold.
+    case keyMismatch, weakKey, unusable, notFromApple, noTopic, wrongEnvironment
+    case notP256, notPKCS8, doesNotSign, malformedID, otherKeyID
+}

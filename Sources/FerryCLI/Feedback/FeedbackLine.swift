@@ -1,0 +1,27 @@
+internal import Ferry
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A tuple as a line of the result.
+enum FeedbackLine {
+    /// The heading of the table.
+    static let heading = "gone since            token"
+
+    /// `2020-03-31T12:00:00Z  00fc…`
+    static func row(_ tuple: FeedbackTuple) -> String {
+        "\(self.date(tuple))  \(tuple.token.hex)"
+    }
+
+    /// `{"token":"00fc…","timestamp":1585656000,"date":"2020-03-31T12:00:00Z"}`
+    static func json(_ tuple: FeedbackTuple) -> String {
+        #"{"token":"\#(tuple.token.hex)","timestamp":\#(tuple.time),"date":"\#(self.date(tuple))"}"#
+    }
+
+    private static func date(_ tuple: FeedbackTuple) -> String {
+        Date(timeIntervalSince1970: Double(tuple.time)).formatted(.iso8601)
+    }
+}

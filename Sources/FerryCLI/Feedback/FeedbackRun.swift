@@ -1,0 +1,107 @@
+internal import Ferry
+
+/// One run of `ferry feedback`: from the first reading to the last.
+struct FeedbackRun {
+    var reader: FeedbackReader
+    /// Whether a certificate is shown.
+    var hasIdentity: Bool
+    /// Only tuples of this time, in UNIX seconds, and later ones are written.
+    var since: UInt32 = 0
+    var isJSON = false
+    /// Whether the readings are repeated.
+    var repeats = false
+    /// Writes a line of the result.
+    var write: @Sendable (String) throws(FileFailure) -> Void
+    /// Gets messages for people.
+    var say: @Sendable (String) -> Void = { Console.error($0) }
+
+    /// What happened so far.
+    private struct Tally {
+        var written = 0
+        var older = 0
+        var wasNotWhole = false
+        var hadNoConnection = false
+
+        var status: ExitStatus {
+            self.wasNotWhole ? .notAllAccepted : self.hadNoConnection ? .noConnection : .success
+        }
+    }
+
+    /// Reads until the list was read once, or until SIGINT or SIGTERM. The first lets a reading come to its end, the
+    /// second closes it; what was read is written in either case.
+    ///
+    /// - Throws: ``CommandFailure`` when the result cannot be written.
+    func run() async throws -> ExitStatus {
+        let events = self.reader.events()
+        let reading = Task { try await self.read(events) }
+        let (say, isRepeating) = (self.say, self.repeats)
+        let signals = Signals { count in
+            events.stop()
+            if count > 1 {
+                reading.cancel()
+            } else if !isRepeating {
+                say("ferry: interrupted; the list is read to its end, until you interrupt once more")
+            }
+        }
+        defer { withExtendedLifetime(signals) {} }
+        return try await reading.value
+    }
+
+    private func read(_ events: FeedbackEvents) async throws -> ExitStatus {
+        var tally = Tally()
+        var hasHeading = self.isJSON
+        for await event in events {
+            switch event {
+            case .tuple(let tuple):
+                guard tuple.time >= self.since else {
+                    tally.older += 1
+                    continue
+                }
+                if !hasHeading { try self.put(FeedbackLine.heading) }
+                hasHeading = true
+                try self.put(self.isJSON ? FeedbackLine.json(tuple) : FeedbackLine.row(tuple))
+                tally.written += 1
+            case .completed(let report):
+                if !report.isWhole { tally.wasNotWhole = true }
+                self.summarise(report, &tally)
+            case .failed(let error):
+                switch error.code {
+                case .connectFailed, .connectTimeout, .credentialsRejected, .peerNotTrusted:
+                    tally.hadNoConnection = true
+                    self.say("ferry: \(self.sentence(error))")
+                default:
+                    tally.wasNotWhole = true
+                    self.say("ferry: \(error.message)")
+                    self.summarise(error.report, &tally)
+                }
+            }
+        }
+        return tally.status
+    }
+
+    private func put(_ line: String) throws {
+        do {
+            try self.write(line)
+        } catch {
+            throw CommandFailure.usage("The result cannot be written: \(error). What was read and not written is lost.")
+        }
+    }
+
+    /// `ferry: 3 tokens, 1 older left out, 1 bad skipped`
+    private func summarise(_ report: FeedbackReport, _ tally: inout Tally) {
+        var parts = ["\(tally.written) \(tally.written == 1 ? "token" : "tokens")"]
+        if tally.older > 0 { parts.append("\(tally.older) older left out") }
+        if report.skipped > 0 { parts.append("\(report.skipped) bad skipped") }
+        if report.truncatedBytes > 0 { parts.append("1 cut short and lost") }
+        self.say("ferry: \(parts.joined(separator: ", "))")
+        (tally.written, tally.older) = (0, 0)
+    }
+
+    private func sentence(_ error: FeedbackError) -> String {
+        let code: ProviderError.Code = error.code == .credentialsRejected ? .credentialsRejected : .connectFailed
+        let error = ProviderError(code, error.message, cause: error.cause)
+        // The advice speaks of gateways.
+        return ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity)
+            .replacing("and the gateway asks", with: "and the service asks")
+    }
+}

@@ -1,0 +1,33 @@
+internal import ArgumentParser
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A moment as an option says it: `2020-03-31`, `2020-03-31T12:00:00Z` with any offset, or UNIX seconds. UTC, where it
+/// names no zone.
+struct Since: ExpressibleByArgument, Equatable {
+    /// UNIX seconds, of which a device may have been gone since.
+    var seconds: UInt32
+
+    init?(argument: String) {
+        if let seconds = UInt32(argument) {
+            self.seconds = seconds
+            return
+        }
+        guard let date = Self.date(argument), let seconds = UInt32(exactly: date.timeIntervalSince1970.rounded(.up))
+        else { return nil }
+        self.seconds = seconds
+    }
+
+    private static func date(_ text: String) -> Date? {
+        let day = Date.ISO8601FormatStyle().year().month().day()
+        let time = day.time(includingFractionalSeconds: false)
+        let styles = [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true), time, day]
+        // A style takes what it needs from the beginning and leaves the rest alone.
+        let isDay = text.utf8.count == "2020-03-31".utf8.count
+        return (isDay ? [day] : Array(styles.dropLast())).lazy.compactMap { try? $0.parse(text) }.first
+    }
+}

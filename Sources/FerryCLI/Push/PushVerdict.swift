@@ -1,0 +1,50 @@
+internal import Ferry
+
+/// What a run came to: the exit status, and the sentences that say why.
+struct PushVerdict {
+    var summary: PushSummary
+    var fed: LineFeeder.Result
+    /// Why the input could not be read to its end.
+    var inputFailure: (any Error)?
+    var eventsFailure: FileFailure?
+    /// What ended the run before its input did.
+    var cause: PushStop.Cause?
+    var connection: PushWatch.Connection
+    /// Whether the provider has a certificate.
+    var hasIdentity = true
+
+    /// The gravest of what happened, which has the highest number.
+    var status: ExitStatus {
+        let own: ExitStatus = self.summary.isAllAccepted ? .success : .notAllAccepted
+        return self.findings.map(\.status).reduce(own, max)
+    }
+
+    /// Why the run did not go well, one sentence each. None about notifications, whose outcomes are in the summary.
+    var complaints: [String] { self.findings.map(\.message) }
+
+    private var findings: [CommandFailure] {
+        var findings: [CommandFailure] = []
+        if let inputFailure { findings.append(.usage("The input cannot be read: \(inputFailure)")) }
+        if self.fed.endedBadly { findings.append(.usage("Line \(self.fed.lines) is bad; nothing after it was sent.")) }
+        if let eventsFailure { findings.append(.usage("The events cannot be written: \(eventsFailure)")) }
+        if case .failed(let error) = self.cause {
+            findings.append(CommandFailure(.noConnection, self.sentence(error)))
+        } else if self.summary.outcomes.undelivered > 0 {
+            switch self.connection {
+            case .made: break
+            case .failed(let error): findings.append(CommandFailure(.noConnection, self.sentence(error)))
+            case .none: findings.append(CommandFailure(.noConnection, "There was no connection when the run ended."))
+            }
+        }
+        if case .interrupted = self.cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {
+            let place = line == 0 ? "before the first line" : "after line \(line)"
+            let message = "Interrupted; stopped \(place). What follows was not sent."
+            findings.append(CommandFailure(.notAllAccepted, message))
+        }
+        return findings
+    }
+
+    private func sentence(_ error: ProviderError) -> String {
+        ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity)
+    }
+}

@@ -1,0 +1,141 @@
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
+internal import Testing
+
+@Suite("A reading of the feedback list")
+struct FeedbackMachineTests {
+    private static let limits = FeedbackMachine.Limits(connect: .seconds(10), idle: .seconds(30), sweep: .seconds(100))
+    private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+
+    private static func at(_ seconds: Int64) -> NIODeadline { self.start + .seconds(seconds) }
+
+    private static func tuples(_ count: Int) -> [FeedbackTuple] {
+        (0..<count).map { number in
+            FeedbackTuple(
+                time: UInt32(number),
+                token: DeviceToken(unchecked: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 32))
+            )
+        }
+    }
+
+    private static func bytes(_ tuples: [FeedbackTuple]) -> ByteBuffer {
+        var buffer = ByteBuffer()
+        for tuple in tuples { tuple.write(to: &buffer) }
+        return buffer
+    }
+
+    private static func opened() -> FeedbackMachine {
+        var machine = FeedbackMachine(limits: self.limits)
+        machine.start(now: self.start)
+        machine.opened(now: self.start)
+        return machine
+    }
+
+    @Test("gives every tuple once, wherever its bytes are split")
+    func split() {
+        let expected = Self.tuples(3)
+        let bytes = Self.bytes(expected)
+        for cut in 0...bytes.readableBytes {
+            var (rest, machine) = (bytes, Self.opened())
+            let first = rest.readSlice(length: cut) ?? ByteBuffer()
+            let found = machine.received(first, now: Self.start) + machine.received(rest, now: Self.start)
+            #expect(found == expected)
+            #expect(machine.tuples == 3)
+            #expect(machine.pendingBytes == 0)
+        }
+    }
+
+    @Test("skips and counts tuples without a token, and counts the bytes of one that is cut off")
+    func bad() {
+        var machine = Self.opened()
+        var bytes = ByteBuffer(bytes: [0, 0, 0, 1, 0, 0])
+        bytes.writeImmutableBuffer(Self.bytes(Self.tuples(2)))
+        bytes.writeBytes([0, 0, 0, 9, 0])
+        #expect(machine.received(bytes, now: Self.start) == Self.tuples(2))
+        #expect(machine.skipped == 1)
+        #expect(machine.pendingBytes == 5)
+    }
+
+    @Test("must be connected within the time for it")
+    func connecting() {
+        var machine = FeedbackMachine(limits: Self.limits)
+        #expect(machine.nextDeadline == nil)
+        machine.start(now: Self.start)
+        #expect(machine.nextDeadline == Self.at(10))
+        #expect(machine.passedDeadline(now: Self.at(10) - .nanoseconds(1)) == nil)
+        #expect(machine.passedDeadline(now: Self.at(10)) == .connect)
+        #expect(!machine.isOpen)
+    }
+
+    @Test("ends when nothing comes, counted from the last byte")
+    func idle() {
+        var machine = Self.opened()
+        #expect(machine.nextDeadline == Self.at(30))
+        #expect(machine.received(ByteBuffer(bytes: [0]), now: Self.at(20)) == [])
+        #expect(machine.passedDeadline(now: Self.at(30)) == nil)
+        #expect(machine.passedDeadline(now: Self.at(50)) == .idle)
+    }
+
+    @Test("ends when the whole takes too long, although bytes drip")
+    func dripping() {
+        var machine = Self.opened()
+        for second in stride(from: Int64(0), to: 100, by: 20) {
+            _ = machine.received(ByteBuffer(bytes: [0]), now: Self.at(second))
+        }
+        #expect(machine.nextDeadline == Self.at(100))
+        #expect(machine.passedDeadline(now: Self.at(100)) == .sweep)
+    }
+
+    @Test("has no deadline while tuples wait to be taken, and the pause counts for none")
+    func pausing() {
+        var machine = Self.opened()
+        machine.pause(now: Self.at(25))
+        #expect(machine.nextDeadline == nil)
+        #expect(!machine.isReading)
+        #expect(machine.isOpen)
+        machine.resume(now: Self.at(1025))
+        #expect(machine.isReading)
+        #expect(machine.nextDeadline == Self.at(1055))
+        _ = machine.received(ByteBuffer(bytes: [0]), now: Self.at(1054))
+        _ = machine.received(ByteBuffer(bytes: [0]), now: Self.at(1083))
+        #expect(machine.nextDeadline == Self.at(1100))
+        #expect(machine.passedDeadline(now: Self.at(1100)) == .sweep)
+    }
+
+    @Test("takes what comes in a pause")
+    func receivingWhilePaused() {
+        var machine = Self.opened()
+        machine.pause(now: Self.start)
+        #expect(machine.received(Self.bytes(Self.tuples(2)), now: Self.start) == Self.tuples(2))
+        #expect(!machine.isReading)
+    }
+
+    @Test("ends once, and nothing counts after it")
+    func ended() {
+        var machine = Self.opened()
+        #expect(machine.end() == true)
+        #expect(machine.end() == false)
+        machine.opened(now: Self.start)
+        machine.resume(now: Self.start)
+        #expect(machine.received(Self.bytes(Self.tuples(1)), now: Self.start) == [])
+        #expect(machine.tuples == 0)
+        #expect(machine.nextDeadline == nil)
+        #expect(machine.hasEnded)
+    }
+
+    @Test("takes limits of any size")
+    func extremes() {
+        let limits = FeedbackMachine.Limits(
+            connect: .nanoseconds(.max),
+            idle: .nanoseconds(.max),
+            sweep: .nanoseconds(.max)
+        )
+        var machine = FeedbackMachine(limits: limits)
+        machine.start(now: Self.start)
+        machine.opened(now: Self.start)
+        machine.pause(now: Self.at(1))
+        machine.resume(now: Self.at(2))
+        #expect(machine.passedDeadline(now: Self.at(1_000_000)) == nil)
+    }
+}

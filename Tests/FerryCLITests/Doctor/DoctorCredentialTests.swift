@@ -1,0 +1,220 @@
+import Ferry
+import FerryOpenSSL
+import FerryTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct DoctorCredentialTests {
+    @Test func `certificate and key that fit are in order, and their topics are told`() async throws {
+        try await DoctorHarness.run { harness in
+            let topics = [CertificateSummary.Topic(name: "com.example.app.voip", kinds: ["voip"])]
+            let report = try await harness.doctor(harness.options(harness.authority.client(topics: topics)))
+            #expect(report.problems.map(\.sentence) == [])
+            #expect(report.status == 0)
+            #expect(report.host == nil)
+            #expect(report.findings.contains { $0.sentence == "It may send to com.example.app.voip (voip)." })
+        }
+    }
+
+    @Test func `an expired certificate is named, with the day, and one not valid yet`() async throws {
+        try await DoctorHarness.run { harness in
+            let expired = try await harness.doctor(harness.options(harness.authority.client(validity: .expired)))
+            #expect(expired.status == 1)
+            #expect(expired.problems.map(\.problem) == ["expired"])
+            #expect(expired.problems.first?.sentence.contains("expired on 20") == true)
+            #expect(expired.problems.first?.cure?.contains("make a new one") == true)
+            let future = try await harness.doctor(harness.options(harness.authority.client(validity: .future)))
+            #expect(future.status == 1)
+            #expect(future.problems.map(\.problem) == ["notYetValid"])
+            #expect(future.problems.first?.cure?.contains("clock") == true)
+        }
+    }
+
+    @Test func `a key of another certificate is named, with both files`() async throws {
+        try await DoctorHarness.run { harness in
+            let options = try harness.options(harness.authority.client(), key: harness.authority.client())
+            let report = try await harness.doctor(options)
+            #expect(report.status == 1)
+            #expect(report.problems.map(\.problem) == ["keyMismatch"])
+            let finding = try #require(report.problems.first)
+            #expect(finding.sentence.contains(options[1]) && finding.sentence.contains(options[3]))
+            #expect(finding.cure?.contains("the key that the certificate's request was made with") == true)
+            // What the certificate says is told nevertheless.
+            #expect(report.findings.contains { $0.check == "topics" })
+        }
+    }
+
+    @Test func `an old PKCS#12 archive works, and says how to convert it`() async throws {
+        try await DoctorHarness.run { harness in
+            let identity = try harness.authority.client()
+            let archive = try harness.secret("old.p12", identity.pkcs12(passphrase: "secret", encryption: .legacy))
+            let right = try harness.secret("right.txt", "secret\n".utf8)
+            try await harness.withGateway { port in
+                let report = try await harness.doctor(
+                    ["localhost:\(port)", "--p12", archive, "--passphrase-file", right] + harness.ca
+                )
+                #expect(report.status == 0)
+                #expect(report.problems.map(\.problem) == ["oldArchive"])
+                #expect(report.problems.first?.sentence.contains("RC2-40") == true)
+                let cure = try #require(report.problems.first?.cure)
+                #expect(cure.contains("openssl pkcs12 -legacy -nodes -in \(archive) -out push.pem"))
+            }
+        }
+    }
+
+    @Test func `a wrong passphrase is named, a missing one, too, and neither is printed`() async throws {
+        try await DoctorHarness.run { harness in
+            let identity = try harness.authority.client()
+            let archive = try harness.secret("client.p12", identity.pkcs12(passphrase: "the right one"))
+            let key = try harness.secret("client.key", identity.privateKeyPEM(passphrase: "the right one"))
+            let certificate = try harness.directory.write("client.pem", identity.certificateChainPEM)
+            let wrong = try harness.secret("wrong.txt", "a wrong one\n".utf8)
+            for files in [["--p12", archive], ["--cert", certificate, "--key", key]] {
+                let report = try await harness.doctor(files + ["--passphrase-file", wrong])
+                #expect(report.status == 1)
+                #expect(report.problems.map(\.problem) == ["wrongPassphrase"])
+                #expect(report.problems.first?.cure?.contains("--passphrase-file") == true)
+                #expect(!report.findings.contains { "\($0)".contains("a wrong one") })
+                let none = try await harness.doctor(files)
+                #expect(none.status == 1)
+                #expect(none.problems.map(\.problem) == ["passphraseMissing"])
+                #expect(none.problems.first?.cure == "give its passphrase with --passphrase-file")
+            }
+        }
+    }
+
+    @Test func `credentials that cannot be used explain why the server refuses`() async throws {
+        try await DoctorHarness.run { harness in
+            let options = try harness.options(harness.authority.client(), key: harness.authority.client())
+            try await harness.withGateway { port in
+                let report = try await harness.doctor(["localhost:\(port)"] + harness.ca + options)
+                #expect(report.status == 3)
+                #expect(report.problems.map(\.problem) == ["keyMismatch", "clientCertificateMissing"])
+                #expect(report.problems.last?.sentence.contains("cannot be shown") == true)
+            }
+        }
+    }
+
+    @Test func `a file that is something else is recognised, and its option named`() async throws {
+        try await DoctorHarness.run { harness in
+            let identity = try harness.authority.client()
+            let archive = try harness.secret("client.p12", identity.pkcs12(passphrase: "secret"))
+            let key = try harness.secret("client.key", identity.privateKeyPEM())
+            let text = try harness.directory.write("text", "hello")
+            let cases: [([String], String)] = [
+                (["--cert", archive], "give it as --p12"), (["--cert", key], "as --p8"), (["--p12", key], "--key"),
+                (["--p8", archive], "give it as --p12"), (["--p12", text], "name the right file"),
+            ]
+            for (arguments, words) in cases {
+                let report = try await harness.doctor(arguments)
+                #expect(report.status == 1)
+                #expect(report.problems.map(\.problem) == ["wrongKindOfFile"])
+                #expect(report.problems.first?.cure?.contains(words) == true, "\(arguments)")
+            }
+        }
+    }
+
+    @Test func `a missing file is status 2, and a key that others may read is warned of`() async throws {
+        try await DoctorHarness.run { harness in
+            let none = harness.directory.path("none.pem")
+            for option in ["--cert", "--p12", "--p8"] {
+                let report = try await harness.doctor([option, none])
+                #expect(report.status == 2)
+                #expect(report.problems.map(\.problem) == ["fileMissing"])
+                #expect(report.problems.first?.cure == "correct the path behind \(option)")
+            }
+            let directory = try await harness.doctor(["--cert", harness.directory.path("")])
+            #expect(directory.status == 2)
+            #expect(directory.problems.map(\.problem) == ["fileUnreadable"])
+
+            let options = try harness.options(harness.authority.client())
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: options[3])
+            let open = try await harness.doctor(options)
+            #expect(open.status == 0)
+            #expect(open.problems.map(\.problem) == ["permissionsOpen"])
+            #expect(open.problems.first?.cure == "chmod 600 \(options[3])")
+            let passphrase = try harness.directory.write("passphrase.txt", "secret\n")
+            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: options[3])
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: passphrase)
+            let told = try await harness.doctor(options + ["--passphrase-file", passphrase])
+            #expect(told.problems.map(\.cure) == ["chmod 600 \(passphrase)"])
+        }
+    }
+
+    @Test func `environment and authority are judged for the host they are for`() async throws {
+        try await DoctorHarness.run { harness in
+            let sandbox = try harness.options(harness.authority.client(environments: [.sandbox]))
+            let wrong = try await harness.doctor(sandbox + ["--environment", "production"])
+            #expect(wrong.status == 1)
+            #expect(wrong.problems.map(\.problem) == ["wrongEnvironment"])
+            #expect(try await harness.doctor(sandbox + ["--environment", "sandbox"]).status == 0)
+
+            let own = try harness.options(ThrowAwayCA.selfSigned())
+            let pinned = try await harness.doctor(own)
+            #expect(pinned.status == 0)
+            #expect(pinned.problems.map(\.problem) == ["selfSigned", "noTopic"])
+            #expect(pinned.finding("selfSigned")?.cure?.contains("by its fingerprint, SHA-256 ") == true)
+            // The host is retired, so that nothing is connected to.
+            let apple = try await harness.doctor(["gateway.push.apple.com"] + own)
+            #expect(apple.problems.map(\.problem) == ["selfSigned", "noTopic", "notFromApple", "serviceRetired"])
+            #expect(apple.finding("selfSigned")?.severity == "fault")
+        }
+    }
+
+    @Test func `a weak key is named`() async throws {
+        try await DoctorHarness.run { harness in
+            let report = try await harness.doctor(harness.options(harness.authority.client(key: .rsa1024)))
+            #expect(report.status == 1)
+            #expect(report.problems.map(\.problem) == ["weakKey"])
+        }
+    }
+
+    @Test func `a key of provider tokens is tried, and its identifiers are looked at`() async throws {
+        try await DoctorHarness.run { harness in
+            let key = try ES256Key.generate().p8()
+            let path = try harness.secret("AuthKey_ABCDE12345.p8", key)
+            let good = try await harness.doctor(
+                ["--p8", path, "--key-id", "ABCDE12345", "--team-id", "FGHIJ67890"]
+            )
+            #expect(good.problems.map(\.sentence) == [])
+            #expect(good.findings.contains { $0.sentence.contains("signed and verified") })
+            let bad = try await harness.doctor(["--p8", path, "--key-id", "FGHIJ67890", "--team-id", "com.example"])
+            #expect(bad.status == 1)
+            #expect(bad.problems.map(\.problem) == ["malformedID", "otherKeyID"])
+            #expect(bad.finding("otherKeyID")?.cure?.contains("--key-id ABCDE12345") == true)
+
+            let rsa = try harness.secret("rsa.p8", harness.authority.client(key: .rsa2048).privateKeyPEM())
+            #expect(try await harness.doctor(["--p8", rsa]).problems.map(\.problem) == ["notP256"])
+            let encrypted = try harness.secret(
+                "encrypted.p8",
+                harness.authority.client().privateKeyPEM(passphrase: "secret")
+            )
+            #expect(try await harness.doctor(["--p8", encrypted]).problems.map(\.problem) == ["passphraseMissing"])
+            var damaged = key
+            damaged[key.count / 2] = UInt8(ascii: "!")
+            let broken = try harness.secret("damaged.p8", damaged)
+            #expect(try await harness.doctor(["--p8", broken]).problems.map(\.problem) == ["damaged"])
+        }
+    }
+
+    @Test func `bad usage is status 2, one sentence, and no result`() async throws {
+        try await DoctorHarness.run { harness in
+            let none = harness.directory.path("none")
+            let cases: [([String], String)] = [
+                ([], "Say what to look at"),
+                (["--key-id", "A"], "--p8"),
+                (["--cert", none, "--p12", none], "exclude"),
+                (["--cert", none, "--ca", none], "need HOST:PORT"),
+                (["localhost:1", "--timeout", "0"], "--timeout"),
+                (["localhost:1", "--ca", none], "does not exist"),
+                (["--p12", none, "--passphrase-file", none], "cannot be read"),
+            ]
+            for (arguments, words) in cases {
+                let output = try await FerryProgram.run(["doctor"] + arguments, in: harness.directory)
+                #expect(output.status == 2, "\(words)")
+                #expect(output.messages.contains(words), "\(words): \(output.messages)")
+                #expect(output.result == "")
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+internal import FerryCore
+internal import FerryTesting
+internal import NIOCore
+internal import Testing
+
+@Suite("A rule that calls devices gone", .timeLimit(.minutes(1)))
+struct GoneRuleTests {
+    @Test("accepts their notifications and names the devices")
+    func accepts() {
+        let recorder = GatewayMemoryRecorder()
+        let rules = GatewayRules(GatewayScript(rules: [.gone([device(2)], since: 7), .reject([device(4)])]))
+        var machine = GatewayMachine(rules: rules, recorder: recorder)
+        let actions = machine.received(ByteBuffer(bytes: frames(1...3)), at: .zero)
+        #expect(actions == [.gone(token: token(2), since: 7)])
+        #expect(machine.counts.accepted == 3)
+        #expect(recorder.notifications.map(\.accepted.identifier) == [1, 2, 3])
+    }
+
+    @Test("does nothing together with a number of notifications, and is no script then")
+    func after() {
+        let rule = GatewayRule(after: 1, action: .gone)
+        var machine = GatewayMachine(rules: GatewayRules(GatewayScript(rules: [rule])))
+        #expect(machine.received(ByteBuffer(bytes: frames(1...2)), at: .zero).isEmpty)
+        #expect(throws: DecodingError.self) {
+            try GatewayScript(json: Array(#"{"rules": [{"after": 1, "action": "gone"}]}"#.utf8))
+        }
+    }
+
+    @Test("feeds the list of the service beside the gateway, each device once")
+    func feeds() async throws {
+        let service = try await SimulatedFeedback.start(.init(credentials: TestCredentials()))
+        let script = GatewayScript(rules: [.gone([device(2)], since: 7), GatewayRule(at: 3, action: .gone)])
+        try await withGateway(script, configure: { $0.feedback = service }) { fixture in
+            let client = try await fixture.connect()
+            client.send(frames(1...3) + frames(2...2))
+            await fixture.recorder.count(reaches: 4)
+            client.finish()
+            _ = try await client.end()
+            #expect(service.tuples.map(\.token) == [token(2), token(3)])
+            #expect(service.tuples.first?.time == 7)
+            #expect(service.tuples.last?.time ?? 0 > 1_700_000_000)
+        }
+        await service.stop()
+    }
+}

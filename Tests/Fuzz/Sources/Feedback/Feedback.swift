@@ -1,0 +1,30 @@
+import FerryBinary
+import FuzzSupport
+import NIOCore
+
+/// A feedback list reads the same however it is cut, and what was read can be written again.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var input = FuzzInput(start, count)
+    let (whole, pieces) = input.pieces()
+    let result = read(pieces)
+    require(read([whole]) == result)
+    var written = ByteBuffer()
+    for tuple in result.tuples { tuple.write(to: &written) }
+    require(written.readableBytes + result.pending <= whole.readableBytes)
+    if result.skipped == 0 {
+        require(whole.readableBytesView.dropLast(result.pending).elementsEqual(written.readableBytesView))
+    }
+    require(read([written]) == (result.tuples, 0, 0))
+    return 0
+}
+
+private func read(_ pieces: [ByteBuffer]) -> (tuples: [FeedbackTuple], skipped: Int, pending: Int) {
+    var decoder = FeedbackDecoder()
+    var tuples: [FeedbackTuple] = []
+    for piece in pieces {
+        decoder.append(piece)
+        while let tuple = decoder.next() { tuples.append(tuple) }
+    }
+    return (tuples, decoder.skipped, decoder.pendingBytes)
+}

@@ -1,0 +1,60 @@
+import FerryCore
+import Foundation
+import FuzzSupport
+
+/// The scanner never reads past a text, all ways of reading agree, and so does Foundation's parser.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    // A copy of its own, so that AddressSanitizer sees the end.
+    let text = Array(FuzzInput(start, count).rest)
+    text.withUnsafeBufferPointer { bytes in
+        let isValid = JSONScanner.fault(in: bytes) == nil
+        if let fault = JSONScanner.fault(in: bytes) { require(0...bytes.count ~= fault.offset) }
+        require(walk(bytes) == JSONScanner.isObject(bytes))
+        require(!JSONScanner.isObject(bytes) || isValid)
+        guard !isBeyondOracle(bytes) else { return }
+        let object = try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)
+        require((object != nil) == isValid)
+    }
+    if let notification = try? PushNotification(json: text) { require(notification.payload == text) }
+    return 0
+}
+
+/// Whether every member of an object can be walked; takes each as whatever it may be.
+private func walk(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    do throws(JSONFault) {
+        var members = JSONMembers(bytes)
+        while let member = try members.next() {
+            require(JSONScanner.fault(in: member.value.bytes(in: bytes)) == nil)
+            require((member.value.text != nil) == (member.value.kind == .string))
+            require((member.value.bool(in: bytes) != nil) == (member.value.kind == .bool))
+            if let number = member.value.integer(in: bytes) {
+                let digits = String(decoding: member.value.bytes(in: bytes), as: UTF8.self)
+                require(Int64(digits) == number)
+            }
+            for text in [member.key, member.value.text].compactMap(\.self) {
+                guard let string = try? text.decoded(in: bytes) else { continue }
+                require(string.utf8.count <= text.range.count)
+            }
+            if member.value.kind == .object { require(walk(member.value.bytes(in: bytes))) }
+        }
+        return true
+    } catch {
+        return false
+    }
+}
+
+/// Where Foundation is not the RFC: it guesses UTF-16 and UTF-32, takes a byte order mark and a comma before a closing
+/// bracket, and refuses numbers that no Double holds and halves of surrogate pairs.
+private func isBeyondOracle(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    if bytes.contains(0) || bytes.first ?? 0 >= 0x80 { return true }
+    var before: (UInt8, UInt8) = (0, 0)
+    for byte in bytes where ![0x20, 0x09, 0x0a, 0x0d].contains(byte) {
+        switch (before.0, before.1, byte | 0x20) {
+        case (_, UInt8(ascii: ","), 0x7d), (UInt8(ascii: "\\"), UInt8(ascii: "u"), UInt8(ascii: "d")): return true
+        case (_, UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "e")): return true
+        default: before = (before.1, byte)
+        }
+    }
+    return false
+}

@@ -1,0 +1,1 @@
+../../../../Sources/FerryCLI/Push/PushLine.swift

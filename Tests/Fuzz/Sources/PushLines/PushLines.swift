@@ -1,0 +1,46 @@
+import FerryCore
+import FuzzSupport
+
+/// Lines of `ferry push`: what the parser lets pass is within the limits of a notification, and stands in the line.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let parser = LineParser(topic: "com.example")
+    var unknown = 0
+    for line in FuzzInput(start, count).rest.split(separator: UInt8(ascii: "\n")) {
+        // A copy of its own, so that AddressSanitizer sees the end.
+        Array(line).withUnsafeBufferPointer { line in
+            do throws(LineFaults) {
+                check(try parser.parse(line), in: line)
+            } catch {
+                require(!error.messages.isEmpty)
+            }
+        }
+        unknown += parser.takeUnknownMembers().count
+    }
+    require(unknown <= 16)
+    return 0
+}
+
+private func check(_ line: PushLine, in bytes: UnsafeBufferPointer<UInt8>) {
+    require(1...DeviceToken.maximumLength ~= line.token.count && line.hex.count == 2 * line.token.count)
+    require(line.payload.count <= PushNotification.maximumPayloadLength && JSONScanner.isObject(line.payload))
+    require(1...PushNotification.maximumTopicLength ~= line.topic.count)
+    require(line.collapseID.count <= PushNotification.maximumCollapseIDLength)
+    if let ref = line.ref { require(JSONScanner.fault(in: ref) == nil) }
+    // The same through the front door.
+    do {
+        let device = try DeviceToken(hex: String(decoding: line.hex, as: UTF8.self))
+        require(device.bytes.elementsEqual(line.token))
+        _ = try PushNotification(
+            json: Array(line.payload),
+            topic: String(decoding: line.topic, as: UTF8.self),
+            pushType: line.pushType,
+            priority: line.priority,
+            expiration: line.expiration,
+            collapseID: line.collapseID.isEmpty ? nil : String(decoding: line.collapseID, as: UTF8.self),
+            apnsID: line.apnsID
+        )
+    } catch {
+        fatalError("\(error)")
+    }
+}

@@ -1,0 +1,1 @@
+../../../FerryBinaryTests/Client/ReferenceGateway.swift

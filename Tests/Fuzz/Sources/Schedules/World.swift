@@ -1,0 +1,1 @@
+../../../FerryBinaryTests/Client/World.swift
