@@ -20,27 +20,26 @@ struct ChaosState {
 
     /// The pieces of some bytes, none of them empty, and whether the connection is cut behind them.
     mutating func pieces(_ bytes: [UInt8]) -> (pieces: [[UInt8]], isCut: Bool) {
+        var rest = bytes[...]
+        if let cut = self.chaos.cut { rest = rest.prefix(max(cut - self.sent, 0)) }
         var pieces: [[UInt8]] = []
-        var piece: [UInt8] = []
-        for byte in bytes {
-            if self.chaos.cut == self.sent { break }
-            if !piece.isEmpty && self.splits() {
-                pieces.append(piece)
-                piece = []
-            }
-            piece.append(byte)
-            self.sent += 1
+        while !rest.isEmpty {
+            let length = min(self.pieceLength(), rest.count)
+            pieces.append(Array(rest.prefix(length)))
+            rest = rest.dropFirst(length)
+            self.sent += length
         }
-        if !piece.isEmpty { pieces.append(piece) }
         return (pieces, self.chaos.cut == self.sent)
     }
 
-    private mutating func splits() -> Bool {
+    private mutating func pieceLength() -> Int {
         switch self.chaos.split {
-        case .asRecorded: false
-        case .at(let place): place == self.sent
-        case .everywhere: true
-        case .random: Int.random(in: 0..<32, using: &self.generator) == 0
+        case .asRecorded: .max
+        case .at(let place): place > self.sent ? place - self.sent : .max
+        case .everywhere: 1
+        case .random: Int.random(in: 1...Self.longestPiece, using: &self.generator)
         }
     }
+
+    private static let longestPiece = 64
 }

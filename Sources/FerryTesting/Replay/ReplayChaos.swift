@@ -9,7 +9,7 @@ public struct ReplayChaos: Sendable, Hashable {
         case at(Int)
         /// Each byte by itself.
         case everywhere
-        /// At random places, one in 32.
+        /// Into pieces of 1 to 64 bytes, at random.
         case random
     }
 

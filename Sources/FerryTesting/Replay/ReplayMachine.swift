@@ -54,6 +54,7 @@ package struct ReplayMachine {
     /// Whether the peer need not care any more.
     private var isParting = false
     private var hasEnded = false
+    /// Recorded identifiers, and what the peer uses in their place, where that may vary.
     private var identifiers: [UInt32: UInt32] = [:]
     private var own: WireFields
 
@@ -154,7 +155,9 @@ package struct ReplayMachine {
         guard self.mode.matches(message, expected.message, from: self.part.side.peer) else {
             throw self.mismatch(expected, found: message)
         }
-        if let recorded = expected.message.identifier, let actual = message.identifier {
+        if self.mode.varying.contains(.identifiers), let recorded = expected.message.identifier,
+            let actual = message.identifier
+        {
             self.identifiers[recorded] = actual
         }
         self.received += 1
@@ -273,7 +276,7 @@ package struct ReplayMachine {
             }
             guard run.count == 4 else { continue }
             let recorded = run.reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
-            if self.mode.varying.contains(.identifiers), let actual = self.identifiers[recorded] {
+            if let actual = self.identifiers[recorded] {
                 for (place, target) in run.enumerated() {
                     bytes[target] = UInt8(truncatingIfNeeded: actual >> (24 - 8 * place))
                 }

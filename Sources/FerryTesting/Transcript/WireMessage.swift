@@ -31,6 +31,7 @@ struct WireMessage: Hashable {
 
     /// Whether both say the same, byte for byte, but for what may vary.
     func equals(_ other: WireMessage, varying: ReplayMode.Varying) -> Bool {
+        if self.bytes == other.bytes { return self.isComplete == other.isComplete }
         guard self.fields == other.fields, self.isComplete == other.isComplete else { return false }
         return zip(zip(self.bytes, other.bytes), self.fields).allSatisfy { bytes, field in
             bytes.0 == bytes.1 || varying.allows(field)
@@ -39,8 +40,9 @@ struct WireMessage: Hashable {
 
     /// Whether both mean the same: the order of items, unknown items and the default priority do not matter.
     func means(_ other: WireMessage, varying: ReplayMode.Varying) -> Bool {
+        if self.bytes == other.bytes { return self.isComplete == other.isComplete }
         guard self.isComplete, other.isComplete, self.fields.first == other.fields.first,
-            self.fields.first != .unreadable
+            self.isReadable
         else { return self == other }
         let isSame = [.token, .payload, .status, .identifier, .expiration, .time].allSatisfy { field in
             varying.allows(field) || self.bytes(of: field) == other.bytes(of: field)
