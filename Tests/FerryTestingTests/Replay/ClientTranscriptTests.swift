@@ -41,7 +41,8 @@ internal import Testing
             await Task.yield()
             var chaos = ReplayChaos()
             chaos.split = split
-            #expect(try session.replay(.exact, chaos) == session.expected)
+            let result = try session.replay(.exact, chaos)
+            if result != session.expected { Issue.record("\(split): \(result)") }
         }
     }
 
@@ -51,9 +52,9 @@ internal import Testing
         for seed in 0..<1000 as Range<UInt64> {
             await Task.yield()
             var chaos = ReplayChaos(seed: seed)
-            chaos.split = .random
             chaos.delay = .milliseconds(40)
-            #expect(try session.replay(.exact, chaos) == session.expected, "seed \(seed)")
+            let result = try session.replay(.exact, chaos)
+            if result != session.expected { Issue.record("seed \(seed): \(result)") }
         }
     }
 
@@ -82,17 +83,19 @@ private struct ClientSession {
     }
 
     let plan: ClientPlan
+    /// What the headers say.
+    let expected: Result
     private let parts: [Int: ReplayPart]
 
     init(_ transcript: Transcript) throws {
-        self.plan = try ClientPlan(transcript)
+        let plan = try ClientPlan(transcript)
+        let outcomes = zip(plan.names, plan.outcomes).map { ($0, [$1]) }
+        self.plan = plan
+        self.expected = Result(
+            outcomes: Dictionary(uniqueKeysWithValues: outcomes),
+            contradicted: plan.contradicted
+        )
         self.parts = transcript.parts(playing: .server)
-    }
-
-    /// What the headers say.
-    var expected: Result {
-        let outcomes = zip(self.plan.names, self.plan.outcomes).map { ($0, [$1]) }
-        return Result(outcomes: Dictionary(uniqueKeysWithValues: outcomes), contradicted: self.plan.contradicted)
     }
 
     /// - Parameter cut: a connection, and after how many of the gateway's bytes it ends. Those after it are silent.

@@ -21,7 +21,8 @@ internal import Testing
             await Task.yield()
             var chaos = ReplayChaos()
             chaos.split = split
-            #expect(try session.replay(.exact, chaos) == session.accepted)
+            let accepted = try session.replay(.exact, chaos)
+            if accepted != session.accepted { Issue.record("\(split): \(accepted) accepted") }
         }
     }
 
@@ -31,9 +32,9 @@ internal import Testing
         for seed in 0..<1000 as Range<UInt64> {
             await Task.yield()
             var chaos = ReplayChaos(seed: seed)
-            chaos.split = .random
             chaos.delay = .milliseconds(40)
-            #expect(try session.replay(.exact, chaos) == session.accepted, "seed \(seed)")
+            let accepted = try session.replay(.exact, chaos)
+            if accepted != session.accepted { Issue.record("seed \(seed): \(accepted) accepted") }
         }
     }
 
@@ -47,7 +48,8 @@ internal import Testing
             await Task.yield()
             var chaos = ReplayChaos()
             chaos.cut = place
-            #expect(try session.replay(.exact, chaos) <= session.accepted)
+            let accepted = try session.replay(.exact, chaos)
+            if accepted > session.accepted { Issue.record("byte \(place): \(accepted) accepted") }
         }
     }
 }
