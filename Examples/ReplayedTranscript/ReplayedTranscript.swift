@@ -29,7 +29,6 @@ struct ReplayedTranscript {
 
         var configuration = BinaryConfiguration(host: socket.host, port: socket.port, identity: credentials.client)
         configuration.trustRoots = credentials.trustRoots
-        configuration.options.settleTime = .milliseconds(200)
         configuration.outcomes = .stream
 
         var batch = PushBatch()

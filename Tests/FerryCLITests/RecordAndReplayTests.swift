@@ -20,7 +20,7 @@ import Testing
 
     private static func push(_ lines: String, to port: Int, _ tls: String) -> [String] {
         [
-            "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.2", "--ca", "\(tls)/ca.pem",
+            "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "1", "--ca", "\(tls)/ca.pem",
             "--cert", "\(tls)/client.pem", "--key", "\(tls)/client-key.pem",
         ]
     }

@@ -22,7 +22,7 @@ import Testing
             let lines = try directory.write("lines", (1...10).map { PushHarness.line($0) + "\n" }.joined())
             let output = try await FerryProgram.run(
                 [
-                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1", "--ca",
+                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "1", "--ca",
                     "\(tls)/ca.pem",
                     "--p12", "\(tls)/client.p12", "--passphrase-file", "\(tls)/client-passphrase.txt",
                 ],
@@ -54,7 +54,7 @@ import Testing
                 "\(tls)/client-passphrase.txt",
             ]
             let lines = try directory.write("lines", (1...3).map { PushHarness.line($0) + "\n" }.joined())
-            let push = ["push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1"]
+            let push = ["push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "1"]
             #expect(try await FerryProgram.run(push + credentials, in: directory).status == 0)
             let output = try await FerryProgram.run(
                 ["feedback", "--json", "--to", "localhost:\(feedback)"] + credentials,

@@ -159,7 +159,7 @@ import Testing
                 [
                     "push", harness.lines(1...3), "--to", "localhost:\(harness.gateway.port)", "--p12", archive,
                     "--passphrase-file", harness.directory.write("right.txt", "right\n"),
-                    "--ca", harness.directory.path("ca.pem"), "--settle-time", "0.1",
+                    "--ca", harness.directory.path("ca.pem"), "--settle-time", "1",
                 ]
             )
             #expect(output.status == 0)

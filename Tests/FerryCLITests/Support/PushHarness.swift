@@ -68,7 +68,7 @@ struct PushHarness: Sendable {
         key: String = "client-key.pem"
     ) -> [String] {
         [
-            "push", file, "--json", "--settle-time", "0.1", "--to", "localhost:\(port ?? self.gateway.port)",
+            "push", file, "--json", "--settle-time", "1", "--to", "localhost:\(port ?? self.gateway.port)",
             "--ca", self.directory.path(ca), "--cert", self.directory.path(cert), "--key", self.directory.path(key),
         ]
     }

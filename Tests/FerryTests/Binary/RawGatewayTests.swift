@@ -32,7 +32,7 @@ struct RawGatewayTests {
         let outcomes = OutcomeCollector()
         var configuration = BinaryConfiguration(host: "127.0.0.1", port: gateway.port, identity: credentials.client)
         configuration.trustRoots = credentials.trustRoots
-        configuration.options.settleTime = .milliseconds(300)
+        configuration.options.settleTime = .seconds(1)
         configuration.options.backOff = .milliseconds(20) ... .milliseconds(200)
         configuration.outcomes = .sink(outcomes)
         configure(&configuration)

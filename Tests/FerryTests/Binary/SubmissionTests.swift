@@ -13,7 +13,7 @@ struct SubmissionTests {
 
     private static func quick(_ harness: Harness) -> BinaryConfiguration {
         var configuration = harness.configuration
-        configuration.options.settleTime = .milliseconds(250)
+        configuration.options.settleTime = .seconds(1)
         return configuration
     }
 

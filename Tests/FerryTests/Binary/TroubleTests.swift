@@ -21,7 +21,7 @@ struct TroubleTests {
     ) async throws {
         try await Harness.run(script) { harness in
             var configuration = harness.configuration
-            configuration.options.settleTime = .milliseconds(300)
+            configuration.options.settleTime = .seconds(1)
             configure(&configuration.options)
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<count, to: provider)

@@ -1,0 +1,23 @@
+import FerryTesting
+import FuzzSupport
+import NIOCore
+
+/// The simulated gateway takes any bytes in any pieces, and counts the same whatever the pieces.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var input = FuzzInput(start, count)
+    let piece = Int(input.byte()) + 1
+    let bytes = Array(input.rest)
+    let rules = GatewayRules(GatewayScript())
+    var whole = GatewayMachine(rules: rules), pieces = GatewayMachine(rules: rules)
+    _ = whole.received(ByteBuffer(bytes: bytes), at: .zero)
+    var place = 0
+    while place < bytes.count {
+        let end = min(place + piece, bytes.count)
+        _ = pieces.received(ByteBuffer(bytes: bytes[place..<end]), at: .zero)
+        place = end
+    }
+    require(whole.counts.accepted == pieces.counts.accepted)
+    require(whole.counts.refused == pieces.counts.refused)
+    return 0
+}

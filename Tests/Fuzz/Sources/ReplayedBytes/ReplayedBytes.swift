@@ -1,0 +1,38 @@
+import FerryTesting
+import FuzzSupport
+
+/// Any bytes of a peer, against a transcript of any bytes: a machine ends or says what is missing, and never traps. What
+/// a transcript has of a peer is what its own replay takes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var input = FuzzInput(start, count)
+    let service: Transcript.Service = input.byte() % 2 == 0 ? .gateway : .feedback
+    let side: Transcript.Side = input.byte() % 2 == 0 ? .client : .server
+    let sent = Array(input.rest.prefix(input.rest.count / 2)), answered = Array(input.rest.dropFirst(sent.count))
+    let transcript = Transcript(
+        service: service,
+        events: [
+            Transcript.Event(.zero, .client, .open),
+            Transcript.Event(.seconds(1), side, .bytes(sent)),
+            Transcript.Event(.seconds(2), side.peer, .bytes(answered)),
+            Transcript.Event(.seconds(3), side.peer, .end),
+        ]
+    )
+    guard let part = transcript.parts(playing: side.peer)[1] else { return 0 }
+    for mode in [ReplayMode.exact, .semantic] {
+        var machine = ReplayMachine(part, mode: mode)
+        _ = machine.opened(at: .zero)
+        do {
+            _ = try machine.received(sent, at: .zero)
+        } catch {
+            fatalError("\(error)")
+        }
+        if side == .client { require(machine.isFinished) }
+        var other = ReplayMachine(part, mode: mode)
+        _ = other.opened(at: .zero)
+        _ = try? other.received(answered, at: .zero)
+        _ = try? other.receivedEnd(at: .zero)
+        _ = other.missing?.description
+    }
+    return 0
+}
