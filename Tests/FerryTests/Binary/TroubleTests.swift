@@ -173,7 +173,7 @@ struct TroubleTests {
         var script = GatewayScript(rules: [.reject(try Harness.devices(bad))])
         script.errorDelay = .milliseconds(20)
         try await self.push(5000, through: script) {
-            $0.settleTime = .milliseconds(200)
+            $0.settleTime = .seconds(1)
         } check: { harness, report in
             try self.expectComplete(5000, bad: bad, harness)
             #expect(Double(report.resent) / Double(report.outcomes.accepted) < 5)
