@@ -190,6 +190,7 @@ struct HostileWorld: ~Copyable {
         case .sample(let id):
             let sample = TransportSample(
                 acknowledged: self.links[id]?.acknowledged ?? 0,
+                handed: self.links[id]?.handed ?? 0,
                 hasUnread: self.hasUnread,
                 isWritable: self.isWritable
             )
