@@ -10,6 +10,11 @@ import Testing
             #expect(output.messages == "")
             #expect(output.result.contains("BadDeviceToken"))
             #expect(output.result.contains("go out again"))
+            #expect(output.result.contains("the feedback list was read to its end: 3 devices\n"))
+            #expect(output.result.contains("the feedback list was read to its end: nothing\n"))
+            #expect(output.result.contains(#/devices that lost the app, and those on the list +3 +3  ✓/#))
+            #expect(output.result.contains(#/tuples on the list +3 +3  ✓/#))
+            #expect(output.result.contains(#/tuples on the list after it was read +0 +0  ✓/#))
             #expect(output.result.contains("✓"))
             #expect(!output.result.contains("✗"))
         }

@@ -1,7 +1,7 @@
 internal import Ferry
 internal import FerryTesting
 
-/// The binary protocol's part of the demo: three acts with one provider.
+/// The binary protocol's part of the demo: three acts with one provider, and the feedback list behind them.
 struct BinaryDemo {
     static let count = 20_000
     /// Notifications of the two acts about errors that take their time.
@@ -18,6 +18,8 @@ struct BinaryDemo {
     static let bad = [999, 5000, 5001, 12_345, 19_999]
     static let late = Self.count + 100
     static let tooLate = Self.count + Self.lateCount + 200
+    /// The numbers of those whose device tokens are good, and whose devices no longer have the app.
+    static let gone = [7, 4321, 11_111]
     private static let total = Self.count + 2 * Self.lateCount
 
     private let narrator = DemoNarrator()
@@ -33,11 +35,31 @@ struct BinaryDemo {
             GatewayRule(tokens: [try Self.device(Self.late)], delay: Self.lateDelay),
             GatewayRule(tokens: [try Self.device(Self.tooLate)], delay: Self.tooLateDelay),
             .shutDown(after: Self.shutdownAfter, times: 1),
+            .gone(try Set(Self.gone.map(Self.device))),
         ]
+        let feedback = try await SimulatedFeedback.start(.init(credentials: credentials))
+        configuration.feedback = feedback
+        do {
+            let report = try await self.run(configuration, feedback)
+            await feedback.stop()
+            return report
+        } catch {
+            await feedback.stop()
+            throw error
+        }
+    }
+
+    private func run(
+        _ configuration: SimulatedGateway.Configuration,
+        _ feedback: SimulatedFeedback
+    ) async throws -> DemoReport {
+        let credentials = configuration.credentials
         let gateway = try await SimulatedGateway.start(configuration)
         self.narrator.say("a simulated APNs listens on \(gateway.host), port \(gateway.port)")
         do {
-            let report = try await self.run(gateway, credentials)
+            var report = try await self.run(gateway, credentials)
+            let list = FeedbackDemo(gone: try Set(Self.gone.map(Self.device)), narrator: self.narrator)
+            report.rows += try await list.run(feedback, credentials)
             await gateway.stop()
             return report
         } catch {

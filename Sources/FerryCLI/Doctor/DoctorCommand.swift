@@ -69,13 +69,14 @@ struct DoctorCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        if self.host == nil, self.credentials.cert == nil, self.credentials.p12 == nil, self.p8 == nil {
+        try self.credentials.validatePassphrase()
+        if self.host == nil, !self.credentials.areGiven, self.p8 == nil {
             throw ValidationError("Say what to look at: HOST:PORT, --cert, --p12 or --p8.")
         }
         if self.p8 == nil, self.keyID != nil || self.teamID != nil {
             throw ValidationError("--key-id and --team-id need --p8.")
         }
-        if self.credentials.cert == nil, self.credentials.p12 == nil, self.environment != nil {
+        if !self.credentials.areGiven, self.environment != nil {
             throw ValidationError("--environment needs --cert or --p12.")
         }
         if self.host == nil, self.ca != nil || self.serverName != nil {

@@ -30,23 +30,8 @@ struct FeedbackCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The service; an IPv6 address in brackets.", valueName: "host:port"))
-    var to: Endpoint?
-
-    @Flag(help: "Read from Apple's service for production, which Apple has switched off.")
-    var production = false
-
-    @Flag(help: "Read from Apple's service for development, which Apple has switched off.")
-    var sandbox = false
-
-    @Option(help: ArgumentHelp("Who may vouch for the service, in PEM form, if not the system's.", valueName: "file"))
-    var ca: String?
-
-    @Option(help: ArgumentHelp("The name the service's certificate must be for, if not its host.", valueName: "name"))
-    var serverName: String?
-
-    @Option(help: "The highest TLS version: 1.2 or 1.3.")
-    var tlsMax = TLSMaximum.tls12
+    @OptionGroup(title: "Server")
+    var server: ServerOptions
 
     @OptionGroup(title: "Credentials")
     var credentials: CredentialOptions
@@ -89,16 +74,8 @@ struct FeedbackCommand: AsyncParsableCommand {
     var sweepTimeout = Seconds(.seconds(600))
 
     func validate() throws {
-        if self.production, self.sandbox { throw ValidationError("--production and --sandbox exclude each other.") }
-        if self.to != nil, self.production || self.sandbox {
-            throw ValidationError("--to excludes --production and --sandbox.")
-        }
-        if self.to == nil, !self.production, !self.sandbox {
-            throw ValidationError("Say where to read: --to HOST:PORT, --production or --sandbox.")
-        }
-        if self.to == nil, self.credentials.cert == nil, self.credentials.p12 == nil {
-            throw ValidationError("Apple's services want a certificate: give --cert and --key, or --p12.")
-        }
+        try self.credentials.validatePassphrase()
+        try self.server.validate(for: "read", self.credentials)
         let times =
             [("every", self.every ?? Seconds(.seconds(1))), ("connect-timeout", self.connectTimeout)]
             + [("idle-timeout", self.idleTimeout), ("sweep-timeout", self.sweepTimeout)]
@@ -131,15 +108,15 @@ struct FeedbackCommand: AsyncParsableCommand {
     }
 
     private func configuration() throws -> FeedbackConfiguration {
-        let apple = self.sandbox ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
+        let apple = self.server.sandbox ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
         var configuration = FeedbackConfiguration(
-            host: self.to?.host ?? apple,
-            port: self.to?.port ?? FeedbackConfiguration.defaultPort,
+            host: self.server.to?.host ?? apple,
+            port: self.server.to?.port ?? FeedbackConfiguration.defaultPort,
             identity: try self.credentials.identity()
         )
-        if let ca { configuration.trustRoots = .file(ca) }
-        configuration.serverName = self.serverName
-        configuration.tlsVersions = .tls12...self.tlsMax.version
+        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        configuration.serverName = self.server.serverName
+        configuration.tlsVersions = self.server.tlsVersions
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.idleTimeout = self.idleTimeout.duration
         configuration.sweepTimeout = self.sweepTimeout.duration

@@ -15,11 +15,17 @@ struct BinaryOptionGroup: ParsableArguments {
     @Option(help: "What a full cache does: hold writes back, or evict the oldest.")
     var cachePolicy = Policy.hold
 
-    @Option(parsing: .unconditional, help: "How many notifications may be written and not settled, at first.")
-    var cacheLength = BinaryOptions().cacheLength
+    @Option(
+        parsing: .unconditional,
+        help: "How many notifications may be written and not settled, at first. (default: \(Self.defaults.cacheLength))"
+    )
+    var cacheLength: Int?
 
-    @Flag(help: "Keep the cache at --cache-length.")
-    var noAutoAdjust = false
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Let the cache grow to --cache-limit, or keep it at --cache-length. (default: --auto-adjust)"
+    )
+    var autoAdjust: Bool?
 
     @Option(
         parsing: .unconditional,
@@ -42,44 +48,73 @@ struct BinaryOptionGroup: ParsableArguments {
     @Option(help: "What was written when a connection ended without a word: resend it, or report it as uncertain.")
     var onUnknown = OnUnknown.resend
 
-    @Option(parsing: .unconditional, help: "How many connections there may be.")
-    var connections = 1
+    @Option(
+        parsing: .unconditional,
+        help: "How many connections there may be. (default: \(Self.defaults.maxConnections))"
+    )
+    var connections: Int?
 
     @Flag(help: "At the cache's limit prove acceptance with a probe instead of waiting.")
     var probeWhenHeld = false
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("How long connecting may take.", valueName: "seconds"))
-    var connectTimeout = Seconds(BinaryOptions().connectTimeout)
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            How long connecting may take. \
+            (default: \(Seconds(Self.defaults.connectTimeout).defaultValueDescription))
+            """,
+            valueName: "seconds"
+        )
+    )
+    var connectTimeout: Seconds?
 
-    @Option(parsing: .unconditional, help: "How many failures to connect in a row are too many; 0: none.")
-    var connectionRetryLimit = 3
+    @Option(
+        parsing: .unconditional,
+        help: """
+            How many failures to connect in a row are too many; 0: none. (default: \(Self.defaults.connectionRetryLimit))
+            """
+    )
+    var connectionRetryLimit: Int?
+
+    static let cacheLengths = 1...(1 << 30)
+    static let connectionCounts = 1...1000
+    static let retryLimits = 0...(1 << 30)
+
+    /// What holds unless an option or a configuration file says something else.
+    static let defaults = {
+        var options = BinaryOptions()
+        // A person waits.
+        options.connectionRetryLimit = 3
+        return options
+    }()
 
     func validate() throws {
-        func require(_ condition: Bool, _ message: String) throws {
-            if !condition { throw ValidationError(message) }
+        func require(_ number: Int?, in range: ClosedRange<Int>, _ option: String) throws {
+            guard let number, !range.contains(number) else { return }
+            throw ValidationError("\(option) takes \(range.lowerBound) to \(range.upperBound).")
         }
-        try require(1...(1 << 30) ~= self.cacheLength, "--cache-length takes 1 to \(1 << 30).")
-        try require(1...(1 << 30) ~= self.cacheLimit, "--cache-limit takes 1 to \(1 << 30).")
-        try require(1...1000 ~= self.connections, "--connections takes 1 to 1000.")
-        try require(0...(1 << 30) ~= self.connectionRetryLimit, "--connection-retry-limit takes 0 to \(1 << 30).")
+        try require(self.cacheLength, in: Self.cacheLengths, "--cache-length")
+        try require(self.cacheLimit, in: Self.cacheLengths, "--cache-limit")
+        try require(self.connections, in: Self.connectionCounts, "--connections")
+        try require(self.connectionRetryLimit, in: Self.retryLimits, "--connection-retry-limit")
         try self.settleTime.validate("--settle-time")
-        try self.connectTimeout.validate("--connect-timeout")
+        try self.connectTimeout?.validate("--connect-timeout")
     }
 
-    var options: BinaryOptions {
-        var options = BinaryOptions()
+    /// Puts what these options say in place of what `options` had.
+    func apply(to options: inout BinaryOptions) {
         options.cachePolicy = self.cachePolicy == .hold ? .hold : .evict
-        options.cacheLength = self.cacheLength
-        options.autoAdjustCache = !self.noAutoAdjust
         // The limit is asked for in notifications; its bytes follow, at what an ordinary one has.
         options.cacheLimit.bytes = max(options.cacheLimit.bytes, self.cacheLimit * 256)
         options.cacheLimit.entries = self.cacheLimit
         options.settleTime = self.settleTime.duration
         options.onUnknown = self.onUnknown == .resend ? .resend : .report
-        options.maxConnections = self.connections
         options.probeWhenHeld = self.probeWhenHeld
-        options.connectTimeout = self.connectTimeout.duration
-        options.connectionRetryLimit = self.connectionRetryLimit
-        return options
+        if let cacheLength { options.cacheLength = cacheLength }
+        if let autoAdjust { options.autoAdjustCache = autoAdjust }
+        if let connections { options.maxConnections = connections }
+        if let connectTimeout { options.connectTimeout = connectTimeout.duration }
+        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
     }
 }

@@ -24,7 +24,14 @@ struct CredentialOptions: ParsableArguments {
     func validate() throws {
         if self.cert != nil, self.p12 != nil { throw ValidationError("--cert and --p12 exclude each other.") }
         if self.key != nil, self.cert == nil { throw ValidationError("--key needs --cert.") }
-        if self.passphraseFile != nil, self.cert == nil, self.p12 == nil {
+    }
+
+    /// Whether a certificate is named.
+    var areGiven: Bool { self.cert != nil || self.p12 != nil }
+
+    /// Checks that there is something that the passphrase may open, where nothing but these options can name it.
+    func validatePassphrase() throws {
+        if self.passphraseFile != nil, !self.areGiven {
             throw ValidationError("--passphrase-file needs --p12, or --cert and --key.")
         }
     }

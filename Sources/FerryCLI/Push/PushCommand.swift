@@ -19,6 +19,7 @@ struct PushCommand: AsyncParsableCommand {
               ferry push lines.jsonl --to gateway.example:2195 \\
                 --p12 push.p12 --passphrase-file secret.txt
               ferry push - --to localhost:2195 --ca ca.pem --cert client.pem --json
+              ferry push lines.jsonl --config node-apn.json --dry-run
             """
     )
 
@@ -40,21 +41,21 @@ struct PushCommand: AsyncParsableCommand {
     var backend = Backend.binary
 
     @Option(
-        help: ArgumentHelp("The gateway, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port")
+        help: ArgumentHelp(
+            """
+            The options object of a program that uses node-apn 1.x, in JSON. What each option becomes is said on \
+            standard error; options of the command line count in place of the file's.
+            """,
+            valueName: "file"
+        )
     )
-    var to: Endpoint?
+    var config: String?
 
-    @Flag(help: "Send to Apple's gateway for production, which Apple has switched off.")
-    var production = false
+    @Flag(help: "Read --config and the credentials, say what is wrong with them, and send nothing.")
+    var dryRun = false
 
-    @Flag(help: "Send to Apple's gateway for development, which Apple has switched off.")
-    var sandbox = false
-
-    @Option(help: ArgumentHelp("Who may vouch for the gateway, in PEM form, if not the system's.", valueName: "file"))
-    var ca: String?
-
-    @Option(help: ArgumentHelp("The name the gateway's certificate must be for, if not its host.", valueName: "name"))
-    var serverName: String?
+    @OptionGroup(title: "Server")
+    var server: ServerOptions
 
     @OptionGroup(title: "Credentials")
     var credentials: CredentialOptions
@@ -95,9 +96,6 @@ struct PushCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Say on standard error what happens.")
     var verbose = false
 
-    @Option(help: "The highest TLS version: 1.2 or 1.3.")
-    var tlsMax = TLSMaximum.tls12
-
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("How long to wait for outcomes once everything was read.", valueName: "seconds")
@@ -108,22 +106,18 @@ struct PushCommand: AsyncParsableCommand {
         if self.backend != .binary {
             throw ValidationError("There is no backend \(self.backend.rawValue) yet; use --backend binary.")
         }
-        if self.production, self.sandbox { throw ValidationError("--production and --sandbox exclude each other.") }
-        if self.to != nil, self.production || self.sandbox {
-            throw ValidationError("--to excludes --production and --sandbox.")
-        }
-        if self.to == nil, !self.production, !self.sandbox {
-            throw ValidationError("Say where to send: --to HOST:PORT, --production or --sandbox.")
+        // With a file, only the file can tell.
+        if self.config == nil {
+            try self.credentials.validatePassphrase()
+            try self.server.validate(for: "send", self.credentials)
         }
         if let rate, !(rate >= 0.01 && rate <= 1e9) { throw ValidationError("--rate takes 0.01 to 1000000000.") }
         try self.drainLimit.validate("--drain-limit", isZeroGood: true)
-        if self.to == nil, self.credentials.cert == nil, self.credentials.p12 == nil {
-            throw ValidationError("Apple's gateways want a certificate: give --cert and --key, or --p12.")
-        }
     }
 
     func run() async throws {
         let configuration = try self.configuration()
+        if self.dryRun { return try Self.check(configuration) }
         var run = PushRun(configuration: configuration, input: try self.input())
         run.events = self.events
         run.proof = self.proof == .probe ? .probe : .silence
@@ -154,23 +148,77 @@ struct PushCommand: AsyncParsableCommand {
         }
     }
 
+    /// Finds out what can be wrong before a connection is made.
+    private static func check(_ configuration: BinaryConfiguration) throws(CommandFailure) {
+        do {
+            _ = try BinaryProvider(configuration)
+        } catch {
+            throw .usage(ConnectionAdvice.sentence(error))
+        }
+        Console.error("nothing was sent: this was a dry run")
+    }
+
     private func configuration() throws -> BinaryConfiguration {
-        let identity = try self.credentials.identity()
         if let topic {
             guard (try? PushNotification(json: "{}".utf8, topic: topic)) != nil else {
                 throw CommandFailure.usage("The topic is not 1 to 255 visible ASCII characters.")
             }
         }
-        let apple = self.sandbox ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
-        var configuration = BinaryConfiguration(
-            host: self.to?.host ?? apple,
-            port: self.to?.port ?? BinaryConfiguration.defaultPort,
-            identity: identity
-        )
-        if let ca { configuration.trustRoots = .file(ca) }
-        configuration.serverName = self.serverName
-        configuration.tlsVersions = .tls12...self.tlsMax.version
-        configuration.options = self.binary.options
+        let file = try self.config.map { try NodeAPNFile.read($0, commandLine: self.given) } ?? NodeAPNSettings()
+        var configuration = try self.place(file)
+        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        configuration.serverName = self.server.serverName
+        configuration.tlsVersions = self.server.tlsVersions
+        configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
+        configuration.options = BinaryOptionGroup.defaults
+        file.apply(to: &configuration.options)
+        self.binary.apply(to: &configuration.options)
         return configuration
+    }
+
+    /// Where to send, as whom, and who vouches for the gateway.
+    private func place(_ file: NodeAPNSettings) throws -> BinaryConfiguration {
+        guard self.server.namesServer || file.namesServer else {
+            throw ValidationError(
+                "Say where to send: --to HOST:PORT, --production, --sandbox, or address or production in --config."
+            )
+        }
+        if !file.hasIdentity { try self.credentials.validatePassphrase() }
+        let apple =
+            self.server.sandbox || !self.server.production && file.production == false
+            ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
+        var configuration = BinaryConfiguration(
+            host: self.server.to?.host ?? file.host ?? apple,
+            port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort
+        )
+        do {
+            configuration.identity =
+                try self.credentials.identity()
+                ?? file.identity(passphrase: self.credentials.passphrase())
+            if let roots = try file.trustRoots() { configuration.trustRoots = roots }
+        } catch let error as TLSError {
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
+        }
+        if self.server.to == nil, file.host == nil, configuration.identity == nil {
+            throw ValidationError(ServerOptions.missingCertificate)
+        }
+        return configuration
+    }
+
+    /// The options of the command line that count in place of the file's.
+    private var given: Set<String> {
+        let options: [(String, Bool)] = [
+            ("--to", self.server.to != nil), ("--production", self.server.production),
+            ("--sandbox", self.server.sandbox), ("--ca", self.server.ca != nil),
+            ("--cert", self.credentials.cert != nil), ("--p12", self.credentials.p12 != nil),
+            ("--passphrase-file", self.credentials.passphraseFile != nil),
+            ("--cache-length", self.binary.cacheLength != nil),
+            ("--auto-adjust", self.binary.autoAdjust == true),
+            ("--no-auto-adjust", self.binary.autoAdjust == false),
+            ("--connections", self.binary.connections != nil),
+            ("--connect-timeout", self.binary.connectTimeout != nil),
+            ("--connection-retry-limit", self.binary.connectionRetryLimit != nil),
+        ]
+        return Set(options.lazy.filter(\.1).map(\.0))
     }
 }

@@ -43,6 +43,21 @@ final class FileDescriptor: Sendable {
         return FileDescriptor(descriptor, isOwned: true)
     }
 
+    /// Reads a file to its end, or to `limit` bytes if it has more.
+    static func contents(of path: String, limit: Int) throws(FileFailure) -> [UInt8] {
+        let file = try Self.reading(path)
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count < limit {
+            let count = read(file.rawValue, &piece, min(piece.count, limit - bytes.count))
+            if count < 0, errno == EINTR { continue }
+            if count < 0 { throw FileFailure(path: path, code: errno) }
+            if count == 0 { break }
+            bytes += piece[..<count]
+        }
+        return bytes
+    }
+
     /// Writes all of `bytes`. Blocks, until `isGivenUp` says that waiting for a pipe's reader is over.
     ///
     /// - Parameter isGivenUp: asked again and again while nothing can be written, and told since when that is so.

@@ -89,7 +89,8 @@ public struct TLSIdentity: Sendable {
         try self.init(pkcs12: bytes, passphrase: passphrase, source: pkcs12Path)
     }
 
-    private init(
+    /// As ``init(certificateChain:privateKey:passphrase:)``; the sources are what errors call the bytes.
+    package init(
         chain: [UInt8],
         from chainSource: String,
         key: [UInt8],
@@ -101,7 +102,8 @@ public struct TLSIdentity: Sendable {
         try self.init(KeyMaterial(key: key, certificates: certificates, source: chainSource))
     }
 
-    private init(pkcs12 bytes: [UInt8], passphrase: String, source: String) throws(TLSError) {
+    /// As ``init(pkcs12:passphrase:)``; `source` is what errors call the bytes.
+    package init(pkcs12 bytes: [UInt8], passphrase: String, source: String) throws(TLSError) {
         let contents = try PKCS12.open(bytes, passphrase: passphrase, source: source)
         try self.init(contents, source: source)
     }

@@ -1,0 +1,42 @@
+internal import Ferry
+internal import FerryTesting
+
+/// The feedback service's part of the demo: the gateway accepted notifications for devices that no longer have the app,
+/// and the list says which.
+struct FeedbackDemo {
+    /// The devices that must be on the list.
+    var gone: Set<DeviceToken>
+    var narrator: DemoNarrator
+
+    /// Reads the list, and again, because reading clears it.
+    func run(_ service: SimulatedFeedback, _ credentials: TestCredentials) async throws -> [DemoReport.Row] {
+        self.narrator.say("a simulated feedback service listens on \(service.host), port \(service.port)")
+        var configuration = FeedbackConfiguration(
+            host: service.host,
+            port: service.port,
+            identity: credentials.client
+        )
+        configuration.trustRoots = credentials.trustRoots
+        configuration.serverName = "localhost"
+        let reader = try FeedbackReader(configuration)
+        let listed = try await self.read(reader)
+        let again = try await self.read(reader)
+        return [
+            .init(
+                what: "devices that lost the app, and those on the list",
+                expected: self.gone.count,
+                actual: self.gone.intersection(listed).count
+            ),
+            .init(what: "tuples on the list", expected: self.gone.count, actual: listed.count),
+            .init(what: "tuples on the list after it was read", expected: 0, actual: again.count),
+        ]
+    }
+
+    private func read(_ reader: FeedbackReader) async throws -> [DeviceToken] {
+        var tokens: [DeviceToken] = []
+        for try await tuple in reader.sweep() { tokens.append(tuple.token) }
+        let count = tokens.isEmpty ? "nothing" : tokens.count == 1 ? "1 device" : "\(tokens.count) devices"
+        self.narrator.say("the feedback list was read to its end: \(count)")
+        return tokens
+    }
+}

@@ -1,0 +1,227 @@
+internal import Ferry
+
+extension NodeAPNOption {
+    /// Every option of node-apn 1.x, in the order in which they count: of two that say the same, the first does.
+    ///
+    /// Compat/node-apn.md has the same table for people.
+    static let all: [NodeAPNOption] =
+        Self.credentials + Self.server + Self.protocolOptions + Self.connections + Self.feedback + Self.neverThere
+
+    private static let identity = ["--cert", "--p12"]
+
+    private static let credentials: [NodeAPNOption] = [
+        .init("pfx", or: Self.identity, .material { Self.archive($0, &$1) }),
+        .init("pfxData", or: Self.identity, .material { Self.archive($0, &$1) }),
+        .init("cert", or: Self.identity, .material { Self.certificate($0, &$1) }),
+        .init("certData", or: Self.identity, .material { Self.certificate($0, &$1) }),
+        .init("key", or: Self.identity, .material { Self.key($0, &$1) }),
+        .init("keyData", or: Self.identity, .material { Self.key($0, &$1) }),
+        .init(
+            "passphrase",
+            or: Self.identity + ["--passphrase-file"],
+            .secret {
+                $1.passphrase = $0
+                return "as the first line of --passphrase-file"
+            }
+        ),
+    ]
+
+    private static func archive(_ material: NodeAPNMaterial, _ settings: inout NodeAPNSettings) -> String {
+        if settings.archive != nil { return "not used, pfx comes first" }
+        settings.archive = material
+        return "as --p12 \(material.shown)"
+    }
+
+    private static func certificate(_ material: NodeAPNMaterial, _ settings: inout NodeAPNSettings) -> String {
+        if settings.archive != nil { return "not used, pfx comes first" }
+        if settings.certificate != nil { return "not used, cert comes first" }
+        settings.certificate = material
+        return "as --cert \(material.shown)"
+    }
+
+    private static func key(_ material: NodeAPNMaterial, _ settings: inout NodeAPNSettings) -> String {
+        if settings.archive != nil { return "not used, pfx comes first" }
+        if settings.key != nil { return "not used, key comes first" }
+        settings.key = material
+        return "as --key \(material.shown)"
+    }
+
+    private static let place = ["--to", "--production", "--sandbox"]
+
+    private static let server: [NodeAPNOption] = [
+        .init("gateway", or: Self.place, .host { Self.host($0, &$1) }),
+        .init("address", or: Self.place, .host { Self.host($0, &$1) }),
+        .init(
+            "port",
+            or: Self.place,
+            .count(1...65_535, isClamped: false) {
+                $1.port = $0
+                return "the port of --to"
+            }
+        ),
+        .init(
+            "production",
+            or: Self.place,
+            .boolean {
+                if $1.host != nil { return "not used, the address says where to send" }
+                $1.production = $0
+                return $0 ? "as --production" : "as --sandbox"
+            }
+        ),
+        .init(
+            "ca",
+            or: ["--ca"],
+            .materials {
+                $1.authorities = $0
+                return "as --ca " + $0.map(\.shown).joined(separator: ", ")
+            }
+        ),
+        .init(
+            "rejectUnauthorized",
+            .boolean {
+                $1.rejectUnauthorized = $0
+                return $0
+                    ? "the gateway's certificate is checked, as always without it"
+                    : "warning: anyone may answer as the gateway; use --ca instead, except in a test"
+            }
+        ),
+    ]
+
+    private static func host(_ host: String, _ settings: inout NodeAPNSettings) -> String {
+        if settings.host != nil { return "not used, gateway comes first" }
+        settings.host = host
+        return "the host of --to"
+    }
+
+    private static let protocolOptions: [NodeAPNOption] = [
+        .init(
+            "legacy",
+            .boolean {
+                guard $0 else { return "command 2, as always without it" }
+                $1.command = .enhanced
+                return "notifications go out with command 1, without a priority"
+            }
+        ),
+        .init(
+            "enhanced",
+            .boolean {
+                guard $1.command == .enhanced else { return "no meaning without legacy" }
+                guard !$0 else { return "command 1, as always with legacy" }
+                $1.command = .simple
+                return "with legacy, command 0: no error response names a notification"
+            }
+        ),
+        .init(
+            "voip",
+            .boolean {
+                let limit = $0 ? 4096 : BinaryOptions().payloadLimit
+                $1.payloadLimit = limit
+                return "payloads may have \(limit) bytes"
+            }
+        ),
+        .init(
+            "cacheLength",
+            or: ["--cache-length"],
+            .count(BinaryOptionGroup.cacheLengths, isClamped: true) {
+                $1.cacheLength = $0
+                return "as --cache-length \($0), which counts with --no-auto-adjust or --cache-policy evict"
+            }
+        ),
+        .init(
+            "autoAdjustCache",
+            or: ["--auto-adjust", "--no-auto-adjust"],
+            .boolean {
+                $1.autoAdjustCache = $0
+                return $0 ? "as --auto-adjust" : "as --no-auto-adjust"
+            }
+        ),
+        .init(
+            "buffersNotifications",
+            .boolean {
+                $1.buffersNotifications = $0
+                return $0
+                    ? "what the gateway discards behind an error is sent again, as always without it"
+                    : "what the gateway discards behind an error is not sent again and ends as undelivered or uncertain"
+            }
+        ),
+        .init("fastMode", .nothing("always: what is ready is written together")),
+        .init("disableNagle", .nothing("always: TCP_NODELAY is set")),
+        .init("disableEPIPEFix", .nothing("nothing to switch off: error responses are read although writing failed")),
+        .init("errorCallback", .nothing("no function stands in JSON; --events has a line for each outcome")),
+    ]
+
+    private static let connections: [NodeAPNOption] = [
+        .init(
+            "maxConnections",
+            or: ["--connections"],
+            .count(BinaryOptionGroup.connectionCounts, isClamped: true) {
+                $1.maxConnections = $0
+                return "as --connections \($0)"
+            }
+        ),
+        .init("minConnections", .nothing("connections come with work, and none is kept open without it")),
+        .init(
+            "connectTimeout",
+            or: ["--connect-timeout"],
+            .milliseconds {
+                $1.connectTimeout = $0
+                return $0 == .zero ? "no limit there, 127 seconds here" : "as --connect-timeout \($0.inSeconds)"
+            }
+        ),
+        .init(
+            "connectionTimeout",
+            .milliseconds {
+                $1.connectionTimeout = $0
+                return $0 == .zero
+                    ? "an idle connection is never closed"
+                    : "an idle connection is closed after \($0.inSeconds) seconds"
+            }
+        ),
+        .init(
+            "connectionRetryLimit",
+            or: ["--connection-retry-limit"],
+            .count(BinaryOptionGroup.retryLimits, isClamped: false) {
+                $1.connectionRetryLimit = $0
+                return "as --connection-retry-limit \($0)"
+            }
+        ),
+    ]
+
+    private static let feedback: [NodeAPNOption] = [
+        .init(
+            "interval",
+            .seconds { interval, _ in
+                interval == .zero
+                    ? "of feedback: see ferry feedback, which reads once"
+                    : "of feedback: see ferry feedback --every \(interval.inSeconds)"
+            }
+        ),
+        .init("batchFeedback", .nothing("of feedback: see ferry feedback, which writes each device as it is read")),
+        .init("batchSize", .nothing("of feedback: see ferry feedback, which writes each device as it is read")),
+        .init("feedback", .nothing("of feedback: see ferry feedback, which writes a line for each device")),
+    ]
+
+    /// Names that are asked for, and that 1.7.8 does not know either.
+    private static let neverThere: [NodeAPNOption] = [
+        .init("largePayloads", .nothing("no option of node-apn 1.x; payloads may have 2048 bytes, 4096 with voip")),
+        .init("connectionRetryDelay", .nothing("no option of node-apn 1.x; waits double from 0.25 to 30 seconds")),
+        .init("slowErrorHandling", .nothing("no option of node-apn 1.x; see --settle-time")),
+    ]
+}
+
+extension NodeAPNMaterial {
+    fileprivate var shown: String {
+        switch self {
+        case .file(let path): path
+        case .bytes: "with what stands here"
+        }
+    }
+}
+
+extension Duration {
+    /// As options of the command line take it.
+    fileprivate var inSeconds: String {
+        let seconds = self / .seconds(1)
+        return Int(exactly: seconds).map(String.init) ?? "\(seconds)"
+    }
+}

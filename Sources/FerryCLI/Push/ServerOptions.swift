@@ -1,0 +1,47 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// Options that say which server to connect to, and whom to believe that it is that one.
+struct ServerOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The server, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port"))
+    var to: Endpoint?
+
+    @Flag(help: "Use Apple's server for production, which Apple has switched off.")
+    var production = false
+
+    @Flag(help: "Use Apple's server for development, which Apple has switched off.")
+    var sandbox = false
+
+    @Option(help: ArgumentHelp("Who may vouch for the server, in PEM form, if not the system's.", valueName: "file"))
+    var ca: String?
+
+    @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
+    var serverName: String?
+
+    @Option(help: "The highest TLS version: 1.2 or 1.3.")
+    var tlsMax = TLSMaximum.tls12
+
+    /// Whether any option says where to connect.
+    var namesServer: Bool { self.to != nil || self.production || self.sandbox }
+
+    func validate() throws {
+        if self.production, self.sandbox { throw ValidationError("--production and --sandbox exclude each other.") }
+        if self.to != nil, self.production || self.sandbox {
+            throw ValidationError("--to excludes --production and --sandbox.")
+        }
+    }
+
+    /// Checks that a server is named, and that Apple's gets a certificate.
+    ///
+    /// - Parameter purpose: what is done there, in a word: "send" or "read".
+    func validate(for purpose: String, _ credentials: CredentialOptions) throws {
+        guard self.namesServer else {
+            throw ValidationError("Say where to \(purpose): --to HOST:PORT, --production or --sandbox.")
+        }
+        if self.to == nil, !credentials.areGiven { throw ValidationError(Self.missingCertificate) }
+    }
+
+    static let missingCertificate = "Apple's servers want a certificate: give --cert and --key, or --p12."
+
+    var tlsVersions: ClosedRange<TLSVersion> { .tls12...self.tlsMax.version }
+}

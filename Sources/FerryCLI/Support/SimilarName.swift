@@ -1,0 +1,28 @@
+/// Finds the name that a mistyped one was meant to be.
+enum SimilarName {
+    /// The one of `names` that takes the fewest changes of a character, if those are few for its length.
+    ///
+    /// Cost: the product of the lengths, for each name.
+    static func of(_ name: String, among names: [String]) -> String? {
+        let nearest = names.map { (name: $0, distance: Self.distance(name.lowercased(), $0.lowercased())) }
+            .min { $0.distance < $1.distance }
+        guard let nearest, nearest.distance * 3 <= nearest.name.utf8.count else { return nil }
+        return nearest.name
+    }
+
+    /// Levenshtein's.
+    private static func distance(_ one: String, _ other: String) -> Int {
+        let other = Array(other.utf8)
+        var row = Array(0...other.count)
+        for (index, byte) in one.utf8.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in other.indices {
+                let change = diagonal + (byte == other[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(change, diagonal + 1, row[column] + 1)
+            }
+        }
+        return row[other.count]
+    }
+}
