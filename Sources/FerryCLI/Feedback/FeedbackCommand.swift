@@ -99,12 +99,10 @@ struct FeedbackCommand: AsyncParsableCommand {
         if self.to == nil, self.credentials.cert == nil, self.credentials.p12 == nil {
             throw ValidationError("Apple's services want a certificate: give --cert and --key, or --p12.")
         }
-        let times =
-            [("every", self.every ?? Seconds(.seconds(1))), ("connect-timeout", self.connectTimeout)]
-            + [("idle-timeout", self.idleTimeout), ("sweep-timeout", self.sweepTimeout)]
-        for (name, time) in times where time.duration <= .zero {
-            throw ValidationError("--\(name) must be more than 0.")
-        }
+        try self.every?.validate("--every")
+        try self.connectTimeout.validate("--connect-timeout")
+        try self.idleTimeout.validate("--idle-timeout")
+        try self.sweepTimeout.validate("--sweep-timeout")
     }
 
     func run() async throws {
