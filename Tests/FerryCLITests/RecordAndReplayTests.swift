@@ -104,6 +104,8 @@ import Testing
                 (["replay", good, "--listen", "70000"], "port"),
                 (["replay", good, "--listen", "0", "--varying", "colour"], "--varying"),
                 (["replay", good, "--listen", "0", "--cut", "-1"], "--cut"),
+                (["replay", good, "--listen", "0", "--limit", "nan"], "--limit takes seconds"),
+                (["replay", good, "--listen", "0", "--delay", "1e300"], "--delay takes seconds"),
                 (["record", "/none/t", "--listen", "0", "--to", "localhost:1"], "cannot be written"),
                 (["record", directory.path("t"), "--listen", "-1", "--to", "localhost:1"], "port"),
                 (["record", directory.path("t"), "--listen", "0", "--to", "localhost:1", "--cert", "/none"], "/none"),

@@ -26,8 +26,8 @@ final class FeedbackDriver: @unchecked Sendable {
     /// Whether the buffer had room after what was read last.
     private var hasRoom = true
     private var timer: Scheduled<Void>?
-    /// Never due: it fails when the event loop ends.
-    private var loopEnd: Scheduled<Void>?
+    /// Never due: it is dropped when the event loop ends. Set once, in `init`.
+    private var loopEnd: NIOScheduledCallback?
 
     init(_ configuration: FeedbackConfiguration, connector: TLSConnector) {
         self.buffer = FeedbackBuffer(limit: configuration.bufferLimit)
@@ -42,6 +42,10 @@ final class FeedbackDriver: @unchecked Sendable {
                 sweep: TimeAmount(configuration.sweepTimeout)
             )
         )
+        let watch = LoopWatch { [weak self] in
+            self?.fail(.connectionLost, "The event loop has ended before the feedback list was read.")
+        }
+        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
     }
 
     // MARK: Any thread
@@ -49,23 +53,29 @@ final class FeedbackDriver: @unchecked Sendable {
     /// Connects, if that was not done before.
     func start() {
         guard !self.hasStarted.exchange(true, ordering: .relaxed) else { return }
-        self.eventLoop.execute { self.dial() }
+        self.execute { self.dial() }
     }
 
     func cancel() {
-        self.eventLoop.execute {
+        self.execute {
             self.fail(.cancelled, "Reading the feedback list of \(self.connector.peer) was cancelled.")
         }
     }
 
     /// Tuples were taken: there is room for more.
     func resume() {
-        self.eventLoop.execute {
+        self.execute {
             self.hasRoom = true
             self.machine.resume(now: .now())
             self.schedule()
             if self.machine.isReading { self.connection?.read() }
         }
+    }
+
+    /// Does something on the loop, unless the reading is over: the loop may have ended before it.
+    private func execute(_ body: @escaping @Sendable () -> Void) {
+        guard self.buffer.result == nil else { return }
+        self.eventLoop.execute(body)
     }
 
     // MARK: The loop
@@ -75,11 +85,6 @@ final class FeedbackDriver: @unchecked Sendable {
         self.logger.debug("reading feedback", metadata: ["apns.peer": "\(self.connector.peer)"])
         self.machine.start(now: .now())
         self.schedule()
-        let loopEnd = self.eventLoop.scheduleTask(deadline: .distantFuture) {}
-        self.loopEnd = loopEnd
-        loopEnd.futureResult.whenFailure { _ in
-            self.fail(.connectionLost, "The event loop has ended before the feedback list was read.")
-        }
         let allocator = FixedSizeRecvByteBufferAllocator(capacity: Self.chunk)
         let bootstrap = self.connector.bootstrap(on: self.eventLoop)
             .channelOption(.autoRead, value: false)

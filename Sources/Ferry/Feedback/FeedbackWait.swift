@@ -2,6 +2,9 @@ internal import Synchronization
 
 /// A wait that can be ended early, once and for all. Safe from any thread.
 final class FeedbackWait: Sendable {
+    /// A hundred years: the longest wait. `Task.sleep` traps on what does not fit its nanoseconds.
+    private static let longest: Duration = .seconds(3_155_760_000)
+
     private struct State {
         var isStopped = false
         /// Waits that go on, by number.
@@ -26,7 +29,7 @@ final class FeedbackWait: Sendable {
     /// Waits, but not beyond ``stop()`` or the cancellation of the task.
     func wait(for duration: Duration) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await Task.sleep(for: duration) }
+            group.addTask { try? await Task.sleep(for: min(duration, Self.longest)) }
             group.addTask { await self.waitForStop() }
             await group.next()
             group.cancelAll()

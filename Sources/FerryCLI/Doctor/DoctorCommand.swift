@@ -82,7 +82,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if self.host == nil, self.ca != nil || self.serverName != nil {
             throw ValidationError("--ca and --server-name need HOST:PORT.")
         }
-        if self.timeout.duration <= .zero { throw ValidationError("--timeout must be more than 0.") }
+        try self.timeout.validate("--timeout")
     }
 
     func run() async throws {

@@ -76,12 +76,10 @@ struct FeedbackCommand: AsyncParsableCommand {
     func validate() throws {
         try self.credentials.validatePassphrase()
         try self.server.validate(for: "read", self.credentials)
-        let times =
-            [("every", self.every ?? Seconds(.seconds(1))), ("connect-timeout", self.connectTimeout)]
-            + [("idle-timeout", self.idleTimeout), ("sweep-timeout", self.sweepTimeout)]
-        for (name, time) in times where time.duration <= .zero {
-            throw ValidationError("--\(name) must be more than 0.")
-        }
+        try self.every?.validate("--every")
+        try self.connectTimeout.validate("--connect-timeout")
+        try self.idleTimeout.validate("--idle-timeout")
+        try self.sweepTimeout.validate("--sweep-timeout")
     }
 
     func run() async throws {

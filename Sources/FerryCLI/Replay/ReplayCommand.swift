@@ -97,8 +97,8 @@ struct ReplayCommand: AsyncParsableCommand {
         }
         if let listen, !(0...65_535 ~= listen) { throw ValidationError("--listen takes a port, 0 to 65535.") }
         if let cut, cut < 0 { throw ValidationError("--cut must not be negative.") }
-        if self.delay.duration < .zero { throw ValidationError("--delay must not be negative.") }
-        if self.limit.duration <= .zero { throw ValidationError("--limit must be more than 0.") }
+        try self.delay.validate("--delay", isZeroGood: true)
+        try self.limit.validate("--limit")
     }
 
     func run() async throws {

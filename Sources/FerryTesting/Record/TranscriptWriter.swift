@@ -4,9 +4,9 @@ internal import Synchronization
 /// Writes a transcript to a file while it happens.
 ///
 /// Safe from any thread. Lines are written 64 KiB at a time and at every ``flush()``; a write blocks the event loop that
-/// causes it. A transcript has at most ``Transcript/maximumLineCount`` lines: what comes after them is not recorded, and
-/// ``failure`` says so.
-final class TranscriptWriter: Sendable {
+/// causes it. A transcript has at most ``Transcript/maximumLineCount`` lines and ``Transcript/maximumConnection``
+/// connections: what comes after them is not recorded, and ``failure`` says so.
+package final class TranscriptWriter: Sendable {
     private static let chunk = 64 * 1024
     /// Bytes of one line, which keeps it below ``Transcript/maximumLineLength``.
     private static let lineBytes = 256 * 1024
@@ -34,7 +34,7 @@ final class TranscriptWriter: Sendable {
     ///
     /// - Parameter redacts: whether tokens and payloads are replaced, length for length.
     /// - Throws: ``FileError``.
-    init(path: String, service: Transcript.Service, redacts: Bool) throws(FileError) {
+    package init(path: String, service: Transcript.Service, redacts: Bool) throws(FileError) {
         let file = try OutputFile(path: path)
         let opening = Transcript.opening(service: service, headers: [])
         self.service = service
@@ -52,10 +52,10 @@ final class TranscriptWriter: Sendable {
     deinit { self.flush() }
 
     /// The first thing that went wrong; nothing is recorded after it.
-    var failure: (any Error)? { self.state.withLock { $0.failure } }
+    package var failure: (any Error)? { self.state.withLock { $0.failure } }
 
     /// Notes that a side did something, now.
-    func note(_ connection: Int, _ sender: Transcript.Side, _ kind: Transcript.Kind) {
+    package func note(_ connection: Int, _ sender: Transcript.Side, _ kind: Transcript.Kind) {
         guard case .bytes(let bytes) = kind, bytes.count > Self.lineBytes else {
             return self.add(connection, sender, kind)
         }
@@ -68,7 +68,7 @@ final class TranscriptWriter: Sendable {
         let elapsed = Duration(NIODeadline.now() - self.start)
         self.state.withLock { state in
             guard state.failure == nil else { return }
-            guard state.count < Self.lineLimit else {
+            guard state.count < Self.lineLimit, connection <= Transcript.maximumConnection else {
                 state.failure = TranscriptError(
                     line: state.count,
                     reason: "the transcript is full; nothing after this was recorded"
@@ -105,7 +105,7 @@ final class TranscriptWriter: Sendable {
     }
 
     /// Writes what has gathered.
-    func flush() { self.state.withLock { Self.write(&$0) } }
+    package func flush() { self.state.withLock { Self.write(&$0) } }
 
     private static func write(_ state: inout State) {
         defer { state.lines.removeAll(keepingCapacity: true) }

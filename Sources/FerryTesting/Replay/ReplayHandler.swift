@@ -19,6 +19,10 @@ final class ReplayHandler: ChannelInboundHandler {
     private var isOpen = false
     private var sawEnd = false
     private var isOver = false
+    /// Writes that the system has not taken: closing would drop them.
+    private var unwritten = 0
+    /// Whether all went well, and only ``unwritten`` is waited for.
+    private var isLeaving = false
 
     init(_ connection: Int, _ machine: ReplayMachine, of run: ReplayRun, socket: SocketHandler, isSecure: Bool) {
         self.connection = connection
@@ -48,7 +52,7 @@ final class ReplayHandler: ChannelInboundHandler {
         switch event {
         case TLSUserEvent.handshakeCompleted: self.open(context)
         case ChannelEvent.inputClosed: self.end(context)
-        case is Expiry: self.conclude(self.machine.missing.map { .failure($0) } ?? .success(()), context)
+        case is Expiry: self.expire(context)
         default: context.fireUserInboundEventTriggered(event)
         }
     }
@@ -93,9 +97,10 @@ final class ReplayHandler: ChannelInboundHandler {
     private func perform(_ actions: [ReplayAction], _ context: ChannelHandlerContext) {
         for action in actions {
             switch action {
-            case .send(let bytes): context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+            case .send(let bytes): self.send(bytes, context)
             case .halfClose: context.close(mode: .output, promise: nil)
-            case .end: context.close(promise: nil)
+            // It finishes the machine, and what has finished is closed.
+            case .end: break
             case .reset: self.socket.reset()
             case .wake(let time):
                 let deadline = self.start + TimeAmount(time)
@@ -107,11 +112,45 @@ final class ReplayHandler: ChannelInboundHandler {
         }
     }
 
+    private func send(_ bytes: [UInt8], _ context: ChannelHandlerContext) {
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        self.unwritten += 1
+        promise.futureResult.assumeIsolated().whenComplete { _ in
+            // A peer that has gone fails the write, and needs no more.
+            self.unwritten -= 1
+            if self.isLeaving, self.unwritten == 0 { self.leave(.success(()), context) }
+        }
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: promise)
+    }
+
     private func conclude(_ result: Result<Void, any Error>, _ context: ChannelHandlerContext) {
         guard !self.isOver else { return }
         self.isOver = true
+        if case .success = result, self.unwritten > 0 {
+            self.isLeaving = true
+        } else {
+            self.leave(result, context)
+        }
+    }
+
+    private func leave(_ result: Result<Void, any Error>, _ context: ChannelHandlerContext) {
+        self.isLeaving = false
         self.run.concluded(self.connection, result)
         if case .failure = result { self.socket.reset() } else { context.close(promise: nil) }
+    }
+
+    private func expire(_ context: ChannelHandlerContext) {
+        guard !self.isOver || self.isLeaving else { return }
+        self.isOver = true
+        let unread = ReplayMismatch(
+            line: 0,
+            connection: self.connection,
+            expected: "the peer to read all that was sent",
+            found: "it did not in time"
+        )
+        let missing = self.isLeaving ? nil : self.machine.missing
+        let fault = missing ?? (self.unwritten > 0 ? unread : nil)
+        self.leave(fault.map { .failure($0) } ?? .success(()), context)
     }
 
     private var now: Duration { Duration(NIODeadline.now() - self.start) }

@@ -14,6 +14,8 @@ final class ReplayRun: Sendable {
         var remaining: Set<Int>
         var failure: (any Error)?
         var channels: [Int: any Channel] = [:]
+        /// Whether the time is over, so that nothing is waited for any more.
+        var hasExpired = false
     }
 
     let replay: Replay
@@ -71,12 +73,12 @@ final class ReplayRun: Sendable {
 
     func concluded(_ connection: Int, _ result: Result<Void, any Error>) {
         if case .failure(let error) = result { return self.fail(error) }
-        let isDone = self.state.withLock { state in
+        let (isDone, hasExpired) = self.state.withLock { state in
             state.remaining.remove(connection)
             state.channels[connection] = nil
-            return state.remaining.isEmpty && state.failure == nil
+            return (state.remaining.isEmpty && state.failure == nil, state.hasExpired)
         }
-        if isDone { self.done.succeed() }
+        if isDone { self.done.succeed() } else if hasExpired { self.expire() }
         self.onProgress.withLock { $0 }?()
     }
 
@@ -95,10 +97,14 @@ final class ReplayRun: Sendable {
         try await self.done.futureResult.get()
     }
 
+    /// Asks the first connection that is left what is missing; when that is nothing, the next one's turn comes.
     private func expire() {
-        let next = self.state.withLock { $0.remaining.min() }
+        let (next, open) = self.state.withLock { state in
+            state.hasExpired = true
+            let next = state.remaining.min()
+            return (next, next.flatMap { state.channels[$0] })
+        }
         guard let next else { return }
-        let open = self.state.withLock { $0.channels[next] }
         guard let open else {
             return self.fail(
                 ReplayMismatch(

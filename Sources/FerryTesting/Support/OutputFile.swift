@@ -13,8 +13,13 @@ struct OutputFile: ~Copyable {
 
     init(path: String) throws(FileError) {
         self.path = path
-        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        // Opening a FIFO that nobody reads would wait for ever.
+        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
         if self.descriptor < 0 { throw .init(path: path, code: errno) }
+        let flags = fcntl(self.descriptor, F_GETFL)
+        guard flags >= 0, fcntl(self.descriptor, F_SETFL, flags & ~O_NONBLOCK) >= 0 else {
+            throw .init(path: path, code: errno)
+        }
     }
 
     deinit {

@@ -9,6 +9,8 @@ extension Transcript {
     public static let maximumLineLength = 1 << 20
     /// The most lines.
     public static let maximumLineCount = 1 << 20
+    /// The highest number of a connection.
+    static let maximumConnection = 65_535
 
     /// Reads a transcript.
     ///

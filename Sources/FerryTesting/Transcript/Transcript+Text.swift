@@ -38,7 +38,8 @@ extension Transcript.Kind {
 extension Duration {
     /// Seconds with six decimals.
     fileprivate var transcriptTime: String {
-        let (seconds, attoseconds) = self.components
+        // A program may have made it; a text has no time before its beginning.
+        let (seconds, attoseconds) = max(self, .zero).components
         let micro = String(attoseconds / 1_000_000_000_000)
         return "\(seconds).\(String(repeating: "0", count: 6 - micro.count))\(micro)"
     }

@@ -206,6 +206,7 @@ import Testing
                 (["--cert", none, "--p12", none], "exclude"),
                 (["--cert", none, "--ca", none], "need HOST:PORT"),
                 (["localhost:1", "--timeout", "0"], "--timeout"),
+                (["localhost:1", "--timeout", "nan"], "--timeout takes seconds"),
                 (["localhost:1", "--ca", none], "does not exist"),
                 (["--p12", none, "--passphrase-file", none], "cannot be read"),
             ]

@@ -114,8 +114,11 @@ import Testing
                 (["feedback"], "Say where to read"),
                 (["feedback", "--production"], "want a certificate"),
                 (harness.arguments() + ["--sandbox"], "excludes"),
-                (harness.arguments() + ["--every", "0"], "--every must be more than 0."),
-                (harness.arguments() + ["--idle-timeout", "-1"], "--idle-timeout must be more than 0."),
+                (harness.arguments() + ["--every", "0"], "--every takes seconds, more than 0"),
+                (harness.arguments() + ["--idle-timeout", "-1"], "--idle-timeout takes seconds, more than 0"),
+                (harness.arguments() + ["--connect-timeout", "nan"], "--connect-timeout takes seconds"),
+                (harness.arguments() + ["--sweep-timeout", "1e300"], "--sweep-timeout takes seconds"),
+                (harness.arguments() + ["--every", "inf"], "--every takes seconds"),
                 (harness.arguments() + ["--since", "yesterday"], "--since"),
                 (harness.arguments() + ["--cert", "none.pem"], "does not exist"),
             ]

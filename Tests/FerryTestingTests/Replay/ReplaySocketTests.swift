@@ -130,4 +130,34 @@ internal import Testing
         let mismatch = await #expect(throws: ReplayMismatch.self) { try await socket.finish(within: .milliseconds(10)) }
         #expect(mismatch?.expected == "a connection")
     }
+
+    @Test(.timeLimit(.minutes(1))) func `a second connection that never comes is missing when nothing is of the first`()
+        async throws
+    {
+        var session = Self.session()
+        session.events.append(Transcript.Event(.milliseconds(5), .client, .open, connection: 2))
+        session.events.append(Transcript.Event(.milliseconds(6), .client, .end, connection: 2))
+        let socket = try await ReplaySocket.listen(Replay(session, playing: .server), as: nil)
+        let client = try await PlainClient.connect(to: socket.host, port: socket.port)
+        client.send(frames(1...3))
+        // It never closes its side, which is its own business behind an error response.
+        try await client.receivesResponse()
+        let mismatch = await #expect(throws: ReplayMismatch.self) { try await socket.finish(within: .milliseconds(10)) }
+        #expect(mismatch?.connection == 2)
+        #expect(mismatch?.expected == "a connection")
+        try? await client.close()
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    func `what was sent last arrives whole, however much it is`(_ endsHere: Bool) async throws {
+        let part = [UInt8](repeating: 0, count: 256 << 10)
+        var list = Transcript(service: .feedback, events: [Transcript.Event(.zero, .client, .open)])
+        list.events += (0..<40).map { _ in Transcript.Event(.zero, .server, .bytes(part)) }
+        if endsHere { list.events.append(Transcript.Event(.zero, .server, .end)) }
+        let socket = try await ReplaySocket.listen(Replay(list, playing: .server), as: nil)
+        let client = try await PlainClient.connect(to: socket.host, port: socket.port)
+        async let end: Void = socket.finish(within: .seconds(30))
+        #expect(try await client.received() == 40 * part.count)
+        try await end
+    }
 }

@@ -114,4 +114,9 @@ internal import Testing
             ]
         )
     }
+
+    @Test func `an event of a program before the beginning is written at the beginning`() throws {
+        let early = Transcript(events: [Transcript.Event(.milliseconds(-500), .client, .open)])
+        #expect(try Transcript(parsing: early.text).events.map(\.time) == [.zero])
+    }
 }

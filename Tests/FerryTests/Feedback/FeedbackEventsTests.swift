@@ -31,6 +31,24 @@ struct FeedbackEventsTests {
         }
     }
 
+    @Test func `an interval beyond all clocks is a wait that can be ended`() async throws {
+        try await FeedbackHarness.run(FeedbackHarness.script(1..<3)) { harness in
+            let events = try Self.events(harness, every: .seconds(Int64.max))
+            let (read, continuation) = AsyncStream.makeStream(of: Void.self)
+            async let words = {
+                var words: [String] = []
+                for await event in events {
+                    words.append(Self.word(event))
+                    if case .completed = event { continuation.finish() }
+                }
+                return words
+            }()
+            for await _ in read {}
+            events.stop()
+            #expect(await words == ["1", "2", "completed 2"])
+        }
+    }
+
     @Test func `a failed reading is an event, and the next one comes`() async throws {
         try await FeedbackHarness.run(FeedbackHarness.script(1..<4, .truncates, times: 1)) { harness in
             let events = try Self.events(harness, every: .milliseconds(1))

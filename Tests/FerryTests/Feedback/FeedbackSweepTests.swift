@@ -261,4 +261,18 @@ struct FeedbackSweepTests {
             try await connection.ended()
         }
     }
+
+    @Test func `an event loop group that was shut down before ends a reading at once`() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var configuration = FeedbackConfiguration(host: "127.0.0.1", port: 1)
+        configuration.eventLoopGroup = group
+        let reader = try FeedbackReader(configuration)
+        let early = reader.sweep()
+        try await group.shutdownGracefully()
+        for sweep in [early, reader.sweep()] {
+            let found = await sweep.all()
+            #expect(found.tuples.isEmpty)
+            #expect(found.error?.code == .connectionLost)
+        }
+    }
 }
