@@ -14,7 +14,8 @@ struct RecordCommand: AsyncParsableCommand {
             Examples:
               ferry record session.transcript --listen 2195 --tls-dir tls --to gateway.example.com:2195 \\
                 --cert provider.pem --key provider-key.pem
-              ferry record session.transcript --redact --listen 0 --tls-dir tls --to localhost:3195 --ca tls/ca.pem
+              ferry record session.transcript --redact --listen 0 --tls-dir tls --to localhost:3195 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
             """
     )
 

@@ -124,7 +124,11 @@ struct ReplayCommand: AsyncParsableCommand {
         } catch {
             throw CommandFailure(.noConnection, "No connection: \(Sentence.of(error))")
         }
-        Console.error("Replayed \(replay.transcript.events.count) events; nothing differs.")
+        Console.error(
+            self.cut == nil
+                ? "Replayed \(replay.transcript.events.count) events; nothing differs."
+                : "Nothing differs before the place where connections are cut."
+        )
     }
 
     private func socket(_ replay: Replay) async throws -> ReplaySocket {

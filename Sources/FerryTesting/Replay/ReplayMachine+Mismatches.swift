@@ -5,9 +5,26 @@ extension ReplayMachine {
             connection: self.part.connection,
             expected: expected.message.summary,
             found: found.summary,
+            explanation: self.explanation(expected, found: found),
             expectedBytes: expected.message.bytes,
             foundBytes: found.bytes
         )
+    }
+
+    /// In which fields the messages differ, and which line has what came: a notification that was lost or sent twice
+    /// looks like the one in its place but for its token and its payload, and those are not shown.
+    private func explanation(_ expected: ReplayPart.Expected, found: WireMessage) -> String {
+        let peer = self.part.side.peer
+        let differences = found.differences(from: expected.message, varying: self.mode.varying(for: peer))
+        var sentences = differences.isEmpty ? "" : " They differ in: \(differences.joined(separator: ", "))."
+        let varying = ReplayMode.semantic.varying(for: peer)
+        if !found.means(expected.message, varying: varying) {
+            let same = self.part.expected.filter { found.means($0.message, varying: varying) }
+            let place = same.first { $0.event > expected.event } ?? same.last
+            let line = place.map { self.part.events[$0.event].line } ?? 0
+            if line > 0 { sentences += " What came stands in line \(line)." }
+        }
+        return sentences
     }
 
     func mismatch(_ expected: WireMessage, found: WireMessage) -> ReplayMismatch {

@@ -39,7 +39,7 @@ package struct ReplayMachine {
     }
 
     let part: ReplayPart
-    private let mode: ReplayMode
+    let mode: ReplayMode
     private let pace: Replay.Pace
     private var chaos: ChaosState
     private var reader: WireMessageReader

@@ -12,6 +12,8 @@ public struct ReplayMismatch: Error, Sendable, Hashable, CustomStringConvertible
     public let expected: String
     /// What came, decoded.
     public let found: String
+    /// What the two descriptions do not show: in which fields the messages differ, and where what came stands. Sentences.
+    private let explanation: String
     private let expectedBytes: [UInt8]
     private let foundBytes: [UInt8]
 
@@ -20,6 +22,7 @@ public struct ReplayMismatch: Error, Sendable, Hashable, CustomStringConvertible
         connection: Int,
         expected: String,
         found: String,
+        explanation: String = "",
         expectedBytes: [UInt8] = [],
         foundBytes: [UInt8] = []
     ) {
@@ -27,15 +30,17 @@ public struct ReplayMismatch: Error, Sendable, Hashable, CustomStringConvertible
         self.connection = connection
         self.expected = expected
         self.found = found
+        self.explanation = explanation
         self.expectedBytes = expectedBytes
         self.foundBytes = foundBytes
     }
 
-    /// The line, what it says and what came instead.
+    /// The line, what it says and what came instead; of two messages also in what they differ, and which line of the
+    /// connection has what came.
     public var description: String {
         let place = self.line == 0 ? "" : "line \(self.line), "
         return
-            "The replay differs at \(place)connection \(self.connection): expected \(self.expected); found \(self.found)."
+            "The replay differs at \(place)connection \(self.connection): expected \(self.expected); found \(self.found).\(self.explanation)"
     }
 
     /// The description with the bytes.

@@ -41,8 +41,12 @@ public enum ReplayMode: Sendable, Hashable {
     }
 
     /// - Parameter sender: error responses name identifiers that were given to them, and may not vary.
+    func varying(for sender: Transcript.Side) -> Varying {
+        sender == .server ? self.varying.subtracting(.identifiers) : self.varying
+    }
+
     func matches(_ found: WireMessage, _ expected: WireMessage, from sender: Transcript.Side) -> Bool {
-        let varying = sender == .server ? self.varying.subtracting(.identifiers) : self.varying
+        let varying = self.varying(for: sender)
         return switch self {
         case .exact: found.equals(expected, varying: varying)
         case .semantic: found.means(expected, varying: varying)

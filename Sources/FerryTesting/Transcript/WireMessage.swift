@@ -51,6 +51,20 @@ struct WireMessage: Hashable {
             && self.expires == other.expires
     }
 
+    /// The names of the fields in which it differs, but for those that may vary; empty unless both are whole messages of
+    /// one kind.
+    func differences(from other: WireMessage, varying: ReplayMode.Varying) -> [String] {
+        guard self.isReadable, self.isComplete, other.isComplete, self.fields.first == other.fields.first,
+            (self.command == ErrorResponse.command) == (other.command == ErrorResponse.command)
+        else { return [] }
+        let fields: [WireFields.Field] = [.status, .identifier, .time, .expiration, .token, .payload]
+        var names = fields.filter { !varying.allows($0) && self.bytes(of: $0) != other.bytes(of: $0) }.map { "\($0)" }
+        if self.command != other.command { names.insert("command", at: 0) }
+        if self.priority != other.priority { names.append("priority") }
+        if self.expires != other.expires, varying.allows(.expiration) { names.append("whether it expires") }
+        return names.isEmpty && self.fields != other.fields ? ["items"] : names
+    }
+
     private var command: UInt8? { self.fields.first == .command ? self.bytes.first : nil }
 
     private var priority: UInt32 { self.number(.priority) ?? UInt32(Priority.immediate.rawValue) }

@@ -125,6 +125,24 @@ internal import Testing
         #expect(mismatch.map { String(reflecting: $0).contains("abab") } == true)
     }
 
+    @Test(arguments: [ReplayMode.exact(varying: [.identifiers, .times]), .semantic])
+    func `a client that loses a notification is a mismatch that says where what came stands`(
+        _ mode: ReplayMode
+    ) async throws {
+        let events = (1...3).map { Transcript.Event(.zero, .client, .bytes(frames($0...$0))) }
+        let session = try Transcript(parsing: Transcript(events: events).text)
+        var other = session
+        other.events.remove(at: 1)
+        let mismatch = await #expect(throws: ReplayMismatch.self) {
+            try await Self.meet(Replay(session, playing: .server, mode: mode), Replay(other, playing: .client))
+        }
+        #expect(mismatch?.line == 5)
+        #expect(
+            mismatch.map { "\($0)".hasSuffix(" They differ in: token. What came stands in line 6.") } == true,
+            "\(mismatch as Any)"
+        )
+    }
+
     @Test func `a client that never connects is missing`() async throws {
         let socket = try await ReplaySocket.listen(Replay(Self.session(), playing: .server), as: nil)
         let mismatch = await #expect(throws: ReplayMismatch.self) { try await socket.finish(within: .milliseconds(10)) }
