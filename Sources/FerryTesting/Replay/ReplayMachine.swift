@@ -164,15 +164,22 @@ package struct ReplayMachine {
         self.received += 1
     }
 
-    /// Whether this side ends the connection in what is still to come.
+    /// Whether this side's last word comes next, and not behind an end of the peer's: what came before that was not sent
+    /// in ignorance of the last word.
     private var hasLastWord: Bool {
-        self.part.events[self.cursor...].contains { event in
+        for event in self.part.events[self.cursor...] {
             switch event.kind {
-            case .halfClose, .end, .reset: event.sender == self.part.side
-            case .open, .bytes: false
+            case .halfClose, .end, .reset: return event.sender == self.part.side
+            case .bytes(let bytes) where event.sender == self.part.side && self.isGateway:
+                // An error response. Status 0 is none.
+                if bytes.dropFirst().first != BinaryStatus.noErrorsEncountered.rawValue { return true }
+            case .open, .bytes: continue
             }
         }
+        return false
     }
+
+    private var isGateway: Bool { self.part.side == .server && self.part.service == .gateway }
 
     /// The first bytes of this side that were to come before the peer's end, which is here.
     private func silenced() -> Transcript.Event? {
@@ -261,7 +268,7 @@ package struct ReplayMachine {
 
     /// Puts the identifiers that the peer uses in the place of the recorded ones, where this side names one whole.
     private mutating func translate(_ bytes: [UInt8]) -> [UInt8] {
-        guard self.part.side == .server, self.part.service == .gateway else { return bytes }
+        guard self.isGateway else { return bytes }
         var bytes = bytes
         var status: UInt8 = 0
         var run: [Int] = []

@@ -143,6 +143,23 @@ internal import Testing
         )
     }
 
+    @Test(arguments: [Transcript.Kind.halfClose, .end])
+    func `a client that sends one more before it ends is a mismatch, although the server ends later`(
+        _ ending: Transcript.Kind
+    ) async throws {
+        let session = Transcript(events: [
+            Transcript.Event(.zero, .client, .bytes(frames(1...3))),
+            Transcript.Event(.milliseconds(1), .client, ending),
+            Transcript.Event(.milliseconds(2), .server, .end),
+        ])
+        var other = session
+        other.events[0].kind = .bytes(frames(1...3) + frames(3...3))
+        let mismatch = await #expect(throws: ReplayMismatch.self) {
+            try await Self.meet(Replay(session, playing: .server), Replay(other, playing: .client))
+        }
+        #expect(mismatch?.expected == "nothing more")
+    }
+
     @Test func `a client that never connects is missing`() async throws {
         let socket = try await ReplaySocket.listen(Replay(Self.session(), playing: .server), as: nil)
         let mismatch = await #expect(throws: ReplayMismatch.self) { try await socket.finish(within: .milliseconds(10)) }
