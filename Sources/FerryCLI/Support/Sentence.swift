@@ -56,7 +56,7 @@ enum Sentence {
         case .fileReadNoSuchFile, .fileNoSuchFile: "the file does not exist"
         case .fileReadNoPermission, .fileWriteNoPermission: "permission denied"
         case .fileWriteFileExists: "a file of that name is in the way"
-        default: (error.underlying as? POSIXError).map { String(cString: strerror($0.errorCode)) } ?? "\(error)"
+        default: (error.underlying as? POSIXError).map { String(cString: strerror($0.code.rawValue)) } ?? "\(error)"
         }
     }
 }
