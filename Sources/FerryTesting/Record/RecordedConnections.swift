@@ -46,6 +46,8 @@ final class RecordedConnections: Sendable {
             isReady: { server in TeeHandler.join(client.value, server) },
             failed: { error in
                 problem(error)
+                // To the client it looks as if the gateway had ended the connection.
+                self.writer.note(number, .server, .end)
                 client.value.abandon()
             }
         )

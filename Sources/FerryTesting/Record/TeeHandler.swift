@@ -108,8 +108,13 @@ final class TeeHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if !self.isReady { return self.owner.failed(error) }
-        self.wasReset = true
+        guard !self.isReady else {
+            self.wasReset = true
+            return
+        }
+        guard !self.hasEnded else { return }
+        self.hasEnded = true
+        self.owner.failed(error)
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -15,8 +15,10 @@ public enum ReplayMode: Sendable, Hashable {
 
     /// What a peer may do otherwise than it was recorded.
     public struct Varying: OptionSet, Sendable, Hashable {
+        /// A bit for each.
         public let rawValue: UInt8
 
+        /// The bits of those that may vary.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// Identifiers of notifications. Error responses that are replayed name the identifier that the peer used in

@@ -15,8 +15,9 @@ import Testing
         return (0..<UInt64(self.count)).map { $0 &* 0x9e37_79b9 &+ salt }
     }
 
-    @Test func `under hold with timely error responses nothing is lost and nothing doubled`() {
+    @Test func `under hold with timely error responses nothing is lost and nothing doubled`() async {
         for seed in Self.seeds(1) {
+            await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             let names = UInt32.random(in: 1...60, using: &generator)
@@ -46,8 +47,9 @@ import Testing
         }
     }
 
-    @Test func `whatever the peer does, every notification has one outcome and no outcome is a lie`() {
+    @Test func `whatever the peer does, every notification has one outcome and no outcome is a lie`() async {
         for seed in Self.seeds(2) {
+            await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             let names = UInt32.random(in: 1...60, using: &generator)
@@ -61,8 +63,9 @@ import Testing
         }
     }
 
-    @Test func `under evict every loss is named`() {
+    @Test func `under evict every loss is named`() async {
         for seed in Self.seeds(3) {
+            await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             schedule.options.cachePolicy = .evict
@@ -84,8 +87,9 @@ import Testing
         }
     }
 
-    @Test func `late error responses are repaired, and what is wrong is counted exactly`() {
+    @Test func `late error responses are repaired, and what is wrong is counted exactly`() async {
         for seed in Self.seeds(4) {
+            await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             schedule.errorDelay = .milliseconds(Int64.random(in: 1000...4000, using: &generator))
@@ -114,8 +118,9 @@ import Testing
         }
     }
 
-    @Test func `a shutdown at any time gives every notification its outcome`() {
+    @Test func `a shutdown at any time gives every notification its outcome`() async {
         for seed in Self.seeds(5) {
+            await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
             let names = UInt32.random(in: 1...60, using: &generator)

@@ -40,7 +40,7 @@ internal import Testing
                 to: recorder.host,
                 port: recorder.port,
                 tls: tls,
-                within: .seconds(30)
+                within: .seconds(300)
             )
         } catch {
             await recorder.stop()
@@ -71,7 +71,7 @@ internal import Testing
                 to: fixture.gateway.host,
                 port: fixture.gateway.port,
                 tls: .init(trustRoots: fixture.credentials.trustRoots, identity: fixture.credentials.client),
-                within: .seconds(30)
+                within: .seconds(300)
             )
             let socket = try await ReplaySocket.listen(
                 Replay(recorded, playing: .server, mode: .exact),
@@ -82,9 +82,9 @@ internal import Testing
                 to: socket.host,
                 port: socket.port,
                 tls: .init(trustRoots: fixture.credentials.trustRoots),
-                within: .seconds(30)
+                within: .seconds(300)
             )
-            try await socket.finish(within: .seconds(30))
+            try await socket.finish(within: .seconds(300))
         }
     }
 
@@ -112,9 +112,10 @@ internal import Testing
                 to: recorder.host,
                 port: recorder.port,
                 tls: nil,
-                within: .seconds(30)
+                within: .seconds(300)
             )
         }
         await recorder.stop()
+        #expect(try Transcript(contentsOfFile: path).events.map(\.kind).prefix(2) == [.open, .end])
     }
 }

@@ -24,7 +24,7 @@ internal import Testing
                 to: fixture.gateway.host,
                 port: fixture.gateway.port,
                 tls: .init(trustRoots: fixture.credentials.trustRoots, identity: fixture.credentials.client),
-                within: .seconds(30)
+                within: .seconds(300)
             )
             #expect(fixture.accepted == [1])
         }
@@ -39,7 +39,7 @@ internal import Testing
                     to: fixture.gateway.host,
                     port: fixture.gateway.port,
                     tls: .init(trustRoots: fixture.credentials.trustRoots, identity: fixture.credentials.client),
-                    within: .seconds(30)
+                    within: .seconds(300)
                 )
             }
             #expect(mismatch?.line == 6)
@@ -72,10 +72,10 @@ internal import Testing
             to: socket.host,
             port: socket.port,
             tls: secure ? .init(trustRoots: credentials.trustRoots) : nil,
-            within: .seconds(30)
+            within: .seconds(300)
         )
         do {
-            try await socket.finish(within: .seconds(30))
+            try await socket.finish(within: .seconds(300))
         } catch {
             try? await clientEnd
             throw error
@@ -191,7 +191,7 @@ internal import Testing
         if endsHere { list.events.append(Transcript.Event(.zero, .server, .end)) }
         let socket = try await ReplaySocket.listen(Replay(list, playing: .server), as: nil)
         let client = try await PlainClient.connect(to: socket.host, port: socket.port)
-        async let end: Void = socket.finish(within: .seconds(30))
+        async let end: Void = socket.finish(within: .seconds(300))
         #expect(try await client.received() == 40 * part.count)
         try await end
     }

@@ -84,7 +84,7 @@ struct CredentialsTests {
             configuration.rejectUnauthorized = false
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<10, to: provider)
-            #expect(await provider.shutdown(within: .seconds(10)).outcomes.presumed == 10)
+            #expect(await provider.shutdown(within: .seconds(120)).outcomes.presumed == 10)
         }
     }
 
@@ -113,7 +113,7 @@ struct CredentialsTests {
             configuration.options.connectTimeout = limit
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<1, to: provider)
-            #expect(await provider.shutdown(within: .seconds(20)).outcomes.accepted == 1)
+            #expect(await provider.shutdown(within: .seconds(120)).outcomes.accepted == 1)
         }
     }
 

@@ -38,7 +38,7 @@ struct RawGatewayTests {
         configure(&configuration)
         let provider = try BinaryProvider(configuration)
         try await Harness.submit(0..<count, to: provider)
-        let report = await provider.shutdown(within: .seconds(20), proof: proof)
+        let report = await provider.shutdown(within: .seconds(120), proof: proof)
         #expect(report.outcomes.settled == count)
         #expect(outcomes.all.values.allSatisfy { $0.count == 1 })
         return (report, outcomes)

@@ -106,7 +106,7 @@ struct SubmissionTests {
             configuration.options.queueLimit = 64
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5000, to: provider)
-            let report = await provider.shutdown(within: .seconds(10))
+            let report = await provider.shutdown(within: .seconds(120))
             #expect(report.outcomes.presumed == 5000)
         }
     }
@@ -117,7 +117,7 @@ struct SubmissionTests {
             configuration.options.queueLimit = 0
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5, to: provider)
-            let report = await provider.shutdown(within: .seconds(10))
+            let report = await provider.shutdown(within: .seconds(120))
             #expect(report.outcomes.presumed == 5)
         }
     }
@@ -168,7 +168,7 @@ struct SubmissionTests {
             let left = batch.count
             #expect(left == 1)
             #expect(await provider.shutdown(within: .zero).outcomes.settled == 0)
-            #expect(await provider.drain(within: .seconds(5)).unsettled == 0)
+            #expect(await provider.drain(within: .seconds(120)).unsettled == 0)
             #expect(await provider.events(bufferingNewest: 1).all().isEmpty)
         }
     }

@@ -25,7 +25,7 @@ struct TroubleTests {
             configure(&configuration.options)
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<count, to: provider)
-            let report = await provider.shutdown(within: .seconds(30), proof: proof)
+            let report = await provider.shutdown(within: .seconds(300), proof: proof)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.settled == count)
             #expect(harness.outcomes.all.count == count)
@@ -157,7 +157,7 @@ struct TroubleTests {
                 return
             }
             #expect(contradiction.tags == [50])
-            let report = await provider.shutdown(within: .seconds(20))
+            let report = await provider.shutdown(within: .seconds(120))
             // The second one came while the settle time had been raised already, but for a repair.
             #expect(report.contradicted == 2)
             #expect(report.outcomes.presumed == 200)
@@ -251,7 +251,7 @@ struct TroubleTests {
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
             try await Harness.submit(1000..<2000, to: provider)
-            let report = await provider.shutdown(within: .seconds(20))
+            let report = await provider.shutdown(within: .seconds(120))
             try self.expectComplete(2000, bad: [17], harness)
             #expect(report.outcomes.settled == 2000)
             #expect(Set(harness.recorder.notifications.map(\.accepted.connection)).count >= 3)
