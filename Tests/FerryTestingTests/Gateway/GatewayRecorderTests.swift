@@ -44,7 +44,7 @@ struct GatewayRecorderTests {
         }
     }
 
-    @Test("is written by itself while the gateway runs", .timeLimit(.minutes(1)))
+    @Test("is written by itself while the gateway runs", .timeLimit(.minutes(5)))
     func flushed() async throws {
         let directory = temporaryPath()
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

@@ -166,7 +166,7 @@ internal import Testing
         #expect(mismatch?.expected == "a connection")
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a second connection that never comes is missing when nothing is of the first`()
+    @Test(.timeLimit(.minutes(5))) func `a second connection that never comes is missing when nothing is of the first`()
         async throws
     {
         var session = Self.session()
@@ -183,7 +183,7 @@ internal import Testing
         try? await client.close()
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [true, false])
+    @Test(.timeLimit(.minutes(5)), arguments: [true, false])
     func `what was sent last arrives whole, however much it is`(_ endsHere: Bool) async throws {
         let part = [UInt8](repeating: 0, count: 256 << 10)
         var list = Transcript(service: .feedback, events: [Transcript.Event(.zero, .client, .open)])

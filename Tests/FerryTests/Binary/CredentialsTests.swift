@@ -11,7 +11,7 @@ import Musl
 #endif
 
 /// Connections that are never good for anything.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CredentialsTests {
     private static func errors(_ events: [ProviderEvent]) -> [ProviderError.Code] {
         events.compactMap { if case .error(let error) = $0 { error.code } else { nil } }

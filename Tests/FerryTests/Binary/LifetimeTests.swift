@@ -6,7 +6,7 @@ import NIOPosix
 import ServiceLifecycle
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LifetimeTests {
     private struct Failure: Error {}
 

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Gateways that are strict, rude or broken in ways of their own.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct RawGatewayTests {
     /// What a gateway read, by the number of the notification.
     private final class Log: Sendable {

@@ -5,7 +5,7 @@ import NIOPosix
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SubmissionTests {
     private static func notification() throws -> PushNotification {
         try PushNotification(json: #"{"aps":{"alert":"Hello"}}"#.utf8)

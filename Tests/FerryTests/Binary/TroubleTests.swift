@@ -6,7 +6,7 @@ import Testing
 /// A gateway that makes trouble, over real sockets.
 ///
 /// One at a time: what rests on silence must not take a busy machine's for a peer's.
-@Suite(.serialized, .timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct TroubleTests {
     /// A search for a culprit waits four times as long for silence: long enough for a machine with much to do.
     private static let errorDelay: Duration = .milliseconds(60)

@@ -5,7 +5,7 @@ import NIOPosix
 import Testing
 
 /// Connections on which no list can be read.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FeedbackCredentialsTests {
     private func expectFailure(
         _ code: FeedbackError.Code,
