@@ -19,6 +19,8 @@ struct LineFeeder {
     let rate: Double?
     /// The topic of lines that name none.
     let topic: String?
+    /// The longest payload that the provider sends, in bytes. A longer one is submitted, and rejected before it is sent.
+    let payloadLimit: Int
     /// Gets messages for people.
     let say: @Sendable (String) -> Void
 
@@ -52,6 +54,10 @@ struct LineFeeder {
                 let index = result.lines
                 result.lines += 1
                 guard let line = self.parse(line, number: index + 1, parser, &result) else { continue }
+                if line.payload.count > self.payloadLimit {
+                    let length = "\(line.payload.count) bytes; at most \(self.payloadLimit) are sent"
+                    self.say("\(self.reader.name):\(index + 1): the payload has \(length)")
+                }
                 if self.ledger != nil {
                     if records == nil { records = LineRecords(first: index, capacity: min(limit, 1024)) }
                     records?.append(index, ref: line.ref, hex: line.hex)

@@ -141,6 +141,7 @@ struct PushRun {
             isStrict: self.isStrict,
             rate: self.rate,
             topic: self.topic,
+            payloadLimit: self.configuration.options.payloadLimit,
             say: self.say
         )
         let reading = Task { await feeder.run() }

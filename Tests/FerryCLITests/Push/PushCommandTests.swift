@@ -59,6 +59,18 @@ import Testing
         }
     }
 
+    @Test func `a payload over the limit is named with its line, and rejected`() async throws {
+        try await PushHarness.run { harness in
+            let long =
+                #"{"token":"\#(PushHarness.token(2))","payload":{"a":"\#(String(repeating: "x", count: 2100))"}}"#
+            let file = try harness.directory.write("lines", PushHarness.line(1) + "\n" + long + "\n")
+            let output = try await harness.push(harness.arguments(file))
+            #expect(output.status == 1)
+            #expect(output.number("rejected") == 1 && output.number("submitted") == 2)
+            #expect(output.messages == "\(file):2: the payload has 2108 bytes; at most 2048 are sent\n")
+        }
+    }
+
     @Test func `with --strict the first bad line ends the input`() async throws {
         try await PushHarness.run { harness in
             let file = try harness.directory.write("lines", "\(PushHarness.line(1))\nx\n\(PushHarness.line(2))\n")
