@@ -44,6 +44,15 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryHTTP2",
+            dependencies: [
+                "CFerryNGHTTP2", "FerryCore",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryOpenSSL",
             dependencies: [
                 "CFerryOpenSSL",
@@ -55,7 +64,7 @@ let package = Package(
         .target(
             name: "Ferry",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryOpenSSL",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryOpenSSL",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -68,7 +77,7 @@ let package = Package(
         .target(
             name: "FerryTesting",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryOpenSSL",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -79,7 +88,7 @@ let package = Package(
         .executableTarget(
             name: "FerryCLI",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryCore", "FerryOpenSSL", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -124,6 +133,13 @@ let package = Package(
             name: "FerryBinaryTests",
             dependencies: ["FerryBinary", "FerryCore", .product(name: "NIOCore", package: "swift-nio")],
             resources: [.copy("Vectors")],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryHTTP2Tests",
+            dependencies: [
+                "FerryHTTP2", "FerryCore", "FerryOpenSSL", .product(name: "NIOCore", package: "swift-nio"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(
