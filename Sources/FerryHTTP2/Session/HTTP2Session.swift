@@ -1,0 +1,363 @@
+internal import CFerryNGHTTP2
+package import NIOCore
+
+/// One connection of HTTP/2 (RFC 9113) in either role, without I/O: bytes in, events out; requests, responses and other
+/// frames in, bytes out. libnghttp2 does the protocol.
+///
+/// After ``receive(_:)``, ``write(into:atMost:)`` and whatever else changes the session, its owner reads ``nextEvent()``
+/// until there is none. Belongs to one thread at a time.
+package struct HTTP2Session: ~Copyable {
+    package enum Role: Sendable {
+        case client, server
+    }
+
+    /// What a session tells its peer first, and how it treats what comes.
+    package struct Settings: Sendable {
+        /// SETTINGS_MAX_CONCURRENT_STREAMS; nil: not said.
+        package var maxConcurrentStreams: UInt32?
+        /// SETTINGS_INITIAL_WINDOW_SIZE: bytes that the peer may send on each stream.
+        package var initialWindowSize: UInt32 = 65_535
+        /// Bytes that the peer may send on all streams together, at least 65,535.
+        package var connectionWindowSize: Int32 = 65_535
+        /// Whether windows are opened again as bytes come. If not, the connection's only by ``HTTP2Session/consume(_:)``,
+        /// and the streams' never.
+        package var updatesWindows = true
+        /// Bytes of a body that are kept; what comes beyond is dropped.
+        package var maximumBodyLength = 8192
+
+        package init() {}
+    }
+
+    /// A stream. Of no use any more once the event after its ``Event/closed(_:errorCode:)`` was read.
+    package struct Stream: Hashable, Sendable {
+        /// A small number, which a later stream gets again.
+        package var index: UInt32
+        package var generation: UInt32
+    }
+
+    package enum Event: Sendable {
+        /// SETTINGS came. Without a limit, or before the first, 2^31-1.
+        case settings(maxConcurrentStreams: Int)
+        /// To a server: the fields of a request came.
+        case headers(Stream, isLast: Bool)
+        /// To a server: a request is whole. To a client: an answer is whole while its request is not sent yet.
+        case ended(Stream)
+        /// A stream is over. An answer is whole if ``HTTP2Session/isEnded(_:)`` says so.
+        case closed(Stream, errorCode: UInt32)
+        case goAway(lastStreamID: Int32, errorCode: UInt32, debugData: [UInt8])
+        case pingAnswered
+    }
+
+    private let session: OpaquePointer
+    private let inbox: UnsafeMutablePointer<Inbox>
+    private let memory: UnsafeMutablePointer<SessionMemory>
+
+    /// A session that has sent nothing yet; the first ``write(into:atMost:)`` begins with the preface and SETTINGS.
+    package init(role: Role, settings: Settings = Settings()) throws(HTTP2Error) {
+        let inbox = UnsafeMutablePointer<Inbox>.allocate(capacity: 1)
+        inbox.initialize(to: Inbox(role: role, maximumBodyLength: settings.maximumBodyLength))
+        let memory = UnsafeMutablePointer<SessionMemory>.allocate(capacity: 1)
+        memory.initialize(to: SessionMemory())
+        guard let session = Self.makeSession(role, settings, inbox, memory) else {
+            Self.release(inbox, memory)
+            throw HTTP2Error(.internalFailure, "libnghttp2 cannot make a session.")
+        }
+        do {
+            try Self.submit(settings, role, to: session)
+        } catch {
+            nghttp2_session_del(session)
+            Self.release(inbox, memory)
+            throw error
+        }
+        self.session = session
+        self.inbox = inbox
+        self.memory = memory
+    }
+
+    deinit {
+        // Before the inbox, which its callbacks still write to.
+        nghttp2_session_del(self.session)
+        Self.release(self.inbox, self.memory)
+    }
+
+    private static func makeSession(
+        _ role: Role,
+        _ settings: Settings,
+        _ inbox: UnsafeMutablePointer<Inbox>,
+        _ memory: UnsafeMutablePointer<SessionMemory>
+    ) -> OpaquePointer? {
+        var callbacks: OpaquePointer?
+        var option: OpaquePointer?
+        guard nghttp2_session_callbacks_new(&callbacks) == 0, nghttp2_option_new(&option) == 0 else { return nil }
+        defer {
+            nghttp2_session_callbacks_del(callbacks)
+            nghttp2_option_del(option)
+        }
+        SessionCallbacks.install(in: callbacks)
+        // The library assumes 100 until the peer has said how many; APNs says 1 at first.
+        nghttp2_option_set_peer_max_concurrent_streams(option, 1)
+        nghttp2_option_set_no_closed_streams(option, 1)
+        nghttp2_option_set_no_auto_window_update(option, settings.updatesWindows ? 0 : 1)
+        var table = SessionMemory.table(memory)
+        var session: OpaquePointer?
+        let status =
+            switch role {
+            case .client: nghttp2_session_client_new3(&session, callbacks, inbox, option, &table)
+            case .server: nghttp2_session_server_new3(&session, callbacks, inbox, option, &table)
+            }
+        return status == 0 ? session : nil
+    }
+
+    private static func release(
+        _ inbox: UnsafeMutablePointer<Inbox>,
+        _ memory: UnsafeMutablePointer<SessionMemory>
+    ) {
+        inbox.pointee.releaseMemory()
+        inbox.deinitialize(count: 1)
+        inbox.deallocate()
+        memory.pointee.releaseAll()
+        memory.deinitialize(count: 1)
+        memory.deallocate()
+    }
+
+    private static func submit(_ settings: Settings, _ role: Role, to session: OpaquePointer) throws(HTTP2Error) {
+        var entries: [nghttp2_settings_entry] = []
+        if role == .client {
+            entries.append(.init(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0))
+        }
+        if let limit = settings.maxConcurrentStreams {
+            entries.append(Self.streamLimit(limit))
+        }
+        entries.append(
+            .init(settings_id: Int32(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue), value: settings.initialWindowSize)
+        )
+        try Self.check(
+            nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), entries, entries.count)
+        )
+        try Self.check(
+            nghttp2_session_set_local_window_size(
+                session,
+                UInt8(NGHTTP2_FLAG_NONE.rawValue),
+                0,
+                settings.connectionWindowSize
+            )
+        )
+    }
+
+    private static func streamLimit(_ limit: UInt32) -> nghttp2_settings_entry {
+        nghttp2_settings_entry(
+            settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
+            value: limit
+        )
+    }
+
+    /// Throws when libnghttp2 says no.
+    private static func check(_ status: Int32) throws(HTTP2Error) {
+        guard status < 0 else { return }
+        let code: HTTP2Error.Code =
+            switch status {
+            case NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE.rawValue, NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue:
+                .noMoreStreams
+            case NGHTTP2_ERR_STREAM_CLOSED.rawValue, NGHTTP2_ERR_INVALID_STREAM_ID.rawValue: .streamClosed
+            case NGHTTP2_ERR_NOMEM.rawValue, NGHTTP2_ERR_CALLBACK_FAILURE.rawValue,
+                NGHTTP2_ERR_INVALID_ARGUMENT.rawValue, NGHTTP2_ERR_INVALID_STATE.rawValue:
+                .internalFailure
+            default: .protocolViolation
+            }
+        throw HTTP2Error(code, nghttp2_strerror(status).map { String(cString: $0) } ?? "error \(status)")
+    }
+
+    // MARK: Input
+
+    /// Takes bytes of the peer.
+    ///
+    /// - Throws: ``HTTP2Error/Code/protocolViolation``. What was reported before it is still there to be read, and what
+    ///   is left to write says why.
+    package mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) {
+        let read = nghttp2_session_mem_recv(
+            self.session,
+            bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            bytes.count
+        )
+        try Self.check(Int32(truncatingIfNeeded: min(read, 0)))
+    }
+
+    /// What happened, in its order; nil when everything was read.
+    package mutating func nextEvent() -> Event? { self.inbox.pointee.nextEvent() }
+
+    // MARK: Streams
+
+    /// The number of a stream on the wire; 0 when it is over.
+    package func streamID(of stream: Stream) -> Int32 {
+        self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].streamID } ?? 0
+    }
+
+    /// Whether the peer has sent the whole message.
+    package func isEnded(_ stream: Stream) -> Bool {
+        self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isEnded } ?? false
+    }
+
+    /// Whether the message's body was longer than ``Settings/maximumBodyLength``.
+    package func isBodyTruncated(_ stream: Stream) -> Bool {
+        self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isBodyTruncated } ?? false
+    }
+
+    /// Calls `body` with the name, in lower case, and the value of each field, valid during the call.
+    package func forEachField(
+        of stream: Stream,
+        _ body: (UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> Void
+    ) {
+        guard let index = self.inbox.pointee.index(of: stream) else { return }
+        self.inbox.pointee.slots[index].forEachField(body)
+    }
+
+    /// Calls `body` with what has come of the message's body, valid during the call.
+    package func withBody<R>(of stream: Stream, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+        guard let index = self.inbox.pointee.index(of: stream) else {
+            return body(UnsafeBufferPointer(start: nil, count: 0))
+        }
+        return body(self.inbox.pointee.slots[index].body.bytes)
+    }
+
+    /// How many streams have not been reported as closed.
+    package var openCount: Int { self.inbox.pointee.openCount }
+
+    // MARK: Output
+
+    /// Makes a request. To a client only.
+    ///
+    /// - Parameter body: at least one byte, which stays where it is until the stream is closed.
+    /// - Throws: ``HTTP2Error/Code/noMoreStreams``.
+    package mutating func request(
+        _ fields: borrowing HeaderBlock,
+        body: UnsafeBufferPointer<UInt8>
+    ) throws(HTTP2Error) -> Stream {
+        let slot = self.inbox.pointee.open(streamID: 0)
+        self.inbox.pointee.slots[slot].source = body.baseAddress
+        self.inbox.pointee.slots[slot].sourceCount = body.count
+        var provider = nghttp2_data_provider()
+        provider.read_callback = SessionCallbacks.readSource
+        let streamID = fields.withFields { fields, count in
+            nghttp2_submit_request(self.session, nil, fields, count, &provider, Inbox.userData(slot))
+        }
+        guard streamID > 0 else {
+            self.inbox.pointee.free(slot)
+            try Self.check(streamID)
+            throw HTTP2Error(.internalFailure, "libnghttp2 gave no stream.")
+        }
+        self.inbox.pointee.slots[slot].streamID = streamID
+        return self.inbox.pointee.handle(slot)
+    }
+
+    /// Answers a request, in one piece. To a server only.
+    ///
+    /// - Parameter body: copied. Empty: the fields are the last frame.
+    package mutating func respond(
+        to stream: Stream,
+        _ fields: borrowing HeaderBlock,
+        body: [UInt8] = []
+    ) throws(HTTP2Error) {
+        guard let slot = self.inbox.pointee.index(of: stream) else {
+            throw HTTP2Error(.streamClosed, "The stream is closed.")
+        }
+        let streamID = self.inbox.pointee.slots[slot].streamID
+        guard !body.isEmpty else {
+            return try Self.check(
+                fields.withFields { nghttp2_submit_response(self.session, streamID, $0, $1, nil) }
+            )
+        }
+        self.inbox.pointee.slots[slot].copy.count = 0
+        body.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            self.inbox.pointee.slots[slot].copy.append(base, bytes.count)
+        }
+        self.inbox.pointee.slots[slot].source = self.inbox.pointee.slots[slot].copy.bytes.baseAddress
+        self.inbox.pointee.slots[slot].sourceCount = body.count
+        var provider = nghttp2_data_provider()
+        provider.read_callback = SessionCallbacks.readSource
+        try Self.check(
+            fields.withFields { nghttp2_submit_response(self.session, streamID, $0, $1, &provider) }
+        )
+    }
+
+    /// Sends the fields of a response and leaves it unfinished. To a server only.
+    package mutating func beginResponse(to stream: Stream, _ fields: borrowing HeaderBlock) throws(HTTP2Error) {
+        let streamID = self.streamID(of: stream)
+        try Self.check(
+            fields.withFields { fields, count in
+                nghttp2_submit_headers(
+                    self.session,
+                    UInt8(NGHTTP2_FLAG_NONE.rawValue),
+                    streamID,
+                    nil,
+                    fields,
+                    count,
+                    nil
+                )
+            }
+        )
+    }
+
+    /// Sends RST_STREAM; ``Event/closed(_:errorCode:)`` follows when it was written.
+    package mutating func reset(_ stream: Stream, errorCode: UInt32) {
+        let streamID = self.streamID(of: stream)
+        guard streamID > 0 else { return }
+        _ = nghttp2_submit_rst_stream(self.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, errorCode)
+    }
+
+    /// Sends PING; ``Event/pingAnswered`` follows.
+    package mutating func ping() {
+        _ = nghttp2_submit_ping(self.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
+    }
+
+    /// Sends GOAWAY.
+    ///
+    /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last one that came.
+    package mutating func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, debugData: [UInt8] = []) {
+        let last = lastStreamID ?? nghttp2_session_get_last_proc_stream_id(self.session)
+        _ = nghttp2_submit_goaway(
+            self.session,
+            UInt8(NGHTTP2_FLAG_NONE.rawValue),
+            last,
+            errorCode,
+            debugData,
+            debugData.count
+        )
+    }
+
+    /// Sends SETTINGS with another limit of streams.
+    package mutating func update(maxConcurrentStreams limit: UInt32) {
+        var entry = Self.streamLimit(limit)
+        _ = nghttp2_submit_settings(self.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), &entry, 1)
+    }
+
+    /// Opens the connection's window again by `count` bytes, and that of `stream`.
+    package mutating func consume(_ count: Int, of stream: Stream? = nil) {
+        _ = nghttp2_session_consume_connection(self.session, count)
+        guard let stream else { return }
+        let streamID = self.streamID(of: stream)
+        if streamID > 0 { _ = nghttp2_session_consume_stream(self.session, streamID, count) }
+    }
+
+    /// Writes frames to `buffer` until nothing is left or `limit` bytes were passed, by at most one frame.
+    ///
+    /// - Returns: whether anything was written.
+    package mutating func write(into buffer: inout ByteBuffer, atMost limit: Int) -> Bool {
+        let start = buffer.writerIndex
+        while buffer.writerIndex - start < limit {
+            var frame: UnsafePointer<UInt8>?
+            let count = nghttp2_session_mem_send(self.session, &frame)
+            guard count > 0, let frame else { break }
+            buffer.writeBytes(UnsafeRawBufferPointer(start: frame, count: count))
+        }
+        return buffer.writerIndex > start
+    }
+
+    /// Whether there is something to write.
+    package var wantsToWrite: Bool { nghttp2_session_want_write(self.session) != 0 }
+
+    /// Whether the session is over: it neither reads nor writes any more.
+    package var isOver: Bool {
+        nghttp2_session_want_read(self.session) == 0 && nghttp2_session_want_write(self.session) == 0
+    }
+}

@@ -1,0 +1,126 @@
+/// What libnghttp2 reported during one call, and the slots of its streams.
+///
+/// Its callbacks only append here; the session's owner reads it when the call has returned. Lives on the heap, because
+/// the callbacks know it by its address.
+struct Inbox {
+    let role: HTTP2Session.Role
+    let maximumBodyLength: Int
+    private(set) var slots: UnsafeMutablePointer<StreamSlot>
+    private var slotCount: Int
+    private var firstFree: Int32 = -1
+    private var events: [HTTP2Session.Event] = []
+    private var eventIndex = 0
+    /// The slot of the last ``HTTP2Session/Event/closed(_:errorCode:)``, which is free when the next event is read.
+    private var closedSlot: Int32 = -1
+    /// How many streams have a slot.
+    private(set) var openCount = 0
+
+    init(role: HTTP2Session.Role, maximumBodyLength: Int) {
+        self.role = role
+        self.maximumBodyLength = maximumBodyLength
+        self.slotCount = 16
+        self.slots = .allocate(capacity: self.slotCount)
+        self.slots.initialize(repeating: StreamSlot(), count: self.slotCount)
+        self.link(0..<self.slotCount)
+    }
+
+    func releaseMemory() {
+        for index in 0..<self.slotCount { self.slots[index].releaseMemory() }
+        self.slots.deallocate()
+    }
+
+    private mutating func link(_ range: Range<Int>) {
+        for index in range.reversed() {
+            self.slots[index].nextFree = self.firstFree
+            self.firstFree = Int32(truncatingIfNeeded: index)
+        }
+    }
+
+    // MARK: Slots
+
+    /// Gives a stream a slot.
+    mutating func open(streamID: Int32) -> Int {
+        if self.firstFree < 0 { self.grow() }
+        let index = Int(self.firstFree)
+        self.firstFree = self.slots[index].nextFree
+        self.slots[index].begin(streamID: streamID)
+        self.openCount += 1
+        return index
+    }
+
+    private mutating func grow() {
+        let count = self.slotCount * 2
+        let grown = UnsafeMutablePointer<StreamSlot>.allocate(capacity: count)
+        grown.moveInitialize(from: self.slots, count: self.slotCount)
+        (grown + self.slotCount).initialize(repeating: StreamSlot(), count: self.slotCount)
+        self.slots.deallocate()
+        self.slots = grown
+        self.link(self.slotCount..<count)
+        self.slotCount = count
+    }
+
+    /// Frees a slot at once: for a stream that nobody was told of.
+    mutating func free(_ index: Int) {
+        self.slots[index].generation &+= 1
+        self.slots[index].streamID = 0
+        self.slots[index].nextFree = self.firstFree
+        self.firstFree = Int32(truncatingIfNeeded: index)
+        self.openCount -= 1
+    }
+
+    func handle(_ index: Int) -> HTTP2Session.Stream {
+        HTTP2Session.Stream(index: UInt32(truncatingIfNeeded: index), generation: self.slots[index].generation)
+    }
+
+    /// The slot of a stream, if it is still that stream's.
+    func index(of stream: HTTP2Session.Stream) -> Int? {
+        let index = Int(stream.index)
+        guard index < self.slotCount, self.slots[index].generation == stream.generation,
+            self.slots[index].streamID != 0
+        else { return nil }
+        return index
+    }
+
+    /// The slot that libnghttp2 was given as a stream's user data: its number plus one.
+    func index(userData: UnsafeMutableRawPointer?) -> Int? {
+        let index = Int(bitPattern: userData) - 1
+        guard index >= 0, index < self.slotCount else { return nil }
+        return index
+    }
+
+    static func userData(_ index: Int) -> UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: index + 1) }
+
+    /// The slot of a stream, by its number. O(slots): for what is rare.
+    func index(streamID: Int32) -> Int? {
+        (0..<self.slotCount).first { self.slots[$0].streamID == streamID }
+    }
+
+    // MARK: Events
+
+    mutating func report(_ event: HTTP2Session.Event) {
+        self.events.append(event)
+    }
+
+    /// Reports the end of a stream, once.
+    mutating func close(_ index: Int, errorCode: UInt32) {
+        guard self.slots[index].streamID != 0, !self.slots[index].isClosed else { return }
+        self.slots[index].isClosed = true
+        self.report(.closed(self.handle(index), errorCode: errorCode))
+    }
+
+    mutating func nextEvent() -> HTTP2Session.Event? {
+        if self.closedSlot >= 0 {
+            self.free(Int(self.closedSlot))
+            self.closedSlot = -1
+        }
+        guard self.eventIndex < self.events.count else {
+            self.eventIndex = 0
+            self.events.removeAll(keepingCapacity: true)
+            return nil
+        }
+        let event = self.events[self.eventIndex]
+        self.eventIndex += 1
+        if case .closed(let stream, _) = event { self.closedSlot = Int32(truncatingIfNeeded: stream.index) }
+        return event
+    }
+}

@@ -1,0 +1,158 @@
+internal import CFerryNGHTTP2
+
+/// What libnghttp2 calls. Each callback only notes in the ``Inbox`` what happened: it calls nothing that could lead back
+/// into the library, and cannot fail.
+enum SessionCallbacks {
+    /// A stream that must not go on: libnghttp2 resets it.
+    private static let refuseStream = Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
+
+    private static func inbox(_ userData: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<Inbox>? {
+        userData?.assumingMemoryBound(to: Inbox.self)
+    }
+
+    /// The slot of the stream that a frame belongs to.
+    private static func slot(
+        _ session: OpaquePointer?,
+        _ inbox: UnsafeMutablePointer<Inbox>,
+        _ streamID: Int32
+    ) -> Int? {
+        guard streamID > 0 else { return nil }
+        return inbox.pointee.index(userData: nghttp2_session_get_stream_user_data(session, streamID))
+    }
+
+    static func install(in callbacks: OpaquePointer?) {
+        nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { session, frame, userData in
+            guard let frame, let inbox = SessionCallbacks.inbox(userData) else { return 0 }
+            return SessionCallbacks.beginFields(session, frame, inbox)
+        }
+        nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+            session,
+            frame,
+            name,
+            nameCount,
+            value,
+            valueCount,
+            _,
+            userData in
+            guard let frame, let name, let value, let inbox = SessionCallbacks.inbox(userData),
+                let slot = SessionCallbacks.slot(session, inbox, frame.pointee.hd.stream_id)
+            else { return 0 }
+            // Trailers say nothing that Ferry or APNs knows.
+            guard !inbox.pointee.slots[slot].hasFinalFields else { return 0 }
+            return inbox.pointee.slots[slot].add(name, nameCount, value, valueCount) ? 0 : SessionCallbacks.refuseStream
+        }
+        nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
+            session,
+            _,
+            streamID,
+            bytes,
+            count,
+            userData in
+            guard let bytes, let inbox = SessionCallbacks.inbox(userData),
+                let slot = SessionCallbacks.slot(session, inbox, streamID)
+            else { return 0 }
+            let room = inbox.pointee.maximumBodyLength - inbox.pointee.slots[slot].body.count
+            if count > room { inbox.pointee.slots[slot].isBodyTruncated = true }
+            if room > 0 { inbox.pointee.slots[slot].body.append(bytes, min(count, room)) }
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { session, frame, userData in
+            guard let frame, let inbox = SessionCallbacks.inbox(userData) else { return 0 }
+            SessionCallbacks.received(session, frame, inbox)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { session, streamID, errorCode, userData in
+            guard let inbox = SessionCallbacks.inbox(userData),
+                let slot = SessionCallbacks.slot(session, inbox, streamID)
+            else { return 0 }
+            inbox.pointee.close(slot, errorCode: errorCode)
+            return 0
+        }
+        nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { session, frame, _, userData in
+            guard let frame, let inbox = SessionCallbacks.inbox(userData) else { return 0 }
+            // A request that did not leave has no stream yet, so its end is not reported otherwise.
+            guard frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue), inbox.pointee.role == .client,
+                let slot = inbox.pointee.index(streamID: frame.pointee.hd.stream_id)
+            else { return 0 }
+            inbox.pointee.close(slot, errorCode: NGHTTP2_REFUSED_STREAM.rawValue)
+            return 0
+        }
+    }
+
+    private static func beginFields(
+        _ session: OpaquePointer?,
+        _ frame: UnsafePointer<nghttp2_frame>,
+        _ inbox: UnsafeMutablePointer<Inbox>
+    ) -> Int32 {
+        let streamID = frame.pointee.hd.stream_id
+        if let slot = self.slot(session, inbox, streamID) {
+            // An informational response (1xx) comes before the final one, which replaces it.
+            if !inbox.pointee.slots[slot].hasFinalFields { inbox.pointee.slots[slot].fields.count = 0 }
+        } else if inbox.pointee.role == .server {
+            let slot = inbox.pointee.open(streamID: streamID)
+            guard nghttp2_session_set_stream_user_data(session, streamID, Inbox.userData(slot)) == 0 else {
+                inbox.pointee.free(slot)
+                return self.refuseStream
+            }
+        }
+        return 0
+    }
+
+    private static func received(
+        _ session: OpaquePointer?,
+        _ frame: UnsafePointer<nghttp2_frame>,
+        _ inbox: UnsafeMutablePointer<Inbox>
+    ) {
+        let header = frame.pointee.hd
+        switch UInt32(header.type) {
+        case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
+            guard let slot = self.slot(session, inbox, header.stream_id) else { return }
+            let isLast = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
+            let isHeaders = UInt32(header.type) == NGHTTP2_HEADERS.rawValue
+            if isHeaders, !inbox.pointee.slots[slot].hasFinalFields {
+                inbox.pointee.slots[slot].hasFinalFields = !inbox.pointee.slots[slot].isInformational
+                if inbox.pointee.role == .server {
+                    inbox.pointee.report(.headers(inbox.pointee.handle(slot), isLast: isLast))
+                }
+            }
+            guard isLast else { return }
+            inbox.pointee.slots[slot].isEnded = true
+            // A client's stream that has nothing more to send is closed in the same moment, which is reported.
+            if inbox.pointee.role == .server || inbox.pointee.slots[slot].sourceCount > 0 {
+                inbox.pointee.report(.ended(inbox.pointee.handle(slot)))
+            }
+        case NGHTTP2_SETTINGS.rawValue where header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0:
+            let limit = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+            inbox.pointee.report(.settings(maxConcurrentStreams: Int(min(limit, UInt32(Int32.max)))))
+        case NGHTTP2_PING.rawValue where header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0:
+            inbox.pointee.report(.pingAnswered)
+        case NGHTTP2_GOAWAY.rawValue:
+            let goAway = frame.pointee.goaway
+            let debugData = UnsafeBufferPointer(start: goAway.opaque_data, count: goAway.opaque_data_len)
+            inbox.pointee.report(
+                .goAway(
+                    lastStreamID: goAway.last_stream_id,
+                    errorCode: goAway.error_code,
+                    debugData: Array(debugData.prefix(inbox.pointee.maximumBodyLength))
+                )
+            )
+        default:
+            break
+        }
+    }
+
+    /// Gives libnghttp2 the next bytes of a body: never more than it asks for, which is what the windows leave.
+    static let readSource: nghttp2_data_source_read_callback = { session, streamID, target, count, flags, _, userData in
+        guard let target, let flags, let inbox = SessionCallbacks.inbox(userData),
+            let slot = SessionCallbacks.slot(session, inbox, streamID)
+        else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+        let sent = min(count, inbox.pointee.slots[slot].sourceCount)
+        if let source = inbox.pointee.slots[slot].source {
+            target.update(from: source, count: sent)
+            inbox.pointee.slots[slot].source = source + sent
+        }
+        inbox.pointee.slots[slot].sourceCount -= sent
+        if inbox.pointee.slots[slot].sourceCount == 0 { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return sent
+    }
+}
