@@ -35,7 +35,7 @@ let package = Package(
 
         .target(name: "FerryCore", swiftSettings: settings),
         .target(
-            name: "FerryBinary",
+            name: "FerryMachine",
             dependencies: [
                 "FerryCore",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -44,9 +44,18 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryBinary",
+            dependencies: [
+                "FerryCore", "FerryMachine",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryHTTP2",
             dependencies: [
-                "CFerryNGHTTP2", "FerryCore",
+                "CFerryNGHTTP2", "FerryCore", "FerryMachine",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
@@ -64,7 +73,7 @@ let package = Package(
         .target(
             name: "Ferry",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryOpenSSL",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -77,7 +86,7 @@ let package = Package(
         .target(
             name: "FerryTesting",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryOpenSSL",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -130,15 +139,23 @@ let package = Package(
 
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
+            name: "FerryMachineTests",
+            dependencies: ["FerryMachine", "FerryCore", .product(name: "NIOCore", package: "swift-nio")],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "FerryBinaryTests",
-            dependencies: ["FerryBinary", "FerryCore", .product(name: "NIOCore", package: "swift-nio")],
+            dependencies: [
+                "FerryBinary", "FerryCore", "FerryMachine", .product(name: "NIOCore", package: "swift-nio"),
+            ],
             resources: [.copy("Vectors")],
             swiftSettings: settings
         ),
         .testTarget(
             name: "FerryHTTP2Tests",
             dependencies: [
-                "FerryHTTP2", "FerryCore", "FerryOpenSSL", .product(name: "NIOCore", package: "swift-nio"),
+                "FerryHTTP2", "FerryCore", "FerryMachine", "FerryOpenSSL",
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -156,7 +173,7 @@ let package = Package(
         .testTarget(
             name: "FerryTestingTests",
             dependencies: [
-                "FerryTesting", "FerryBinary", "FerryCore", "FerryOpenSSL",
+                "FerryTesting", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -167,7 +184,7 @@ let package = Package(
         .testTarget(
             name: "FerryTests",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryTesting", "FerryOpenSSL",
+                "Ferry", "FerryBinary", "FerryMachine", "FerryTesting", "FerryOpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

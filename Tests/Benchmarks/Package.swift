@@ -9,7 +9,9 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .unsafeFlags(
-        ["FerryCore", "FerryBinary"].flatMap { ["-Xfrontend", "-testable-import-module", "-Xfrontend", $0] }
+        ["FerryCore", "FerryMachine", "FerryBinary"].flatMap {
+            ["-Xfrontend", "-testable-import-module", "-Xfrontend", $0]
+        }
     ),
 ]
 

@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import FerryOpenSSL
 internal import Logging
 internal import NIOCore

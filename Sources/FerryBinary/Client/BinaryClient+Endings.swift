@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 internal import NIOCore
 
 /// How connections end, and what is done when nothing says how far the peer had read.

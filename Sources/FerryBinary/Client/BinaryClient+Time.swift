@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 package import NIOCore
 
 /// What happens with time.

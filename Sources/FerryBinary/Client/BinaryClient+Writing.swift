@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 package import NIOCore
 
 /// From the queue onto a connection.

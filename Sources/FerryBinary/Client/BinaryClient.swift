@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 internal import NIOCore
 
 /// A client of the legacy binary protocol, without I/O: notifications, bytes, events and time in; bytes, actions,

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryMachine
 internal import NIOCore
 
 /// One of a provider's `maxConnections` places for a connection, with the notifications that belong there.

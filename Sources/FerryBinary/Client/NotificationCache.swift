@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import FerryCore
+internal import FerryMachine
 internal import NIOCore
 
 /// What one connection has written: the FIFO that maps the identifier of an error response back to its notification.
@@ -251,19 +252,6 @@ struct NotificationCache {
         }
         part = kept
         return taken
-    }
-}
-
-extension BatchRun {
-    /// The bytes of its entries in the arena, where they lie one after the other. O(1).
-    var byteCount: Int {
-        guard self.count > 0 else { return 0 }
-        let last = self.start + self.count - 1
-        return Int(self.storage.entries[last].offset) + self.storage.byteCount(at: last) - Int(self.entries[0].offset)
-    }
-
-    func slice(_ range: Range<Int>) -> BatchRun {
-        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count, order: self.order)
     }
 }
 

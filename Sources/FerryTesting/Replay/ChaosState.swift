@@ -1,4 +1,4 @@
-internal import FerryBinary
+internal import FerryMachine
 
 /// Works a ``ReplayChaos`` off, piece by piece.
 struct ChaosState {

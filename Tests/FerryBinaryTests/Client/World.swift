@@ -1,5 +1,6 @@
 import FerryBinary
 import FerryCore
+import FerryMachine
 import NIOCore
 
 /// A client machine, the gateways that it dials, and the network between them, in a time of their own.

@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import FerryTesting
 internal import NIOCore
 

@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import NIOCore
 
 /// A client machine on a connection that takes everything at once.

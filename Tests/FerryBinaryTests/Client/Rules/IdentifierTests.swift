@@ -1,4 +1,5 @@
 import FerryBinary
+import FerryMachine
 import Testing
 
 @Suite struct IdentifierTests {

@@ -1,5 +1,6 @@
 import FerryBinary
 import FerryCore
+import FerryMachine
 import NIOCore
 import Testing
 

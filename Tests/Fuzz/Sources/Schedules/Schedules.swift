@@ -1,4 +1,5 @@
 import FerryBinary
+import FerryMachine
 import FuzzSupport
 import NIOCore
 

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The time of an input. The machine asks no clock.
+/// The time of an input. A machine asks no clock.
 package struct Moment: Sendable {
     /// Never jumps. Everything but expiration runs on it.
     package var monotonic: NIODeadline

@@ -1,19 +1,21 @@
 internal import DequeModule
-internal import FerryCore
+package import FerryCore
 
 /// Notifications that wait to be written, in the order of their submission.
 ///
 /// It holds runs, so that a batch goes in, and the followers of an error go back to the front, in one piece.
-struct RunQueue {
+package struct RunQueue {
     private var runs: Deque<BatchRun> = []
-    private(set) var count = 0
-    private(set) var byteCount = 0
+    package private(set) var count = 0
+    package private(set) var byteCount = 0
 
-    var isEmpty: Bool { self.count == 0 }
+    package init() {}
 
-    var first: BatchRun? { self.runs.first }
+    package var isEmpty: Bool { self.count == 0 }
 
-    mutating func append(_ run: BatchRun) {
+    package var first: BatchRun? { self.runs.first }
+
+    package mutating func append(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
         self.byteCount += run.byteCount
@@ -21,7 +23,7 @@ struct RunQueue {
     }
 
     /// Puts a run back to where the order of submission wants it. It is nearly always the front.
-    mutating func insert(_ run: BatchRun) {
+    package mutating func insert(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
         self.byteCount += run.byteCount
@@ -33,7 +35,7 @@ struct RunQueue {
     }
 
     /// Takes up to `limit` notifications off the front, all of one storage.
-    mutating func popFirst(atMost limit: Int) -> BatchRun? {
+    package mutating func popFirst(atMost limit: Int) -> BatchRun? {
         guard limit > 0, !self.runs.isEmpty else { return nil }
         let run: BatchRun
         if self.runs[0].count <= limit {
@@ -47,7 +49,7 @@ struct RunQueue {
     }
 
     /// Puts back what was popped and not used.
-    mutating func prepend(_ run: BatchRun) {
+    package mutating func prepend(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
         self.byteCount += run.byteCount
@@ -55,13 +57,13 @@ struct RunQueue {
     }
 
     /// Takes everything out.
-    mutating func removeAll() -> [BatchRun] {
+    package mutating func removeAll() -> [BatchRun] {
         defer { self = RunQueue() }
         return Array(self.runs)
     }
 
     /// Takes the notifications out that `isWithdrawn` says yes to, each as a run of its own. O(count).
-    mutating func remove(where isWithdrawn: (BatchEntry) -> Bool) -> [BatchRun] {
+    package mutating func remove(where isWithdrawn: (BatchEntry) -> Bool) -> [BatchRun] {
         var withdrawn: [BatchRun] = []
         for var run in self.removeAll() {
             var index = 0
@@ -77,11 +79,5 @@ struct RunQueue {
             self.append(run)
         }
         return withdrawn
-    }
-}
-
-extension BatchRun {
-    func precedes(_ other: BatchRun) -> Bool {
-        (self.order, self.start) < (other.order, other.start)
     }
 }

@@ -10,15 +10,19 @@ package struct OutcomeLog {
     /// How many outcomes turned out wrong.
     package private(set) var contradicted = 0
     /// How many copies beyond the first were sent, or are queued to be.
-    package internal(set) var resent = 0
+    package var resent = 0
     /// How many bytes came on connections on which the peer had had its last word.
-    package internal(set) var strayBytes = 0
+    package var strayBytes = 0
     private var contradictions: [Contradiction] = []
+
+    package init() {}
 
     /// Gives `outcome` to every notification of `run` that has none yet.
     ///
     /// An outcome is final. For a notification that has one, bad news is a contradiction and anything else no news.
-    mutating func give(_ outcome: Outcome, to run: BatchRun) {
+    ///
+    /// - Parameter apnsID: the name that APNs knows the notifications by, on a wire that has names.
+    package mutating func give(_ outcome: Outcome, to run: BatchRun, apnsID: APNSID? = nil) {
         let entries = run.entries
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
@@ -37,9 +41,9 @@ package struct OutcomeLog {
             entries[index].marks.isSettled = true
             given += 1
             if entries[index].fields.isAwaited {
-                self.awaited.append(OutcomeRecord(tag: tag, outcome: outcome))
+                self.awaited.append(OutcomeRecord(tag: tag, outcome: outcome, apnsID: apnsID))
             } else {
-                self.records.append(OutcomeRecord(tag: tag, outcome: outcome))
+                self.records.append(OutcomeRecord(tag: tag, outcome: outcome, apnsID: apnsID))
             }
         }
         self.counts.add(outcome, count: given)
@@ -49,7 +53,7 @@ package struct OutcomeLog {
     }
 
     /// Notes outcomes that turned out wrong.
-    mutating func contradict(count: Int, upTo most: Int? = nil, tags: [Tag], kind: Contradiction.Kind) {
+    package mutating func contradict(count: Int, upTo most: Int? = nil, tags: [Tag], kind: Contradiction.Kind) {
         guard count > 0 else { return }
         self.contradicted += count
         self.contradictions.append(Contradiction(count: count, upTo: most, tags: tags, kind: kind))
@@ -61,27 +65,10 @@ package struct OutcomeLog {
     }
 
     /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
-    mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {
+    package mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {
         for index in 0..<run.count {
             let isTainted = run.entries[index].marks.isTainted
             self.give(isTainted ? tainted : clean, to: run.slice(index..<index + 1))
-        }
-    }
-}
-
-extension BatchRun {
-    /// The tags that callers chose: those of awaited notifications are the provider's own.
-    var tags: [Tag] {
-        (0..<self.count).compactMap { index in
-            let entry = self.entries[index]
-            return entry.fields.isAwaited ? nil : Tag(entry.tag)
-        }
-    }
-
-    /// Notes that a copy of each may have arrived.
-    func taint() {
-        for index in 0..<self.count {
-            self.entries[index].marks.isTainted = true
         }
     }
 }

@@ -1,0 +1,35 @@
+package import FerryCore
+
+extension BatchRun {
+    /// The bytes of its entries in the arena, where they lie one after the other. O(1).
+    package var byteCount: Int {
+        guard self.count > 0 else { return 0 }
+        let last = self.start + self.count - 1
+        return Int(self.storage.entries[last].offset) + self.storage.byteCount(at: last) - Int(self.entries[0].offset)
+    }
+
+    /// A part of it; `range` counts from its first entry.
+    package func slice(_ range: Range<Int>) -> BatchRun {
+        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count, order: self.order)
+    }
+
+    /// Whether it was submitted before `other`.
+    package func precedes(_ other: BatchRun) -> Bool {
+        (self.order, self.start) < (other.order, other.start)
+    }
+
+    /// The tags that callers chose: those of awaited notifications are the provider's own.
+    package var tags: [Tag] {
+        (0..<self.count).compactMap { index in
+            let entry = self.entries[index]
+            return entry.fields.isAwaited ? nil : Tag(entry.tag)
+        }
+    }
+
+    /// Notes that a copy of each may have arrived.
+    package func taint() {
+        for index in 0..<self.count {
+            self.entries[index].marks.isTainted = true
+        }
+    }
+}

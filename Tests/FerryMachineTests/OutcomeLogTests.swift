@@ -1,0 +1,52 @@
+import FerryCore
+import FerryMachine
+import Testing
+
+@Suite struct OutcomeLogTests {
+    private static let rejected = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns))
+
+    @Test("an outcome is final, and bad news after it contradicts it")
+    func finality() throws {
+        var log = OutcomeLog()
+        let run = try makeRun(2)
+        log.give(.accepted(.presumed), to: run)
+        log.give(Self.rejected, to: run.slice(1..<2))
+        log.give(.accepted(.confirmed), to: run)
+        #expect(log.records.map(\.outcome) == [.accepted(.presumed), .accepted(.presumed)])
+        #expect(log.counts.settled == 2)
+        #expect(log.contradicted == 1)
+        let contradictions = log.takeContradictions()
+        #expect(contradictions.map(\.tags) == [[1]])
+        #expect(log.takeContradictions().isEmpty)
+    }
+
+    @Test("an outcome carries the apns-id that it was given")
+    func apnsID() throws {
+        var log = OutcomeLog()
+        let id = try APNSID("123e4567-e89b-12d3-a456-42665544000a")
+        let run = try makeRun(2)
+        log.give(.accepted(.confirmed), to: run.slice(0..<1), apnsID: id)
+        log.give(.accepted(.confirmed), to: run.slice(1..<2))
+        #expect(log.records.map(\.apnsID) == [id, nil])
+    }
+
+    @Test("who may have arrived already gets the outcome for copies")
+    func tainted() throws {
+        var log = OutcomeLog()
+        let run = try makeRun(2)
+        run.slice(0..<1).taint()
+        log.give(.undelivered(.shutDown), tainted: .uncertain(.shutDown), to: run)
+        #expect(log.records.map(\.outcome) == [.uncertain(.shutDown), .undelivered(.shutDown)])
+    }
+
+    @Test("outcomes of awaited notifications are kept apart")
+    func awaited() throws {
+        var log = OutcomeLog()
+        let run = try makeRun(2)
+        run.entries[0].fields.isAwaited = true
+        log.give(.expired, to: run)
+        #expect(log.awaited.map(\.tag) == [0])
+        #expect(log.records.map(\.tag) == [1])
+        #expect(run.tags == [1])
+    }
+}

@@ -1,0 +1,17 @@
+import FerryCore
+import FerryMachine
+
+/// A run of `count` notifications whose tags count up from `first`.
+func makeRun(_ count: Int, first: UInt64 = 0, order: UInt64 = 0) throws -> BatchRun {
+    var batch = PushBatch()
+    for tag in first..<first + UInt64(count) {
+        try batch.append(
+            PushNotification(json: Array("{}".utf8)),
+            to: DeviceToken(Array(repeating: UInt8(truncatingIfNeeded: tag), count: 32)),
+            tag: Tag(tag)
+        )
+    }
+    var run = batch.takeFirst(count)
+    run.order = order
+    return run
+}
