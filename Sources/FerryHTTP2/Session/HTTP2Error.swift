@@ -1,7 +1,7 @@
 /// Why a session of HTTP/2 cannot go on, or would not do what it was asked for.
 package struct HTTP2Error: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Code: Hashable, Sendable {
-        /// The peer broke the protocol. The session has queued a GOAWAY that says so; nothing more can be read.
+        /// The peer broke the protocol.
         case protocolViolation
         /// No more requests can be made on this connection: GOAWAY came or went, or the stream identifiers are used up.
         case noMoreStreams

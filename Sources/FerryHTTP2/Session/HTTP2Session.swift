@@ -171,8 +171,10 @@ package struct HTTP2Session: ~Copyable {
 
     /// Takes bytes of the peer.
     ///
-    /// - Throws: ``HTTP2Error/Code/protocolViolation``. What was reported before it is still there to be read, and what
-    ///   is left to write says why.
+    /// When they break the protocol, what comes next is ignored, the next ``write(into:atMost:)`` says GOAWAY, and then
+    /// ``isViolated`` is true. What was reported before is there to be read.
+    ///
+    /// - Throws: ``HTTP2Error/Code/protocolViolation`` when there is nothing to say any more.
     package mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) {
         let read = nghttp2_session_mem_recv(
             self.session,
@@ -232,6 +234,9 @@ package struct HTTP2Session: ~Copyable {
         _ fields: borrowing HeaderBlock,
         body: UnsafeBufferPointer<UInt8>
     ) throws(HTTP2Error) -> Stream {
+        guard nghttp2_session_check_request_allowed(self.session) != 0 else {
+            throw HTTP2Error(.noMoreStreams, "No more requests can be made on this connection.")
+        }
         let slot = self.inbox.pointee.open(streamID: 0)
         self.inbox.pointee.slots[slot].source = body.baseAddress
         self.inbox.pointee.slots[slot].sourceCount = body.count
@@ -314,6 +319,7 @@ package struct HTTP2Session: ~Copyable {
     ///
     /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last one that came.
     package mutating func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, debugData: [UInt8] = []) {
+        self.inbox.pointee.isEnding = true
         let last = lastStreamID ?? nghttp2_session_get_last_proc_stream_id(self.session)
         _ = nghttp2_submit_goaway(
             self.session,
@@ -360,4 +366,7 @@ package struct HTTP2Session: ~Copyable {
     package var isOver: Bool {
         nghttp2_session_want_read(self.session) == 0 && nghttp2_session_want_write(self.session) == 0
     }
+
+    /// Whether the session is over because the peer broke the protocol.
+    package var isViolated: Bool { self.isOver && !self.inbox.pointee.isEnding }
 }

@@ -12,6 +12,8 @@ struct Inbox {
     private var eventIndex = 0
     /// The slot of the last ``HTTP2Session/Event/closed(_:errorCode:)``, which is free when the next event is read.
     private var closedSlot: Int32 = -1
+    /// Whether a GOAWAY came or was sent by the owner: the session ends with its last stream.
+    var isEnding = false
     /// How many streams have a slot.
     private(set) var openCount = 0
 

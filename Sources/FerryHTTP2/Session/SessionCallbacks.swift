@@ -127,6 +127,7 @@ enum SessionCallbacks {
         case NGHTTP2_PING.rawValue where header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0:
             inbox.pointee.report(.pingAnswered)
         case NGHTTP2_GOAWAY.rawValue:
+            inbox.pointee.isEnding = true
             let goAway = frame.pointee.goaway
             let debugData = UnsafeBufferPointer(start: goAway.opaque_data, count: goAway.opaque_data_len)
             inbox.pointee.report(

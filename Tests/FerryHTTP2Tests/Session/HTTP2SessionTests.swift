@@ -34,8 +34,10 @@ struct HTTP2SessionTests {
             while let event = pair.server.nextEvent() {
                 guard case .ended(let request) = event else { continue }
                 isWhole = true
-                #expect(self.fields(pair.server, request)[":path"] == "/3/device/00ff")
-                #expect(pair.server.withBody(of: request) { Array($0) } == Self.payload)
+                let path = self.fields(pair.server, request)[":path"]
+                #expect(path == "/3/device/00ff")
+                let body = pair.server.withBody(of: request) { Array($0) }
+                #expect(body == Self.payload)
                 try pair.respond(to: request, status: 400, body: Array(#"{"reason":"BadTopic"}"#.utf8))
             }
             #expect(isWhole)
@@ -46,12 +48,16 @@ struct HTTP2SessionTests {
                 isAnswered = true
                 #expect(closed == stream)
                 #expect(errorCode == 0)
-                #expect(pair.client.isEnded(closed))
-                #expect(self.fields(pair.client, closed)[":status"] == "400")
-                #expect(pair.client.withBody(of: closed) { String(decoding: $0, as: UTF8.self) }.contains("BadTopic"))
+                let isEnded = pair.client.isEnded(closed)
+                #expect(isEnded)
+                let status = self.fields(pair.client, closed)[":status"]
+                #expect(status == "400")
+                let answer = pair.client.withBody(of: closed) { String(decoding: $0, as: UTF8.self) }
+                #expect(answer.contains("BadTopic"))
             }
             #expect(isAnswered)
-            #expect(pair.client.openCount == 0)
+            let openCount = pair.client.openCount
+            #expect(openCount == 0)
         }
     }
 
@@ -87,7 +93,8 @@ struct HTTP2SessionTests {
                 while let event = pair.server.nextEvent() {
                     guard case .ended(let request) = event else { continue }
                     whole += 1
-                    #expect(pair.server.withBody(of: request) { $0.count } == 120)
+                    let length = pair.server.withBody(of: request) { $0.count }
+                    #expect(length == 120)
                     try pair.respond(to: request)
                 }
                 for case .closed(_, 0) in pair.clientEvents() { answered += 1 }
@@ -145,7 +152,8 @@ struct HTTP2SessionTests {
             while let event = pair.client.nextEvent() {
                 guard case .ended(let stream) = event else { continue }
                 early += 1
-                #expect(self.fields(pair.client, stream)[":status"] == "413")
+                let status = self.fields(pair.client, stream)[":status"]
+                #expect(status == "413")
             }
             #expect(early == 1)
         }
@@ -164,7 +172,8 @@ struct HTTP2SessionTests {
             while let event = pair.client.nextEvent() {
                 guard case .closed(stream, let errorCode) = event else { continue }
                 closed.append(errorCode)
-                #expect(!pair.client.isEnded(stream))
+                let isEnded = pair.client.isEnded(stream)
+                #expect(!isEnded)
             }
             #expect(closed == [7])
         }
@@ -196,11 +205,12 @@ struct HTTP2SessionTests {
     @Test("Bytes that are not HTTP/2 are an error, and the session says so to its peer")
     func garbage() throws {
         let pair = try SessionPair()
-        #expect(throws: HTTP2Error.self) {
-            try Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8).withUnsafeBytes { try pair.client.receive($0) }
-        }
+        try Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8).withUnsafeBytes { try pair.client.receive($0) }
         var bytes = ByteBuffer()
-        #expect(pair.client.write(into: &bytes, atMost: .max))
+        let writes = pair.client.write(into: &bytes, atMost: .max)
+        #expect(writes)
+        let isViolated = pair.client.isViolated
+        #expect(isViolated)
     }
 
     @Test("A slot is used again, and an old handle does not reach the new stream")
@@ -211,7 +221,10 @@ struct HTTP2SessionTests {
             var handles: Set<HTTP2Session.Stream> = []
             for _ in 0..<100 {
                 let stream = try pair.request(body)
-                #expect(handles.allSatisfy { pair.client.streamID(of: $0) == 0 })
+                for handle in handles {
+                    let streamID = pair.client.streamID(of: handle)
+                    #expect(streamID == 0)
+                }
                 handles.insert(stream)
                 try pair.exchange()
                 for case .ended(let request) in pair.serverEvents() { try pair.respond(to: request) }
