@@ -185,7 +185,7 @@ let package = Package(
         .testTarget(
             name: "FerryTests",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryMachine", "FerryTesting", "FerryOpenSSL",
+                "Ferry", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryTesting", "FerryOpenSSL",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -196,7 +196,7 @@ let package = Package(
         .testTarget(
             name: "FerryCLITests",
             dependencies: [
-                "FerryCLI", "Ferry", "FerryCore", "FerryOpenSSL", "FerryTesting",
+                "FerryCLI", "Ferry", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -3,6 +3,7 @@
 @_exported public import struct FerryBinary.BinaryOptions
 @_exported public import struct FerryBinary.FeedbackTuple
 @_exported public import struct FerryOpenSSL.CertificateSummary
+@_exported public import class FerryOpenSSL.ES256Key
 @_exported public import struct FerryOpenSSL.TLSError
 @_exported public import struct FerryOpenSSL.TLSIdentity
 @_exported public import enum FerryOpenSSL.TLSVersion

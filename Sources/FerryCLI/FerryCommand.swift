@@ -23,9 +23,8 @@ struct FerryCommand: AsyncParsableCommand {
                 --cert tls/client.pem --key tls/client-key.pem
             """,
         subcommands: [
-            PushCommand.self, FeedbackCommand.self, DoctorCommand.self, SimulateCommand.self, RecordCommand.self,
-            ReplayCommand.self, DemoCommand.self,
-            BenchCommand.self,
+            PushCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self, SimulateCommand.self,
+            RecordCommand.self, ReplayCommand.self, DemoCommand.self, BenchCommand.self,
         ]
     )
 

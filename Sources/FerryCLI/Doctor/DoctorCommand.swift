@@ -47,14 +47,8 @@ struct DoctorCommand: AsyncParsableCommand {
     @OptionGroup(title: "Credentials")
     var credentials: CredentialOptions
 
-    @Option(help: ArgumentHelp("The key of provider tokens.", valueName: "file"))
-    var p8: String?
-
-    @Option(help: ArgumentHelp("The key's identifier.", valueName: "id"))
-    var keyID: String?
-
-    @Option(help: ArgumentHelp("The team's identifier.", valueName: "id"))
-    var teamID: String?
+    @OptionGroup(title: "Provider token")
+    var token: TokenKeyOptions
 
     @Option(help: "What the certificate must be good for, if the host's or the server's name does not tell.")
     var environment: EnvironmentOption?
@@ -70,11 +64,8 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func validate() throws {
         try self.credentials.validatePassphrase()
-        if self.host == nil, !self.credentials.areGiven, self.p8 == nil {
+        if self.host == nil, !self.credentials.areGiven, !self.token.areGiven {
             throw ValidationError("Say what to look at: HOST:PORT, --cert, --p12 or --p8.")
-        }
-        if self.p8 == nil, self.keyID != nil || self.teamID != nil {
-            throw ValidationError("--key-id and --team-id need --p8.")
         }
         if !self.credentials.areGiven, self.environment != nil {
             throw ValidationError("--environment needs --cert or --p12.")
@@ -119,8 +110,8 @@ struct DoctorCommand: AsyncParsableCommand {
         if let certificate {
             findings += IdentityChecks.findings(certificate) + checks.findings(certificate.certificates)
         }
-        if let p8 {
-            let facts = CredentialInspector.tokenKey(p8, keyID: self.keyID, teamID: self.teamID)
+        if let p8 = self.token.p8 {
+            let facts = CredentialInspector.tokenKey(p8, keyID: self.token.keyID, teamID: self.token.teamID)
             findings += TokenKeyChecks.findings(facts)
         }
         return findings

@@ -14,8 +14,9 @@ internal import Foundation
 /// | `server.pem`, `server-key.pem` | the server |
 /// | `client.pem`, `client-key.pem` | the client |
 /// | `client.p12`, `client-passphrase.txt` | the client once more, as PKCS#12 |
+/// | `token-key.p8` | the key of provider tokens; made alone when only it is missing |
 ///
-/// The keys are RSA, because old clients know nothing else.
+/// The keys of certificates are RSA, because old clients know nothing else.
 package enum TLSDirectory {
     /// One of the files.
     package enum File: String, CaseIterable, Sendable {
@@ -26,6 +27,10 @@ package enum TLSDirectory {
         case clientKey = "client-key.pem"
         case clientArchive = "client.p12"
         case clientPassphrase = "client-passphrase.txt"
+        case tokenKey = "token-key.p8"
+
+        /// The files that fit together only as a whole.
+        static var ofCertificates: [File] { self.allCases.filter { $0 != .tokenKey } }
 
         package func path(in directory: String) -> String { "\(directory)/\(self.rawValue)" }
     }
@@ -37,9 +42,12 @@ package enum TLSDirectory {
     ///
     /// - Throws: ``IncompleteError`` when some of the files are missing, `TLSError`, or a file error.
     package static func open(_ directory: String) throws -> TestCredentials {
-        let missing = File.allCases.filter { !FileManager.default.fileExists(atPath: $0.path(in: directory)) }
-        if missing.count == File.allCases.count { return try self.make(directory) }
-        guard missing.isEmpty else { throw IncompleteError(directory: directory, missing: missing) }
+        let missing = File.ofCertificates.filter { !FileManager.default.fileExists(atPath: $0.path(in: directory)) }
+        if missing == File.ofCertificates {
+            try self.make(directory)
+        } else if !missing.isEmpty {
+            throw IncompleteError(directory: directory, missing: missing)
+        }
         return TestCredentials(
             trustRoots: .file(File.ca.path(in: directory)),
             server: try TLSIdentity(
@@ -49,23 +57,26 @@ package enum TLSDirectory {
             client: try TLSIdentity(
                 certificatePath: File.client.path(in: directory),
                 privateKeyPath: File.clientKey.path(in: directory)
-            )
+            ),
+            tokenKey: try self.tokenKey(directory)
         )
     }
 
-    private static func make(_ directory: String) throws -> TestCredentials {
+    /// Reads the key of provider tokens, or makes it.
+    private static func tokenKey(_ directory: String) throws -> ES256Key {
+        let path = File.tokenKey.path(in: directory)
+        if FileManager.default.fileExists(atPath: path) { return try ES256Key(path: path) }
+        let key = try ES256Key.generate()
+        try self.write(key.p8(), to: .tokenKey, in: directory, isSecret: true)
+        return key
+    }
+
+    private static func make(_ directory: String) throws {
         let authority = try ThrowAwayCA(key: .rsa2048)
         let credentials = try TestCredentials(authority: authority, topic: "com.example.ferry", key: .rsa2048)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         func write(_ bytes: [UInt8], to file: File, isSecret: Bool = false) throws {
-            let path = file.path(in: directory)
-            guard
-                FileManager.default.createFile(
-                    atPath: path,
-                    contents: Data(bytes),
-                    attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
-                )
-            else { throw CocoaError(.fileWriteUnknown, userInfo: [:]) }
+            try self.write(bytes, to: file, in: directory, isSecret: isSecret)
         }
         try write(authority.certificatePEM, to: .ca)
         try write(credentials.server.certificateChainPEM, to: .server)
@@ -74,7 +85,16 @@ package enum TLSDirectory {
         try write(credentials.client.privateKeyPEM(), to: .clientKey, isSecret: true)
         try write(credentials.client.pkcs12(passphrase: self.passphrase), to: .clientArchive, isSecret: true)
         try write(Array("\(self.passphrase)\n".utf8), to: .clientPassphrase, isSecret: true)
-        return credentials
+    }
+
+    private static func write(_ bytes: [UInt8], to file: File, in directory: String, isSecret: Bool) throws {
+        guard
+            FileManager.default.createFile(
+                atPath: file.path(in: directory),
+                contents: Data(bytes),
+                attributes: [.posixPermissions: isSecret ? 0o600 : 0o644]
+            )
+        else { throw CocoaError(.fileWriteUnknown, userInfo: [:]) }
     }
 
     /// Some files of a directory are there and some are not; made anew, these would not fit to those.

@@ -183,6 +183,9 @@ import Testing
             #expect(bad.problems.map(\.problem) == ["malformedID", "otherKeyID"])
             #expect(bad.finding("otherKeyID")?.cure?.contains("--key-id ABCDE12345") == true)
 
+            let small = try await harness.doctor(["--p8", path, "--team-id", "fghij67890"])
+            #expect(small.problems.map(\.problem) == ["malformedID"])
+
             let rsa = try harness.secret("rsa.p8", harness.authority.client(key: .rsa2048).privateKeyPEM())
             #expect(try await harness.doctor(["--p8", rsa]).problems.map(\.problem) == ["notP256"])
             let encrypted = try harness.secret(

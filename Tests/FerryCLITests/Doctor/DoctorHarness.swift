@@ -76,7 +76,8 @@ struct DoctorHarness: Sendable {
         let credentials = TestCredentials(
             trustRoots: self.authority.trustRoots,
             server: try server ?? self.authority.server(dnsNames: ["localhost", "gateway.push.apple.com"]),
-            client: try self.authority.client()
+            client: try self.authority.client(),
+            tokenKey: try ES256Key.generate()
         )
         var configuration = SimulatedGateway.Configuration(credentials: credentials)
         change(&configuration)

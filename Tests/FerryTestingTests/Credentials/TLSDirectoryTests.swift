@@ -23,6 +23,25 @@ struct TLSDirectoryTests {
                 passphrase: TLSDirectory.passphrase
             )
             #expect(archive.summary == read.client.summary)
+            let message = Array("header.claims".utf8)
+            #expect(made.tokenKey.isValidSignature(try read.tokenKey.sign(message), for: message))
+            #expect(try read.tokenKey.p8() == made.tokenKey.p8())
+        }
+    }
+
+    @Test("gets a key of provider tokens when it has none, and keeps the one it has")
+    func tokenKey() throws {
+        try withTemporaryDirectory { directory in
+            let path = TLSDirectory.File.tokenKey.path(in: directory)
+            let key = try ES256Key.generate().p8()
+            try Data(key).write(to: URL(filePath: path))
+            let made = try TLSDirectory.open(directory)
+            #expect(try made.tokenKey.p8() == key)
+            try FileManager.default.removeItem(atPath: path)
+            let mended = try TLSDirectory.open(directory)
+            #expect(try mended.tokenKey.p8() != key)
+            #expect(mended.server.summary == made.server.summary)
+            #expect(try ES256Key(path: path).p8() == mended.tokenKey.p8())
         }
     }
 
@@ -30,7 +49,7 @@ struct TLSDirectoryTests {
     func permissions() throws {
         try withTemporaryDirectory { directory in
             _ = try TLSDirectory.open(directory)
-            for file in [TLSDirectory.File.serverKey, .clientKey, .clientArchive] {
+            for file in [TLSDirectory.File.serverKey, .clientKey, .clientArchive, .tokenKey] {
                 let attributes = try FileManager.default.attributesOfItem(atPath: file.path(in: directory))
                 #expect(attributes[.posixPermissions] as? Int == 0o600)
             }

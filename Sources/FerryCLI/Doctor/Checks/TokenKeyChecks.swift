@@ -1,10 +1,9 @@
 internal import Ferry
+internal import FerryHTTP2
 internal import FerryOpenSSL
 
 /// Whether a key can sign provider tokens, and its identifiers look right.
 enum TokenKeyChecks {
-    /// The length of key and team identifiers ("Establishing a token-based connection to APNs").
-    private static let idLength = 10
     private static let fresh =
         "give the .p8 file that Apple issued (Keys, with Apple Push Notifications service enabled)"
 
@@ -69,15 +68,13 @@ enum TokenKeyChecks {
 
     private static func id(_ id: String?, _ check: Finding.Check, _ option: String, _ place: String) -> Finding? {
         guard let id else { return nil }
-        let isWellFormed =
-            id.utf8.count == self.idLength && id.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
-        guard !isWellFormed else {
-            return .ok(check, "\(option) has \(self.idLength) letters and digits, as it should.")
+        guard let fault = DeveloperIdentifier.fault(in: id) else {
+            return .ok(check, "\(option) has \(DeveloperIdentifier.length) letters and digits, as it should.")
         }
         return .fault(
             check,
             .malformedID,
-            "\(option) must be \(self.idLength) letters and digits, and this has \(id.count) characters.",
+            "\(option) \(fault).",
             cure: "copy it from \(place) of the developer account; it is not the bundle ID, nor the name"
         )
     }
@@ -87,7 +84,7 @@ enum TokenKeyChecks {
         let name = facts.file.path.split(separator: "/").last ?? ""
         guard let keyID = facts.keyID, name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
         let named = name.dropFirst("AuthKey_".count).dropLast(".p8".count)
-        guard named.utf8.count == self.idLength, named != keyID else { return nil }
+        guard DeveloperIdentifier(String(named)) != nil, named != keyID else { return nil }
         return .warning(
             .keyID,
             .otherKeyID,

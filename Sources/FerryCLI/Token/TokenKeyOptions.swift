@@ -1,0 +1,46 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// Options that say with which key provider tokens are signed.
+struct TokenKeyOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The key of provider tokens: the .p8 file that Apple issued.", valueName: "file"))
+    var p8: String?
+
+    @Option(help: ArgumentHelp("The key's identifier, 10 capital letters and digits.", valueName: "id"))
+    var keyID: String?
+
+    @Option(help: ArgumentHelp("The team's identifier, 10 capital letters and digits.", valueName: "id"))
+    var teamID: String?
+
+    func validate() throws {
+        if self.p8 == nil, self.keyID != nil || self.teamID != nil {
+            throw ValidationError("--key-id and --team-id need --p8.")
+        }
+    }
+
+    /// Whether a key is named.
+    var areGiven: Bool { self.p8 != nil }
+
+    /// Checks that everything is there that a token needs, if a key is named.
+    func validateIdentifiers() throws {
+        if self.areGiven, self.keyID == nil || self.teamID == nil {
+            throw ValidationError("--p8 needs --key-id and --team-id.")
+        }
+    }
+
+    /// Reads the key; nil when none was named.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2 when the file is no P-256 key, or an identifier malformed.
+    func source() throws -> ProviderTokenSource? {
+        guard let p8 else { return nil }
+        do throws(TLSError) {
+            let key = try ES256Key(path: p8)
+            return try ProviderTokenSource(key: key, keyID: self.keyID ?? "", teamID: self.teamID ?? "")
+        } catch {
+            guard error.code != .passphraseRequired else {
+                throw CommandFailure.usage("The key in \(p8) is encrypted; a .p8 file is read without passphrase.")
+            }
+            throw CommandFailure.usage(error.description)
+        }
+    }
+}

@@ -1,0 +1,187 @@
+package import FerryCore
+package import NIOCore
+
+/// When a provider token is made, used, renewed and not used: one for all connections of a team and key.
+///
+/// Nothing is made before the first ask. Every age is monotonic: a wall clock that jumps changes only what the next
+/// token says of its time.
+///
+/// ```
+///          ask                 signed
+///   empty ─────▶ signing ─────────────────▶ minted ◀─┐ ask, under 50 minutes old: that token
+///     ▲             │ ▲                      │ │ └───┘
+///     └─────────────┘ │   ask, 50 minutes old│ │
+///       signFailed    ├──────────────────────┘ │ refused: ExpiredProviderToken, of this token
+///       (back-off)    │                        ▼
+///                     └────────────────────── refused ◀─┐ ask, under 20 minutes old: held
+///                       ask, 20 minutes old       └─────┘
+///
+///   any state, refused: TooManyProviderTokenUpdates ──▶ frozen: held for 20 minutes, then as before
+/// ```
+///
+/// A renewal that cannot be signed goes back to the token before it, which is used until it is an hour old.
+package struct ProviderTokenMachine: Sendable {
+    /// What an ask comes to.
+    package enum Answer: Sendable, Equatable {
+        /// Use this token.
+        case token(ProviderToken)
+        /// Sign these bytes by ES256 at once, and give the signature to ``signed(_:now:)``, or call ``signFailed(now:)``.
+        case sign([UInt8])
+        /// There is no token that may be used; ask again at this time, which lies ahead.
+        case held(until: NIODeadline)
+    }
+
+    private struct Minted {
+        var token: ProviderToken
+        var mintedAt: NIODeadline
+        /// `iat`
+        var issuedAt: UInt32
+        var isRefused = false
+    }
+
+    private struct Draft {
+        /// Header and claims, encoded.
+        var input: [UInt8]
+        var draftedAt: NIODeadline
+        var issuedAt: UInt32
+        var previous: Minted?
+    }
+
+    private enum State {
+        case empty
+        case signing(Draft)
+        case minted(Minted)
+    }
+
+    /// "no more than once every 20 minutes" ("Establishing a token-based connection to APNs", Apple)
+    package static let shortestInterval = TimeAmount.minutes(20)
+    /// "and no less than once every 60 minutes" (as above); Ferry renews ten minutes earlier.
+    package static let renewalAge = TimeAmount.minutes(50)
+    /// "APNs rejects any request whose token contains a timestamp that's more than one hour old" (as above)
+    package static let longestAge = TimeAmount.minutes(60)
+    /// How long no token is used after TooManyProviderTokenUpdates: the interval that APNs asks for.
+    package static let freeze = TimeAmount.minutes(20)
+    /// How long a signature that failed is not tried again.
+    package static let signingBackOff = TimeAmount.seconds(10)
+
+    private let teamID: DeveloperIdentifier
+    private let encodedHeader: [UInt8]
+    private var state = State.empty
+    private var frozenUntil: NIODeadline?
+    private var signingHeldUntil: NIODeadline?
+    /// How many tokens were made.
+    package private(set) var mintCount: UInt64 = 0
+
+    package init(keyID: DeveloperIdentifier, teamID: DeveloperIdentifier) {
+        self.teamID = teamID
+        self.encodedHeader = Base64URL.encode(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8)
+    }
+
+    /// Asks for a token.
+    ///
+    /// Asked again between `.sign` and its signature, it wants the same bytes signed.
+    package mutating func authorize(now: NIODeadline, epochSeconds: UInt32) -> Answer {
+        if let frozenUntil, now < frozenUntil { return .held(until: frozenUntil) }
+        switch self.state {
+        case .empty:
+            return self.draft(after: nil, now: now, epochSeconds: epochSeconds)
+        case .signing(let draft):
+            return .sign(draft.input)
+        case .minted(let minted):
+            if !minted.isRefused, now < minted.mintedAt + Self.renewalAge { return .token(minted.token) }
+            let floor = minted.mintedAt + Self.shortestInterval
+            guard now >= floor else { return .held(until: floor) }
+            return self.draft(after: minted, now: now, epochSeconds: epochSeconds)
+        }
+    }
+
+    /// Takes the signature of the bytes of the last `.sign`: 64 bytes, r and s (RFC 7518, section 3.4).
+    ///
+    /// - Returns: the new token; or what an ask would come to when nothing was to be signed.
+    package mutating func signed(_ signature: [UInt8], now: NIODeadline) -> Authorization {
+        guard case .signing(let draft) = self.state else { return self.standing(now: now) }
+        self.mintCount += 1
+        let value = Array("bearer ".utf8) + draft.input + [UInt8(ascii: ".")] + Base64URL.encode(signature)
+        self.state = .minted(
+            Minted(
+                token: ProviderToken(generation: self.mintCount, headerValue: value),
+                mintedAt: draft.draftedAt,
+                issuedAt: draft.issuedAt
+            )
+        )
+        self.signingHeldUntil = nil
+        return self.standing(now: now)
+    }
+
+    /// Notes that the bytes of the last `.sign` cannot be signed.
+    ///
+    /// - Returns: the token before, while it is good; or how long signing waits.
+    package mutating func signFailed(now: NIODeadline) -> Authorization {
+        guard case .signing(let draft) = self.state else { return self.standing(now: now) }
+        self.state = draft.previous.map { .minted($0) } ?? .empty
+        self.signingHeldUntil = now + Self.signingBackOff
+        return self.standing(now: now)
+    }
+
+    /// Takes what APNs said of a token. Every other reason is not this machine's business.
+    ///
+    /// - Parameter generation: whose token was refused. That an older one than the current is expired is no news.
+    package mutating func refused(_ reason: Reason, generation: UInt64, now: NIODeadline) {
+        switch reason {
+        case .expiredProviderToken:
+            switch self.state {
+            case .minted(var minted) where minted.token.generation == generation:
+                minted.isRefused = true
+                self.state = .minted(minted)
+            case .signing(var draft) where draft.previous?.token.generation == generation:
+                draft.previous?.isRefused = true
+                self.state = .signing(draft)
+            case .empty, .signing, .minted:
+                break
+            }
+        case .tooManyProviderTokenUpdates:
+            // Whichever token it was said of, the provider has changed it too often.
+            let end = now + Self.freeze
+            self.frozenUntil = max(self.frozenUntil ?? end, end)
+        default:
+            break
+        }
+    }
+
+    /// What the current token says of its time (`iat`); nil before there is one.
+    package var issuedAt: UInt32? {
+        switch self.state {
+        case .empty: nil
+        case .signing(let draft): draft.previous?.issuedAt
+        case .minted(let minted): minted.issuedAt
+        }
+    }
+
+    private mutating func draft(after previous: Minted?, now: NIODeadline, epochSeconds: UInt32) -> Answer {
+        if let signingHeldUntil, now < signingHeldUntil {
+            if let previous, Self.isUsable(previous, now: now) { return .token(previous.token) }
+            return .held(until: signingHeldUntil)
+        }
+        let claims = Base64URL.encode(#"{"iss":"\#(self.teamID)","iat":\#(epochSeconds)}"#.utf8)
+        let input = self.encodedHeader + [UInt8(ascii: ".")] + claims
+        self.state = .signing(Draft(input: input, draftedAt: now, issuedAt: epochSeconds, previous: previous))
+        return .sign(input)
+    }
+
+    /// What an ask comes to if nothing is signed for it.
+    private func standing(now: NIODeadline) -> Authorization {
+        if let frozenUntil, now < frozenUntil { return .held(until: frozenUntil) }
+        if case .minted(let minted) = self.state {
+            if Self.isUsable(minted, now: now) { return .token(minted.token) }
+            let floor = minted.mintedAt + Self.shortestInterval
+            if now < floor { return .held(until: floor) }
+        }
+        let backOff = now + Self.signingBackOff
+        // Only a stray call can come here when nothing waits.
+        return .held(until: self.signingHeldUntil.flatMap { now < $0 ? $0 : nil } ?? backOff)
+    }
+
+    private static func isUsable(_ minted: Minted, now: NIODeadline) -> Bool {
+        !minted.isRefused && now < minted.mintedAt + Self.longestAge
+    }
+}

@@ -1,0 +1,190 @@
+package import FerryCore
+internal import FerryHTTP2
+package import FerryOpenSSL
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// What APNs does with `authorization`: reads `bearer`, one space and a JSON Web Token, and checks it.
+///
+/// Checked in this order: that there is a token; its form (three parts, base64 of URLs, JSON); `alg`, which is ES256;
+/// `kid` and `iss`, which name a known key; the signature; `iat`. The same token again costs a comparison of bytes and
+/// that of the time.
+///
+/// Source: "Establishing a token-based connection to APNs" (Apple); RFC 7515 (JWS), RFC 7519 (JWT).
+package struct ProviderTokenVerifier: Sendable {
+    /// A key that is known, and whose it is.
+    package struct Key: Sendable {
+        package var key: ES256Key
+        package var keyID: String
+        package var teamID: String
+
+        package init(_ key: ES256Key, keyID: String, teamID: String) {
+            self.key = key
+            self.keyID = keyID
+            self.teamID = teamID
+        }
+    }
+
+    /// A token that is good.
+    package struct Token: Sendable, Hashable {
+        /// `kid`
+        package var keyID: String
+        /// `iss`
+        package var teamID: String
+        /// `iat`, seconds since the UNIX epoch.
+        package var issuedAt: Int64
+        /// Differs from token to token, and is the same for the same one in this process.
+        package var fingerprint: Int
+
+        package init(keyID: String, teamID: String, issuedAt: Int64, fingerprint: Int) {
+            self.keyID = keyID
+            self.teamID = teamID
+            self.issuedAt = issuedAt
+            self.fingerprint = fingerprint
+        }
+    }
+
+    package enum Verdict: Sendable, Hashable {
+        case ok(Token)
+        /// ``Reason/missingProviderToken``, ``Reason/invalidProviderToken`` or ``Reason/expiredProviderToken``.
+        case refused(Reason)
+    }
+
+    /// What stays true of a value of `authorization`, whatever the time.
+    private struct Seen {
+        var value: [UInt8]
+        var verdict: Verdict
+    }
+
+    /// "The value must be no more than one hour from the current time." (`iat`, Apple)
+    package static let longestAge: Int64 = 3600
+    /// What is longer is refused unread: a provider token has some 200 bytes.
+    package static let maximumLength = 2048
+    /// How many values are remembered.
+    package static let memoryLength = 4
+
+    private let keys: [Key]
+    /// The last one used first.
+    private var memory: [Seen] = []
+
+    package init(_ keys: [Key]) {
+        self.keys = keys
+    }
+
+    /// - Parameters:
+    ///   - authorization: the value of the field; nil when the request has none.
+    ///   - epochSeconds: the time, in seconds since the UNIX epoch.
+    package mutating func verify(_ authorization: UnsafeBufferPointer<UInt8>?, epochSeconds: UInt32) -> Verdict {
+        guard let authorization else { return .refused(.missingProviderToken) }
+        guard authorization.count <= Self.maximumLength else { return .refused(.invalidProviderToken) }
+        if let first = self.memory.first, Self.isEqual(first.value, authorization) {
+            return Self.atTime(epochSeconds, first.verdict)
+        }
+        return Self.atTime(epochSeconds, self.recall(authorization))
+    }
+
+    private mutating func recall(_ authorization: UnsafeBufferPointer<UInt8>) -> Verdict {
+        let seen: Seen
+        if let place = self.memory.firstIndex(where: { Self.isEqual($0.value, authorization) }) {
+            seen = self.memory.remove(at: place)
+        } else {
+            if self.memory.count >= Self.memoryLength { self.memory.removeLast() }
+            seen = Seen(value: Array(authorization), verdict: self.judge(authorization))
+        }
+        self.memory.insert(seen, at: 0)
+        return seen.verdict
+    }
+
+    private static func isEqual(_ value: [UInt8], _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard value.count == other.count, let base = other.baseAddress else { return value.isEmpty && other.isEmpty }
+        return value.withUnsafeBytes { value in
+            value.baseAddress.map { memcmp($0, base, value.count) == 0 } ?? true
+        }
+    }
+
+    /// Apple says which word an old token gets, and of one from the future only that it is not good.
+    private static func atTime(_ epochSeconds: UInt32, _ verdict: Verdict) -> Verdict {
+        guard case .ok(let token) = verdict else { return verdict }
+        let now = Int64(epochSeconds)
+        if token.issuedAt < now - self.longestAge { return .refused(.expiredProviderToken) }
+        if token.issuedAt > now + self.longestAge { return .refused(.invalidProviderToken) }
+        return verdict
+    }
+
+    private func judge(_ authorization: UnsafeBufferPointer<UInt8>) -> Verdict {
+        guard let text = Self.token(authorization) else { return .refused(.missingProviderToken) }
+        let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3,
+            let header = Base64URL.decode(parts[0]).flatMap({ JSONClaims($0) }),
+            let claims = Base64URL.decode(parts[1]).flatMap({ JSONClaims($0) }),
+            let signature = Base64URL.decode(parts[2]),
+            header.text("alg") == "ES256",
+            let keyID = header.text("kid"), let teamID = claims.text("iss"), let issuedAt = claims.integer("iat"),
+            let known = self.keys.first(where: { $0.keyID == keyID && $0.teamID == teamID }),
+            known.key.isValidSignature(signature, for: Array(text[..<parts[1].endIndex]))
+        else { return .refused(.invalidProviderToken) }
+        var hasher = Hasher()
+        hasher.combine(bytes: UnsafeRawBufferPointer(authorization))
+        return .ok(Token(keyID: keyID, teamID: teamID, issuedAt: issuedAt, fingerprint: hasher.finalize()))
+    }
+
+    /// What stands behind `bearer` and a space; nil when that is nothing, or the scheme is another.
+    ///
+    /// The case of the scheme does not count (RFC 9110, section 11.1).
+    private static func token(_ authorization: UnsafeBufferPointer<UInt8>) -> Slice<UnsafeBufferPointer<UInt8>>? {
+        let scheme = authorization.prefix { $0 != UInt8(ascii: " ") }
+        let token = authorization[scheme.endIndex...].dropFirst()
+        guard scheme.lazy.map({ $0 | 0x20 }).elementsEqual("bearer".utf8), !token.isEmpty else { return nil }
+        return token
+    }
+}
+
+/// The members of a JSON object, as far as a token needs them.
+private struct JSONClaims {
+    private enum Claim {
+        case text(String)
+        case integer(Int64)
+        case other
+    }
+
+    private var claims: [String: Claim] = [:]
+
+    /// Nil when `bytes` are no JSON object, or a name is there twice (RFC 7515, section 4; RFC 7519, section 4).
+    init?(_ bytes: [UInt8]) {
+        let isWhole = bytes.withUnsafeBufferPointer { bytes in
+            var members = JSONMembers(bytes)
+            do {
+                while let member = try members.next() {
+                    let claim: Claim =
+                        if let text = try member.value.text?.decoded(in: bytes) {
+                            .text(text)
+                        } else if let integer = member.value.integer(in: bytes) {
+                            .integer(integer)
+                        } else {
+                            .other
+                        }
+                    let name = try member.key.decoded(in: bytes)
+                    guard self.claims.updateValue(claim, forKey: name) == nil else { return false }
+                }
+                return true
+            } catch {
+                return false
+            }
+        }
+        guard isWhole else { return nil }
+    }
+
+    func text(_ name: String) -> String? {
+        if case .text(let text) = self.claims[name] { text } else { nil }
+    }
+
+    func integer(_ name: String) -> Int64? {
+        if case .integer(let integer) = self.claims[name] { integer } else { nil }
+    }
+}
