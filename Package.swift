@@ -57,6 +57,7 @@ let package = Package(
             dependencies: [
                 "CFerryNGHTTP2", "FerryCore", "FerryMachine",
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings

@@ -80,6 +80,7 @@ enum EventLine {
         case .credentials: "credentials"
         case .noConnection: "noConnection"
         case .released: "released"
+        case .deadline: "deadline"
         }
     }
 
@@ -90,6 +91,8 @@ enum EventLine {
         case .shutDown: "shutDown"
         case .notRepeated: "notRepeated"
         case .released: "released"
+        case .noAnswer: "noAnswer"
+        case .reset: "reset"
         }
     }
 }

@@ -37,8 +37,8 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Option(
         help: """
-            A directory of ca.pem, server and client certificates, made when there are none. Without it they are made in \
-            memory, and no client can verify the server.
+            A directory of ca.pem, server and client certificates, and token-key.p8, made when there are none. Without it \
+            they are made in memory, and no client can verify the server.
             """
     )
     var tlsDir: String?

@@ -25,9 +25,10 @@ struct TokenCommand: AsyncParsableCommand {
 
             Examples:
               ferry token --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
-              token=$(ferry token --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890)
-              curl --http2 https://api.sandbox.push.apple.com/3/device/00fc… -H "authorization: bearer $token" \\
-                -H "apns-topic: com.example.app" -d '{"aps":{"alert":"Hello"}}'
+              ferry token --p8 tls/token-key.p8 --key-id FERRYKEY01 --team-id FERRYTEAM1 --json
+              curl --http2 https://api.sandbox.push.apple.com/3/device/00fc… \\
+                -H "authorization: bearer $TOKEN" -H "apns-topic: com.example.app" \\
+                -d '{"aps":{"alert":"Hello"}}'
             """
     )
 

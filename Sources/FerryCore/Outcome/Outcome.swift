@@ -40,6 +40,8 @@ public enum Outcome: Hashable, Sendable {
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released
+        /// Its deadline passed before it could be written. HTTP/2 only.
+        case deadline
     }
 
     /// Why nothing can be said about a notification that was written.
@@ -55,6 +57,10 @@ public enum Outcome: Hashable, Sendable {
         case notRepeated
         /// The last reference to the provider was dropped before it was settled.
         case released
+        /// The peer did not answer in time. HTTP/2 only.
+        case noAnswer
+        /// The peer reset the request without an answer. HTTP/2 only.
+        case reset
     }
 }
 

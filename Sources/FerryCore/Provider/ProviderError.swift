@@ -21,7 +21,7 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case connectFailed, connectTimeout, connectionLost, credentialsRejected, peerNotTrusted
-            case connectionRetryLimit, protocolViolation
+            case connectionRetryLimit, protocolViolation, tooManyRejections
         }
 
         private var kind: Kind
@@ -41,6 +41,9 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
         /// More consecutive failures than `connectionRetryLimit` allows: what was queued is given up as
         /// ``Outcome/UndeliveredCause/noConnection``.
         public static let connectionRetryLimit = Code(.connectionRetryLimit)
+        /// The peer rejected so many notifications in a row, for reasons for which APNs closes connections, that sending
+        /// pauses.
+        public static let tooManyRejections = Code(.tooManyRejections)
         /// The peer does not speak the protocol.
         public static let protocolViolation = Code(.protocolViolation)
 

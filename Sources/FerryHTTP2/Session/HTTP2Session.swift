@@ -199,6 +199,11 @@ package struct HTTP2Session: ~Copyable {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isEnded } ?? false
     }
 
+    /// Whether the whole body of the own message was written.
+    package func isSent(_ stream: Stream) -> Bool {
+        self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].sourceCount == 0 } ?? true
+    }
+
     /// Whether the message's body was longer than ``Settings/maximumBodyLength``.
     package func isBodyTruncated(_ stream: Stream) -> Bool {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isBodyTruncated } ?? false

@@ -14,9 +14,9 @@ public struct TestCredentials: Sendable {
     public let client: TLSIdentity
     /// What signs provider tokens.
     public let tokenKey: ES256Key
-    /// The identifier of ``tokenKey``, always the same.
+    /// The identifier of ``tokenKey``: always `FERRYKEY01`.
     public var keyID: String { "FERRYKEY01" }
-    /// The identifier of the team that has ``tokenKey``, always the same.
+    /// The identifier of the team that has ``tokenKey``: always `FERRYTEAM1`.
     public var teamID: String { "FERRYTEAM1" }
 
     /// Makes new credentials in memory, with keys that take no time to make.

@@ -1,0 +1,31 @@
+package import FerryCore
+
+/// What a peer said when it began to close a connection: its GOAWAY.
+///
+/// APNs puts the JSON of a failed request into the debug data ("The JSON data might also be included in a GOAWAY frame
+/// when a connection terminates", Apple). Debug data of any other kind tells no reason and is forgotten.
+///
+/// Source: RFC 9113, section 6.8.
+package struct GoAway: Hashable, Sendable, CustomStringConvertible {
+    /// The last stream that the peer has processed or may yet process. It has done nothing with those above.
+    package var lastStreamID: Int32
+    package var errorCode: HTTP2ErrorCode
+    /// The word of the debug data, also when Ferry does not know it.
+    package var reason: Reason?
+
+    /// - Parameter debugData: read during the call.
+    package init(lastStreamID: Int32, errorCode: HTTP2ErrorCode, debugData: UnsafeBufferPointer<UInt8>) {
+        self.lastStreamID = lastStreamID
+        self.errorCode = errorCode
+        self.reason = AnswerBody(debugData).reason
+    }
+
+    /// Whether the peer says that it did nothing with the request on that stream, so that it can be repeated.
+    package func excludes(streamID: Int32) -> Bool { streamID > self.lastStreamID }
+
+    /// Why, in a few words for an error or a log: `NO_ERROR, Shutdown`.
+    package var description: String {
+        guard let reason = self.reason else { return self.errorCode.description }
+        return "\(self.errorCode), \(reason)"
+    }
+}

@@ -1,0 +1,80 @@
+internal import FerryMachine
+internal import NIOCore
+
+/// Stops sending when APNs rejects one notification after the other for reasons for which it closes connections.
+///
+/// ```
+///            threshold in a row                      pause over
+///   closed ─────────────────────▶ open (nothing) ───────────────▶ half open (a few)
+///     ▲                             ▲                                 │     │
+///     └─────────────────────────────┼──────── any other answer ───────┼─────┘
+///                                   └──────── one more ───────────────┘
+/// ```
+struct CircuitBreaker {
+    private enum State {
+        case closed(inARow: Int)
+        case open(until: NIODeadline)
+        case halfOpen(left: Int)
+    }
+
+    private let options: HTTP2Options.CircuitBreaker?
+    private var state = State.closed(inARow: 0)
+    private var pauses: BackOff
+
+    init(_ options: HTTP2Options.CircuitBreaker?) {
+        self.options = options
+        self.pauses = BackOff(options?.pause ?? .seconds(1) ... .seconds(1))
+    }
+
+    /// How many notifications may be sent now; nil: any number.
+    mutating func allowance(now: NIODeadline) -> Int? {
+        switch self.state {
+        case .closed: return nil
+        case .halfOpen(let left): return left
+        case .open(let until):
+            guard until <= now else { return 0 }
+            let trial = max(self.options?.trial ?? 1, 1)
+            self.state = .halfOpen(left: trial)
+            return trial
+        }
+    }
+
+    mutating func sent() {
+        if case .halfOpen(let left) = self.state { self.state = .halfOpen(left: max(left - 1, 0)) }
+    }
+
+    /// Notes an answer; returns whether sending stops because of it.
+    mutating func answered(
+        countsAgainstConnection: Bool,
+        now: NIODeadline,
+        using generator: inout SplitMix64
+    ) -> Bool {
+        guard let options else { return false }
+        guard countsAgainstConnection else {
+            self.state = .closed(inARow: 0)
+            self.pauses.reset()
+            return false
+        }
+        switch self.state {
+        case .closed(let inARow) where inARow + 1 < options.threshold:
+            self.state = .closed(inARow: inARow + 1)
+            return false
+        case .open:
+            // Still under way when sending stopped.
+            return false
+        case .closed, .halfOpen:
+            self.state = .open(until: now + self.pauses.fail(using: &generator))
+            return true
+        }
+    }
+
+    /// When sending may go on.
+    var deadline: NIODeadline? {
+        if case .open(let until) = self.state { until } else { nil }
+    }
+
+    /// Whether every notification that could show that all is well again has been sent, and no answer is under way.
+    mutating func nothingUnderWay() {
+        if case .halfOpen(left: 0) = self.state { self.state = .halfOpen(left: max(self.options?.trial ?? 1, 1)) }
+    }
+}

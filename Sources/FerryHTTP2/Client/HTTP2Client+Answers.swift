@@ -1,0 +1,247 @@
+package import FerryCore
+internal import DequeModule
+package import FerryMachine
+package import NIOCore
+
+extension HTTP2Client {
+    /// Bytes came on a connection.
+    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
+        guard let connection = self.connection(id) else { return }
+        connection.lastReceived = now.monotonic
+        connection.lastUse = now.monotonic
+        do {
+            try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try connection.session.receive(bytes) }
+        } catch {
+            self.read(connection, now: now)
+            let message = "\(self.authority) does not speak HTTP/2 correctly: \(error)"
+            return self.drop(connection, ProviderError(.protocolViolation, message), now: now)
+        }
+        self.read(connection, now: now)
+        self.finishIfDone(connection, now: now)
+        self.connectIfNeeded(now: now)
+        self.checkCompleted(now: now)
+    }
+
+    mutating func read(_ connection: HTTP2Connection, now: Moment) {
+        while let event = connection.session.nextEvent() {
+            switch event {
+            case .settings(let limit):
+                let before = connection.window.size
+                connection.window.settingsCame(limit)
+                if connection.window.size != before { self.report(.windowAdjusted(connection.window.size)) }
+            case .closed(let stream, let errorCode):
+                guard let request = connection.inFlight.remove(stream) else { continue }
+                self.closed(request, stream, errorCode, on: connection, now: now)
+            case .ended(let stream):
+                guard let request = connection.inFlight.remove(stream) else { continue }
+                // What is left of the body is of no interest to a peer that has answered.
+                self.closed(request, stream, 0, on: connection, now: now)
+                connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
+            case .goAway(let lastStreamID, let errorCode, let debugData):
+                self.goAway(connection, lastStreamID, errorCode, debugData, now: now)
+            case .pingAnswered:
+                connection.pingDue = nil
+            case .headers:
+                break
+            }
+        }
+    }
+
+    private mutating func goAway(
+        _ connection: HTTP2Connection,
+        _ lastStreamID: Int32,
+        _ errorCode: UInt32,
+        _ debugData: [UInt8],
+        now: Moment
+    ) {
+        let goAway = debugData.withUnsafeBufferPointer {
+            GoAway(lastStreamID: lastStreamID, errorCode: HTTP2ErrorCode(rawValue: errorCode), debugData: $0)
+        }
+        connection.isLeaving = true
+        guard goAway.errorCode != .noError || goAway.reason != nil else { return }
+        let error = ProviderError(.connectionLost, "\(self.authority) closes the connection: \(goAway).")
+        self.report(.socketError(connection.id, error))
+        // It had enough of this client: the next connection may wait.
+        if goAway.errorCode == .enhanceYourCalm {
+            self.waitsToDialUntil = now.monotonic + self.dialBackOff.fail(using: &self.generator)
+        }
+    }
+
+    /// A stream is over: what became of its request?
+    private mutating func closed(
+        _ request: InFlight.Request,
+        _ stream: HTTP2Session.Stream,
+        _ errorCode: UInt32,
+        on connection: HTTP2Connection,
+        now: Moment
+    ) {
+        if connection.session.isEnded(stream), let answer = connection.session.answer(of: stream) {
+            self.answered(request, answer, on: connection, now: now)
+        } else if errorCode == HTTP2ErrorCode.refusedStream.rawValue {
+            // "The stream was refused before any application processing" (RFC 9113 section 7). Above the last stream of
+            // a GOAWAY it says the same of the connection, not of its load.
+            if !connection.isLeaving {
+                connection.window.refused()
+                self.report(.windowAdjusted(connection.window.size))
+                connection.pausedUntil = now.monotonic + connection.refusals.fail(using: &self.generator)
+            }
+            self.sendAgain([request.attempt])
+        } else if let attempt = self.unknown(request.attempt, .reset) {
+            connection.pausedUntil = now.monotonic + connection.refusals.fail(using: &self.generator)
+            self.sendAgain([attempt])
+        }
+    }
+
+    /// Nothing says whether APNs has the notification: it ends as uncertain, or is to be sent again.
+    mutating func unknown(_ attempt: Attempt, _ cause: Outcome.UncertainCause) -> Attempt? {
+        guard self.options.onUnknown == .resend else {
+            self.outcomes.give(.uncertain(cause), to: attempt.run, apnsID: attempt.apnsID)
+            return nil
+        }
+        attempt.run.taint()
+        return attempt
+    }
+
+    /// Puts attempts before everything else, in their order.
+    mutating func sendAgain(_ attempts: [Attempt]) {
+        guard !attempts.isEmpty else { return }
+        self.report(.resent(count: attempts.count, afterOutcome: false))
+        if attempts.count == 1 {
+            self.again.append(attempts[0])
+        } else {
+            self.again = Deque(attempts) + self.again
+        }
+    }
+
+    // MARK: Answers
+
+    private mutating func answered(
+        _ request: InFlight.Request,
+        _ answer: Answer,
+        on connection: HTTP2Connection,
+        now: Moment
+    ) {
+        connection.hasAnswer = true
+        self.failures = 0
+        self.dialBackOff.reset()
+        let before = connection.window.size
+        if answer.status != .forbidden { connection.window.answered() }
+        if connection.window.size != before { self.report(.windowAdjusted(connection.window.size)) }
+        connection.pausedUntil = nil
+        connection.refusals.reset()
+        self.countAnswer(answer, now: now)
+        guard let rejection = answer.rejection else {
+            let apnsID = answer.apnsID ?? request.attempt.apnsID
+            self.outcomes.give(.accepted(.confirmed), to: request.attempt.run, apnsID: apnsID)
+            return
+        }
+        self.rejected(request, rejection, answer.retryRule ?? .afterRepair, on: connection, now: now)
+    }
+
+    private mutating func countAnswer(_ answer: Answer, now: Moment) {
+        let counts = answer.countsAgainstConnection
+        if !counts { self.isBrokenByCredentials = false }
+        // A token that has expired is replaced, which is all there is to do.
+        guard answer.retryRule != .withNewToken, answer.retryRule != .onNewConnection else { return }
+        guard
+            self.breaker.answered(countsAgainstConnection: counts, now: now.monotonic, using: &self.generator)
+        else { return }
+        let reason = answer.reason ?? .unknown
+        self.isBrokenByCredentials = answer.status == .forbidden
+        let code: ProviderError.Code = self.isBrokenByCredentials ? .credentialsRejected : .tooManyRejections
+        self.report(
+            .error(
+                ProviderError(
+                    code,
+                    "\(self.authority) rejects one notification after the other, the last with \(reason): sending "
+                        + "pauses, because APNs closes connections for it. \(reason.explanation ?? "")"
+                )
+            )
+        )
+    }
+
+    private mutating func rejected(
+        _ request: InFlight.Request,
+        _ rejection: Rejection,
+        _ rule: RetryRule,
+        on connection: HTTP2Connection,
+        now: Moment
+    ) {
+        var attempt = request.attempt
+        attempt.rejection = rejection
+        switch rule {
+        case .never, .afterRepair:
+            self.finallyRejected(attempt, rejection)
+        case .later:
+            self.delay(attempt, Self.serverRetry, rejection, now: now)
+        case .forDevice:
+            self.delay(attempt, Self.deviceRetry, rejection, now: now)
+        case .withNewToken, .whenThawed:
+            guard case .token(let token) = self.authorization else {
+                // Replaced, or held, in the meantime.
+                guard self.usesTokens else { return self.finallyRejected(attempt, rejection) }
+                return self.sendAgain([attempt])
+            }
+            if token.generation == request.tokenGeneration {
+                self.act(.refused(rejection.reason, token))
+                // Until the owner has said what is to be used from now on.
+                self.authorization = .held(until: now.monotonic)
+            }
+            self.sendAgain([attempt])
+        case .onNewConnection:
+            guard !attempt.wasMoved else { return self.finallyRejected(attempt, rejection) }
+            attempt.wasMoved = true
+            self.leave(connection, now: now)
+            self.sendAgain([attempt])
+        case .elsewhere:
+            self.leave(connection, now: now)
+            self.sendAgain([attempt])
+        }
+    }
+
+    private mutating func finallyRejected(_ attempt: Attempt, _ rejection: Rejection) {
+        self.outcomes.give(.rejected(rejection), to: attempt.run, apnsID: attempt.apnsID)
+        let isAwaited = attempt.run.entries[0].fields.isAwaited
+        self.report(
+            .transmissionError(
+                rejection,
+                tag: isAwaited ? nil : Tag(attempt.run.entries[0].tag),
+                notification: attempt.run.notification(at: 0),
+                device: attempt.run.device(at: 0)
+            )
+        )
+    }
+
+    /// Waits before the next attempt, if deadline, expiration and room allow it.
+    private mutating func delay(
+        _ attempt: Attempt,
+        _ waits: ClosedRange<Duration>,
+        _ rejection: Rejection,
+        now: Moment
+    ) {
+        let entry = attempt.run.entries[0]
+        let (first, longest) = (TimeAmount(waits.lowerBound), TimeAmount(waits.upperBound))
+        let doubled = first.nanoseconds << Int64(min(entry.retries, 16))
+        let wait = min(doubled, longest.nanoseconds)
+        // Up to a quarter more, so that what failed together does not come back together.
+        let jitter = Int64.random(in: 0...wait / 4, using: &self.generator)
+        let due = now.monotonic + .nanoseconds(wait + jitter)
+        let isExpired =
+            entry.fields.hasExpiration && entry.expiration != 0
+            && Int64(entry.expiration) <= Int64(now.epochSeconds) + (wait + jitter) / 1_000_000_000
+        guard due < attempt.submitted + self.deadline, !isExpired, !self.delayed.isFull else {
+            return self.finallyRejected(attempt, rejection)
+        }
+        attempt.run.entries[0].retries = min(entry.retries, .max - 1) + 1
+        self.delayed.insert(attempt, due: due)
+    }
+}
+
+extension HTTP2Session {
+    /// The answer that came on a stream; nil when there was none.
+    package func answer(of stream: Stream) -> Answer? {
+        var decoder = AnswerDecoder()
+        self.forEachField(of: stream) { decoder.field($0, $1) }
+        return self.withBody(of: stream) { decoder.answer(body: $0) }
+    }
+}

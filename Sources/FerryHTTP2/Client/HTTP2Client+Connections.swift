@@ -1,0 +1,168 @@
+package import FerryCore
+package import FerryMachine
+internal import NIOCore
+
+extension HTTP2Client {
+    func connection(_ id: ConnectionID) -> HTTP2Connection? {
+        // One connection is the rule, so this is the first.
+        self.connections.first { $0.id == id }
+    }
+
+    // MARK: Dialling
+
+    /// Makes a connection when there is work that none takes, as fast as dialling is allowed.
+    mutating func connectIfNeeded(now: Moment) {
+        guard self.dialing == nil, self.hasWork else { return }
+        let usable = self.connections.filter { !$0.isLeaving }
+        if !usable.isEmpty {
+            guard usable.count < max(self.options.maxConnections, 1), usable.allSatisfy(\.isSaturated),
+                self.fresh.count + self.again.count >= usable[0].window.size
+            else { return }
+        }
+        if let until = self.waitsToDialUntil {
+            guard until <= now.monotonic else { return }
+            self.waitsToDialUntil = nil
+        }
+        if let later = self.dialLimiter.take(now: now.monotonic) {
+            self.waitsToDialUntil = later
+            return
+        }
+        let id = self.takeConnectionID()
+        self.dialing = id
+        self.act(.dial(id))
+    }
+
+    /// A connection is made, TLS included.
+    package mutating func connected(_ id: ConnectionID, now: Moment) {
+        guard self.dialing == id else { return }
+        self.dialing = nil
+        let window = StreamWindow(limit: self.options.maxStreams, startsWithOne: self.usesTokens)
+        do {
+            let connection = try HTTP2Connection(id: id, window: window, now: now.monotonic)
+            self.connections.append(connection)
+            self.report(.connected(id, open: self.connections.count))
+        } catch {
+            self.act(.close(id))
+            self.failed(ProviderError(.connectFailed, "No HTTP/2 session: \(error)"), id, now: now)
+        }
+        self.connectIfNeeded(now: now)
+    }
+
+    // MARK: Ends
+
+    /// A connection ended, or could not be made.
+    ///
+    /// - Parameter handed: how many bytes of the stream below TLS the system took.
+    package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+        if self.dialing == id {
+            self.dialing = nil
+            switch end {
+            case .credentialsRejected(let error): self.credentialsRejected(error, id)
+            case .lost(let error), .notConnected(let error): self.failed(error, id, now: now)
+            case .endOfStream:
+                self.failed(
+                    ProviderError(.connectFailed, "\(self.authority) closed the connection at once."),
+                    id,
+                    now: now
+                )
+            }
+        } else if let index = self.connections.firstIndex(where: { $0.id == id }) {
+            let connection = self.connections.remove(at: index)
+            self.settle(connection, handed: handed, now: now)
+            self.report(.disconnected(id, open: self.connections.count))
+            switch end {
+            case .credentialsRejected(let error): self.credentialsRejected(error, id)
+            case .lost(let error), .notConnected(let error): self.endedEarly(connection, error, now: now)
+            case .endOfStream: self.endedEarly(connection, nil, now: now)
+            }
+        }
+        self.connectIfNeeded(now: now)
+        self.checkCompleted(now: now)
+    }
+
+    private mutating func endedEarly(_ connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
+        if let error, !connection.isFinished { self.report(.socketError(connection.id, error)) }
+        // A connection that was never used and is closed on purpose has not failed.
+        guard !connection.hasAnswer, connection.hasIndexedNames || !connection.isFinished else { return }
+        self.countFailure(now: now)
+    }
+
+    /// Says what becomes of the requests of a connection that is gone.
+    private mutating func settle(_ connection: HTTP2Connection, handed: UInt64, now: Moment) {
+        var repeated: [Attempt] = []
+        while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
+            if connection.mayHaveArrived(stream, request, handed: handed) {
+                if let attempt = self.unknown(request.attempt, .positionUnknown) { repeated.append(attempt) }
+            } else {
+                repeated.append(request.attempt)
+            }
+        }
+        self.sendAgain(repeated)
+    }
+
+    private mutating func failed(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
+        self.report(.socketError(id, error))
+        self.countFailure(now: now)
+    }
+
+    /// Counts a connection without an answer, waits before the next, and gives up after too many.
+    mutating func countFailure(now: Moment) {
+        self.failures += 1
+        let wait = self.dialBackOff.fail(using: &self.generator)
+        self.waitsToDialUntil = now.monotonic + wait
+        let limit = self.options.connectionRetryLimit
+        guard limit > 0, self.failures > limit else { return }
+        self.failures = 0
+        self.report(
+            .error(
+                ProviderError(
+                    .connectionRetryLimit,
+                    "\(limit + 1) connections in a row to \(self.authority) failed or brought no answer. "
+                        + "What was queued is given up; check the address, the network and what the peer is."
+                )
+            )
+        )
+        self.giveUpQueue(.noConnection, .positionUnknown)
+    }
+
+    private mutating func credentialsRejected(_ error: ProviderError, _ id: ConnectionID) {
+        self.report(.socketError(id, error))
+        self.report(.error(error))
+        self.giveUpQueue(.credentials, .positionUnknown)
+    }
+
+    // MARK: Leaving
+
+    /// Writes no more requests to a connection; closes it once the last was answered.
+    mutating func leave(_ connection: HTTP2Connection, now: Moment) {
+        if !connection.isLeaving {
+            connection.isLeaving = true
+            connection.session.goAway()
+        }
+        self.finishIfDone(connection, now: now)
+    }
+
+    /// Ends a connection that is to be left and has nothing under way.
+    mutating func finishIfDone(_ connection: HTTP2Connection, now: Moment) {
+        guard connection.isLeaving, connection.inFlight.count == 0, !connection.isFinished,
+            !connection.session.wantsToWrite
+        else { return }
+        connection.isFinished = true
+        connection.lastUse = now.monotonic
+        self.act(.finish(connection.id))
+    }
+
+    /// Drops a connection that is of no use any more, with what became of its requests.
+    mutating func drop(_ connection: HTTP2Connection, _ error: ProviderError, now: Moment) {
+        self.act(.close(connection.id))
+        // What was handed to the system is not known here: all of it, to be safe.
+        self.ended(connection.id, .lost(error), handed: .max, now: now)
+    }
+}
+
+extension HTTP2Connection {
+    /// Whether APNs may have the request: all of it was written, and the first byte of it may have left.
+    func mayHaveArrived(_ stream: HTTP2Session.Stream, _ request: InFlight.Request, handed: UInt64) -> Bool {
+        self.session.isSent(stream) && handed >= request.sentFrom
+    }
+}

@@ -1,0 +1,103 @@
+internal import FerryCore
+package import FerryMachine
+package import NIOCore
+
+extension HTTP2Client {
+    /// When ``tick(now:)`` is due; nil: not before something else happens.
+    package var nextDeadline: NIODeadline? {
+        var next = NIODeadline.distantFuture
+        func consider(_ deadline: NIODeadline?) {
+            if let deadline, deadline < next { next = deadline }
+        }
+        consider(self.delayed.firstDue)
+        if let run = self.fresh.first { consider(run.submitted + self.deadline) }
+        if let attempt = self.again.first { consider(attempt.submitted + self.deadline) }
+        if self.hasWork {
+            if self.dialing == nil { consider(self.waitsToDialUntil) }
+            consider(self.breaker.deadline)
+            if case .held(let until) = self.authorization, !self.connections.isEmpty { consider(until) }
+        }
+        for connection in self.connections {
+            consider(connection.inFlight.firstWritten.map { $0 + self.attemptTimeout })
+            if self.hasWork { consider(connection.pausedUntil) }
+            if connection.isFinished {
+                consider(connection.lastUse + Self.lingerLimit)
+            } else if connection.window.settings == nil {
+                consider(connection.since + self.connectTimeout)
+            } else {
+                consider(connection.pingDue ?? connection.lastUse + self.pingInterval)
+            }
+        }
+        return next == .distantFuture ? nil : next
+    }
+
+    /// Time has passed.
+    package mutating func tick(now: Moment) {
+        while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.again.append(attempt) }
+        self.giveUpLate(now: now)
+        for connection in self.connections {
+            if let until = connection.pausedUntil, until <= now.monotonic { connection.pausedUntil = nil }
+            self.tick(connection, now: now)
+        }
+        self.connectIfNeeded(now: now)
+        self.checkCompleted(now: now)
+    }
+
+    /// Gives what waited past its deadline its outcome.
+    private mutating func giveUpLate(now: Moment) {
+        while let first = self.fresh.first, first.submitted + self.deadline <= now.monotonic,
+            let run = self.fresh.popFirst(atMost: first.count)
+        {
+            self.outcomes.give(.undelivered(self.lateCause), to: run)
+        }
+        // In the order of their first attempt, more or less: what is late behind one that is not is found later.
+        while let attempt = self.again.first, attempt.submitted + self.deadline <= now.monotonic {
+            self.again.removeFirst()
+            self.giveUp(attempt, self.lateCause, .notRepeated)
+        }
+    }
+
+    private mutating func tick(_ connection: HTTP2Connection, now: Moment) {
+        if connection.isFinished {
+            guard connection.lastUse + Self.lingerLimit <= now.monotonic else { return }
+            self.act(.close(connection.id))
+            self.ended(connection.id, .endOfStream, handed: .max, now: now)
+            return
+        }
+        self.timeOut(connection, now: now)
+        if connection.window.settings == nil, connection.since + self.connectTimeout <= now.monotonic {
+            let message = "\(self.authority) took the connection and did not begin to speak HTTP/2 in time."
+            return self.drop(connection, ProviderError(.connectTimeout, message), now: now)
+        }
+        if let due = connection.pingDue {
+            guard due <= now.monotonic else { return }
+            let message = "\(self.authority) did not answer a PING in time: the connection is dead."
+            self.drop(connection, ProviderError(.connectionLost, message), now: now)
+        } else if connection.lastUse + self.pingInterval <= now.monotonic {
+            connection.session.ping()
+            connection.lastUse = now.monotonic
+            connection.pingDue = now.monotonic + Self.pingLimit
+        }
+    }
+
+    /// Ends the requests that were not answered in time.
+    private mutating func timeOut(_ connection: HTTP2Connection, now: Moment) {
+        while let (stream, first) = connection.inFlight.first,
+            first.written + self.attemptTimeout <= now.monotonic,
+            let request = connection.inFlight.remove(stream)
+        {
+            let isUnderstood = connection.session.isSent(stream)
+            connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
+            if connection.lastReceived <= request.written {
+                // Not a byte since: whoever is silent for so long gets no more requests.
+                self.leave(connection, now: now)
+            }
+            if !isUnderstood {
+                self.sendAgain([request.attempt])
+            } else if let attempt = self.unknown(request.attempt, .noAnswer) {
+                self.sendAgain([attempt])
+            }
+        }
+        self.finishIfDone(connection, now: now)
+    }
+}

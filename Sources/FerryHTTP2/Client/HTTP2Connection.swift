@@ -1,0 +1,95 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// One connection of an ``HTTP2Client``.
+///
+/// ```
+///   opening ───────────▶ open ─────────────────────▶ leaving ─────▶ gone
+///   one request,         as many requests as          no new ones;
+///   until the first      SETTINGS and the             GOAWAY came, it stayed
+///   answer (tokens)      window allow                 silent, or is to be left
+/// ```
+final class HTTP2Connection {
+    let id: ConnectionID
+    var session: HTTP2Session
+    var inFlight = InFlight()
+    var window: StreamWindow
+    /// Takes no new requests: it is closed when the last was answered.
+    var isLeaving = false
+    /// Whether its end was asked for.
+    var isFinished = false
+    /// Whether there was any answer.
+    var hasAnswer = false
+    /// Whether a request has written its `apns-id` so that HPACK knows the name.
+    var hasIndexedNames = false
+    /// Where the stream below TLS ends.
+    var sentTo: UInt64 = 0
+    let since: NIODeadline
+    /// When something came or was written last.
+    var lastUse: NIODeadline
+    var lastReceived: NIODeadline
+    /// When the answer to a PING is due.
+    var pingDue: NIODeadline?
+    /// Nothing is written before: the peer refuses streams.
+    var pausedUntil: NIODeadline?
+    var refusals = BackOff(.milliseconds(10) ... .seconds(1))
+
+    init(id: ConnectionID, window: StreamWindow, now: NIODeadline) throws(HTTP2Error) {
+        self.id = id
+        self.session = try HTTP2Session(role: .client)
+        self.window = window
+        self.since = now
+        self.lastUse = now
+        self.lastReceived = now
+    }
+
+    /// How many more requests may be written now.
+    var room: Int { self.isLeaving ? 0 : max(self.window.size - self.inFlight.count, 0) }
+
+    /// Whether more connections would help: this one is full, and not because APNs allows one stream only.
+    var isSaturated: Bool { self.hasAnswer && self.window.size > 1 && self.room == 0 }
+}
+
+/// How many requests may be under way on a connection: what SETTINGS allow, what the user allows, and what the peer
+/// showed that it takes.
+struct StreamWindow {
+    /// With provider tokens APNs takes one stream until it has accepted a token.
+    private let startsWithOne: Bool
+    private let limit: Int
+    /// SETTINGS_MAX_CONCURRENT_STREAMS; nil before SETTINGS came, when one stream is safe.
+    private(set) var settings: Int?
+    /// Halved when the peer refuses a stream, grown by one for each window of answers.
+    private var adapted: Int
+    private var answersToGrow = 0
+    private var isAuthenticated = false
+
+    init(limit: Int, startsWithOne: Bool) {
+        self.limit = min(max(limit, 1), 100_000)
+        self.adapted = self.limit
+        self.startsWithOne = startsWithOne
+    }
+
+    var size: Int {
+        guard let settings, self.isAuthenticated || !self.startsWithOne else { return 1 }
+        return min(settings, self.adapted)
+    }
+
+    mutating func settingsCame(_ limit: Int) { self.settings = max(limit, 0) }
+
+    /// Notes an answer.
+    mutating func answered() {
+        self.isAuthenticated = true
+        guard self.adapted < self.limit else { return }
+        self.answersToGrow -= 1
+        guard self.answersToGrow <= 0 else { return }
+        self.adapted += 1
+        self.answersToGrow = self.adapted
+    }
+
+    /// Notes that the peer refused a stream.
+    mutating func refused() {
+        self.adapted = max(min(self.adapted, self.settings ?? 1) / 2, 1)
+        self.answersToGrow = self.adapted
+    }
+}

@@ -1,0 +1,111 @@
+package import FerryCore
+
+/// Finds what APNs would refuse, before a notification goes on the wire.
+///
+/// Refuses only what APNs is known to refuse: everything else is APNs' to judge. The checks come in the order in which
+/// they stand here, and the first fault is the result.
+///
+/// Cost: without a fault no allocation, and time in the length of the topic only.
+package struct RequestCheck: Sendable {
+    /// Whether provider tokens authenticate; else a certificate does.
+    package let usesTokens: Bool
+    package let table: PushTypeTable
+    package let defaultTopic: DefaultTopic
+
+    /// - Parameters:
+    ///   - bundleID: the topic of notifications that name none; nil when there is no default. A topic that equals it
+    ///     passes with every push type that has no suffix: an app may be called `com.example.voip`.
+    ///   - usesTokens: whether provider tokens authenticate; else a certificate does, whose topic APNs takes where there
+    ///     is none.
+    package init(bundleID: String?, usesTokens: Bool, table: PushTypeTable = PushTypeTable()) {
+        self.usesTokens = usesTokens
+        self.table = table
+        self.defaultTopic = DefaultTopic(bundleID: bundleID, table: table)
+    }
+
+    /// What is wrong with an entry whose bytes stand in `arena`; nil when nothing is.
+    package func fault(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> RequestFault? {
+        let topic = Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
+        return self.fault(
+            tokenLength: Int(entry.tokenLength),
+            topic: UnsafeBufferPointer(start: arena + topic, count: Int(entry.topicLength)),
+            pushType: entry.pushType,
+            priority: entry.priority,
+            collapseIDLength: Int(entry.collapseIDLength),
+            payloadLength: Int(entry.payloadLength)
+        )
+    }
+
+    /// What is wrong with a notification to a device, for tools that say so; nil when nothing is.
+    package func fault(of notification: PushNotification, to device: DeviceToken) -> RequestFault? {
+        var topic = notification.topic ?? ""
+        return topic.withUTF8 { topic in
+            self.fault(
+                tokenLength: device.bytes.count,
+                topic: topic,
+                pushType: notification.pushType?.code ?? 0,
+                priority: notification.priority?.rawValue ?? 0,
+                collapseIDLength: notification.collapseID?.utf8.count ?? 0,
+                payloadLength: notification.payload.count
+            )
+        }
+    }
+
+    /// What is wrong with a request; nil when nothing is.
+    ///
+    /// - Parameters:
+    ///   - topic: what the notification names; empty when it names none.
+    ///   - pushType: a ``PushType/code``; 0 when none was given.
+    ///   - priority: the raw value; 0 when none was given.
+    ///   - collapseIDLength: 0 when there is none.
+    package func fault(
+        tokenLength: Int,
+        topic: UnsafeBufferPointer<UInt8>,
+        pushType: UInt8,
+        priority: UInt8,
+        collapseIDLength: Int,
+        payloadLength: Int
+    ) -> RequestFault? {
+        guard 1...DeviceToken.maximumLength ~= tokenLength else { return .token(length: tokenLength) }
+        if topic.isEmpty, self.usesTokens, !self.defaultTopic.exists { return .missingTopic }
+        let rules = self.table[pushType]
+        if let rules {
+            if rules.needsProviderToken, !self.usesTokens { return .needsProviderToken(rules) }
+            if !topic.isEmpty, let fault = self.contradiction(between: topic, and: rules) { return fault }
+            if priority != 0, !rules.takes(priority: priority) { return .priority(priority, rules) }
+        } else {
+            guard pushType == 0 else { return .pushType(code: pushType) }
+            if priority != 0, Priority(rawValue: priority) == nil { return .priority(priority, nil) }
+        }
+        guard collapseIDLength <= PushNotification.maximumCollapseIDLength else {
+            return .collapseID(length: collapseIDLength)
+        }
+        guard payloadLength > 0, payloadLength <= PushTypeRules.payloadLimit else {
+            // The shortest limit does for nearly all.
+            let limit = self.payloadLimit(rules, topic: topic)
+            return 1...limit ~= payloadLength ? nil : .payload(length: payloadLength, limit: limit)
+        }
+        return nil
+    }
+
+    /// A topic that lacks the suffix of its push type, or has that of another.
+    private func contradiction(
+        between topic: UnsafeBufferPointer<UInt8>,
+        and rules: PushTypeRules
+    ) -> RequestFault? {
+        guard rules.suffix.isEmpty else { return rules.suffix.ends(topic) ? nil : .topicWithoutSuffix(rules) }
+        for index in self.table.all.indices where self.table.all[index].suffix.ends(topic) {
+            return self.defaultTopic.isBundleID(topic) ? nil : .topicOfAnotherType(rules, self.table.all[index])
+        }
+        return nil
+    }
+
+    /// Without a push type, APNs goes by the topic, as it did before there were push types.
+    private func payloadLimit(_ rules: PushTypeRules?, topic: UnsafeBufferPointer<UInt8>) -> Int {
+        if let rules { return rules.payloadLimit }
+        guard let voip = self.table[PushType.voip.code], voip.suffix.ends(topic) else {
+            return PushTypeRules.payloadLimit
+        }
+        return voip.payloadLimit
+    }
+}
