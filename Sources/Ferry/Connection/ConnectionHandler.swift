@@ -13,6 +13,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     let id: ConnectionID
     let transport: TransportHandler
+    private let tunnel: ProxyConnectHandler?
     private let tls: TLSHandler
     /// Whether the handshake is done.
     private(set) var isConnected = false
@@ -27,6 +28,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         id: ConnectionID,
         owner: any ConnectionOwner,
         transport: TransportHandler,
+        tunnel: ProxyConnectHandler?,
         tls: TLSHandler,
         connector: ProviderConnector
     ) {
@@ -34,8 +36,12 @@ final class ConnectionHandler: ChannelInboundHandler {
         self.id = id
         self.owner = owner
         self.transport = transport
+        self.tunnel = tunnel
         self.connector = connector
     }
+
+    /// Whether a proxy was asked and has not answered.
+    var waitsForProxy: Bool { self.tunnel?.isWaiting ?? false }
 
     var isWritable: Bool { self.context?.channel.isWritable ?? false }
 

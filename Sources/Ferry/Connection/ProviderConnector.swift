@@ -26,27 +26,40 @@ struct ProviderConnector: Sendable {
     let stallLimit: TimeAmount
     /// What of a connection is closed when it is finished: the output, or all.
     let finishing: CloseMode
+    /// What stands between, if anything does.
+    var proxy: HTTPProxy?
 
     var connectTimeout: TimeAmount { self.tls.connectTimeout }
 
     /// Connects. The handler reports to `owner`; when that is not to be, the future fails.
     func connect(_ id: ConnectionID, for owner: any ConnectionOwner) -> EventLoopFuture<any Channel> {
-        self.tls.connect(
-            self.tls.bootstrap(on: owner.eventLoop)
-                .channelOption(.writeBufferWaterMark, value: Self.channelLimit)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try self.configure(channel, id, owner)
-                    }
+        let bootstrap = self.tls.bootstrap(on: owner.eventLoop)
+            .channelOption(.writeBufferWaterMark, value: Self.channelLimit)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try self.configure(channel, id, owner)
                 }
-        )
+            }
+        guard let proxy else { return self.tls.connect(bootstrap) }
+        return bootstrap.connect(host: proxy.host, port: proxy.port)
     }
 
     private func configure(_ channel: any Channel, _ id: ConnectionID, _ owner: any ConnectionOwner) throws {
         let transport = TransportHandler()
         let tls = try self.tls.makeHandler()
-        let handler = ConnectionHandler(id: id, owner: owner, transport: transport, tls: tls, connector: self)
-        try channel.pipeline.syncOperations.addHandlers([transport, tls, handler])
+        let tunnel = self.proxy.map { ProxyConnectHandler($0, target: self.tls.target) }
+        let handler = ConnectionHandler(
+            id: id,
+            owner: owner,
+            transport: transport,
+            tunnel: tunnel,
+            tls: tls,
+            connector: self
+        )
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(transport)
+        if let tunnel { try pipeline.addHandler(tunnel) }
+        try pipeline.addHandlers([tls, handler] as [any ChannelHandler])
         guard let options = channel.syncOptions else { return }
         for (name, value) in self.tcpOptions {
             // Not every system has every option, and a connection without one is better than none.
@@ -71,12 +84,21 @@ struct ProviderConnector: Sendable {
     // MARK: What a failure means
 
     /// There is no TCP connection.
-    func unreachable(_ error: any Error) -> ProviderError { self.tls.error(error) }
+    func unreachable(_ error: any Error) -> ProviderError {
+        guard let proxy else { return self.tls.error(error) }
+        if case .connectTimeout = error as? ChannelError {
+            return ProviderError(.connectTimeout, "The proxy \(proxy) did not answer in time.", cause: error)
+        }
+        let reason = TLSConnector.reason(error)
+        return ProviderError(.connectFailed, "No connection to the proxy \(proxy): \(reason).", cause: error)
+    }
 
     /// `connectTimeout` has passed.
     ///
     /// - Parameter connection: how far it came; nil without TCP.
     func timedOut(_ connection: ConnectionHandler?) -> ProviderError {
-        self.tls.error(ChannelError.connectTimeout(self.connectTimeout))
+        let error = ChannelError.connectTimeout(self.connectTimeout)
+        guard let connection else { return self.unreachable(error) }
+        return connection.waitsForProxy ? self.unreachable(error) : self.tls.error(error)
     }
 }

@@ -18,20 +18,28 @@ struct TLSConnector: Sendable {
     let connectTimeout: TimeAmount
     private let serverName: String
     private let context: TLSContext
+    private let showsCertificate: Bool
+    /// The peer as errors name it.
+    let peer: String
 
-    /// - Parameter rejectUnauthorized: false believes any server.
+    /// - Parameters:
+    ///   - rejectUnauthorized: false believes any server.
+    ///   - proxy: what stands between, if anything does.
     init(
         host: String,
         port: Int,
         serverName: String?,
         client: TLSContext.Client,
         rejectUnauthorized: Bool,
-        connectTimeout: Duration
+        connectTimeout: Duration,
+        proxy: HTTPProxy? = nil
     ) throws(TLSError) {
         self.host = host
         self.port = port
         self.serverName = serverName ?? host
         self.connectTimeout = TimeAmount(connectTimeout)
+        self.showsCertificate = client.identity != nil
+        self.peer = "\(host):\(port)" + (proxy.map { " (through the proxy \($0))" } ?? "")
         if rejectUnauthorized {
             self.context = try TLSContext(client: client)
         } else {
@@ -39,7 +47,8 @@ struct TLSConnector: Sendable {
         }
     }
 
-    var peer: String { "\(self.host):\(self.port)" }
+    /// Host and port, as HTTP names them.
+    var target: String { (self.host.contains(":") ? "[\(self.host)]" : self.host) + ":\(self.port)" }
 
     /// TCP with the options that every connection has.
     func bootstrap(on eventLoop: any EventLoop) -> ClientBootstrap {
@@ -76,6 +85,10 @@ struct TLSConnector: Sendable {
             else { return nil }
         }
         let alert = tls.alert.map { " (alert \"\($0)\")" } ?? ""
+        guard self.showsCertificate else {
+            let message = "\(self.peer) wants a client certificate\(alert), and none was shown."
+            return ProviderError(.credentialsRejected, message, cause: tls)
+        }
         let message =
             "\(self.peer) refused the client certificate\(alert). Check that it is the provider certificate of "
             + "this app and environment, and that it has not expired or been revoked."
@@ -87,6 +100,7 @@ struct TLSConnector: Sendable {
         guard let error else {
             return ProviderError(.connectFailed, "\(self.peer) closed the connection before it was established.")
         }
+        if let error = error as? ProviderError { return error }
         if let tls = error as? TLSError {
             let message = "No TLS connection to \(self.peer): \(tls.description)"
             return switch tls.code {
@@ -94,6 +108,13 @@ struct TLSConnector: Sendable {
                 ProviderError(.peerNotTrusted, message, cause: tls)
             case .handshakeTimeout:
                 ProviderError(.connectTimeout, message, cause: tls)
+            case .noCommonApplicationProtocol:
+                ProviderError(
+                    .connectFailed,
+                    "\(self.peer) speaks TLS, but not HTTP/2 (\"h2\" by ALPN). Check host and port, and that nothing in "
+                        + "between opens TLS.",
+                    cause: tls
+                )
             default:
                 ProviderError(.connectFailed, message, cause: tls)
             }
@@ -110,7 +131,8 @@ struct TLSConnector: Sendable {
         return ProviderError(.connectionLost, "The connection to \(self.peer) failed: \(reason)", cause: error)
     }
 
-    private static func reason(_ error: any Error) -> String {
+    /// The cause of an error, as a part of a sentence.
+    static func reason(_ error: any Error) -> String {
         if let connection = error as? NIOConnectionError {
             if let failure = connection.connectionErrors.first { return self.reason(failure.error) }
             return "the host name cannot be resolved"

@@ -1,0 +1,47 @@
+internal import FerryCore
+internal import FerryOpenSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension HTTPProxy {
+    /// What is wrong with it, or with a host that it is to connect to; nil when nothing is. Names become lines of HTTP.
+    func fault(connectingTo host: String) -> TLSError? {
+        let isClean: (String) -> Bool = { !$0.isEmpty && $0.utf8.allSatisfy { 0x21...0x7e ~= $0 } }
+        guard isClean(self.host), isClean(host) else {
+            return TLSError(.invalidConfiguration, "A host name is empty or holds what is not visible ASCII.")
+        }
+        guard 1...65_535 ~= self.port else {
+            return TLSError(.invalidConfiguration, "The port of the proxy \(self.host) is not 1 to 65535.")
+        }
+        guard self.userName?.contains(":") != true else {
+            return TLSError(.invalidConfiguration, "The user name for the proxy \(self) must not hold a colon.")
+        }
+        return nil
+    }
+
+    /// - Parameter target: host and port.
+    func connectRequest(to target: String) -> String {
+        var lines = ["CONNECT \(target) HTTP/1.1", "Host: \(target)"]
+        if self.userName != nil || self.password != nil {
+            let pair = Data("\(self.userName ?? ""):\(self.password ?? "")".utf8)
+            lines.append("Proxy-Authorization: Basic \(pair.base64EncodedString())")
+        }
+        return lines.map { $0 + "\r\n" }.joined() + "\r\n"
+    }
+
+    /// What it means that the proxy says no.
+    func refusal(_ status: Int, target: String) -> String {
+        guard status == 407 else {
+            return "The proxy \(self) did not connect to \(target): status \(status). "
+                + "Check that it allows CONNECT to this host and port."
+        }
+        guard self.userName != nil else {
+            return "The proxy \(self) wants a user name and a password (status 407)."
+        }
+        return "The proxy \(self) refused the user name and the password (status 407). Check both."
+    }
+}

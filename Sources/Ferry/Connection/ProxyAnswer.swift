@@ -1,0 +1,89 @@
+package import NIOCore
+
+/// The answer of an HTTP/1.1 proxy to CONNECT, read as it comes.
+///
+/// Only the status counts: a length in an answer of status 2xx "MUST" be ignored (RFC 9110, 9.3.6), and what follows its
+/// empty line belongs to the tunnel. NIOHTTP1 would read that as another answer.
+package struct ProxyAnswer {
+    /// What the bytes so far say.
+    package enum Result: Equatable {
+        case needMore
+        /// The tunnel is there; the bytes are its first.
+        case established(ByteBuffer)
+        /// The proxy says no.
+        case refused(status: Int)
+        /// This is no answer of HTTP/1.x.
+        case notHTTP
+        /// More than ``headLimit``.
+        case tooLong
+    }
+
+    /// Bytes of all heads together: of the answer, and of what is said in the interim (1xx).
+    package static let headLimit = 16 << 10
+    private static let prefix = Array("HTTP/1.".utf8)
+    /// `HTTP/1.1 200` and what parts it from the reason phrase, which may be empty.
+    private static let statusLength = 13
+
+    private var bytes = ByteBuffer()
+    /// Bytes of heads that were read and dropped.
+    private var dropped = 0
+    /// How many of `bytes` are known to hold no end of the head.
+    private var scanned = 0
+
+    package init() {}
+
+    /// Takes what came. To be called until it says something else than `needMore`.
+    package mutating func append(_ more: ByteBuffer) -> Result {
+        self.bytes.writeImmutableBuffer(more)
+        while true {
+            guard let status = self.status else { return .notHTTP }
+            guard status > 0 else { return .needMore }
+            guard 100..<300 ~= status, status != 101 else { return .refused(status: status) }
+            guard let length = self.headLength else {
+                return self.dropped + self.bytes.readableBytes > Self.headLimit ? .tooLong : .needMore
+            }
+            self.bytes.moveReaderIndex(forwardBy: length)
+            self.dropped += length
+            self.scanned = 0
+            if self.dropped > Self.headLimit { return .tooLong }
+            if status >= 200 { return .established(self.bytes.slice()) }
+        }
+    }
+
+    /// The status; 0 while it has not come; nil when this cannot become a status line.
+    private var status: Int? {
+        let view = self.bytes.readableBytesView
+        guard view.starts(with: Self.prefix.prefix(view.count)) else { return nil }
+        var status = 0
+        for (index, byte) in view.prefix(Self.statusLength).enumerated().dropFirst(Self.prefix.count) {
+            switch (index, byte) {
+            case (7, UInt8(ascii: "0")...UInt8(ascii: "9")), (8, UInt8(ascii: " ")):
+                break
+            case (9, UInt8(ascii: "1")...UInt8(ascii: "9")), (10...11, UInt8(ascii: "0")...UInt8(ascii: "9")):
+                status = status * 10 + Int(byte - UInt8(ascii: "0"))
+            case (12, UInt8(ascii: " ")), (12, UInt8(ascii: "\r")), (12, UInt8(ascii: "\n")):
+                break
+            default:
+                return nil
+            }
+        }
+        return view.count < Self.statusLength ? 0 : status
+    }
+
+    /// How long the head is, its empty line included; nil while that has not come. Lines end with LF, or CR LF.
+    private var headLength: Int? {
+        mutating get {
+            let view = self.bytes.readableBytesView
+            var index = view.startIndex + self.scanned
+            while let newline = view[index...].firstIndex(of: UInt8(ascii: "\n")) {
+                var next = newline + 1
+                if next < view.endIndex, view[next] == UInt8(ascii: "\r") { next += 1 }
+                guard next < view.endIndex else { break }
+                if view[next] == UInt8(ascii: "\n") { return next + 1 - view.startIndex }
+                index = newline + 1
+            }
+            self.scanned = index - view.startIndex
+            return nil
+        }
+    }
+}
