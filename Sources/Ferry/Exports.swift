@@ -2,6 +2,7 @@
 @_exported public import FerryCore
 @_exported public import struct FerryBinary.BinaryOptions
 @_exported public import struct FerryBinary.FeedbackTuple
+@_exported public import struct FerryHTTP2.HTTP2Options
 @_exported public import struct FerryOpenSSL.CertificateSummary
 @_exported public import class FerryOpenSSL.ES256Key
 @_exported public import struct FerryOpenSSL.TLSError

@@ -12,4 +12,8 @@ extension BinaryClient: ProviderWire {
             }
         }
     }
+
+    mutating func takeOutcomes(_ empty: inout GivenOutcomes) {
+        empty.exchange(with: &self.outcomes)
+    }
 }

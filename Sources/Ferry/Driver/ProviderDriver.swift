@@ -41,7 +41,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private let sink: (any OutcomeSink)?
     private let queueLimit: Int
     private var bytes = ByteBuffer()
-    private var records: [OutcomeRecord] = []
+    private var given = GivenOutcomes()
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     private var isRunning = false
     private var runsAgain = false
@@ -163,17 +163,15 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     private func deliver() {
-        guard !self.wire.outcomes.records.isEmpty || !self.wire.outcomes.awaited.isEmpty else { return }
-        // The machine goes on with an empty array of its own, so that a sink may submit.
-        swap(&self.records, &self.wire.outcomes.records)
-        let awaited = self.wire.outcomes.awaited
-        self.wire.outcomes.awaited.removeAll(keepingCapacity: true)
-        if !self.records.isEmpty {
-            self.sink?.settled(self.records.span)
-            self.stream?.append(self.records)
-            self.records.removeAll(keepingCapacity: true)
+        // The machine goes on with empty arrays of its own, so that a sink may submit.
+        self.wire.takeOutcomes(&self.given)
+        guard !self.given.isEmpty else { return }
+        if !self.given.records.isEmpty {
+            self.sink?.settled(self.given.records.span)
+            self.stream?.append(self.given.records)
         }
-        for record in awaited { AwaitedOutcome.resume(record.tag.rawValue, with: record.outcome) }
+        for record in self.given.awaited { AwaitedOutcome.resume(record.tag.rawValue, with: record.outcome) }
+        self.given.removeAll()
     }
 
     private func publish() {

@@ -5,12 +5,12 @@ internal import NIOCore
 
 /// What a ``ProviderDriver`` runs: the machine of a protocol, without I/O.
 ///
-/// The driver calls an input, carries out ``takeSteps(now:)``, delivers ``outcomes`` and ``takeEvents()``, asks
+/// The driver calls an input, carries out ``takeSteps(now:)``, delivers ``takeOutcomes(_:)`` and ``takeEvents()``, asks
 /// ``write(_:into:atMost:now:)`` for bytes while a connection takes some, and comes back at ``nextDeadline``. Each call
 /// is about a run of notifications or a piece of a stream, never about one notification.
 protocol ProviderWire: ~Copyable, SendableMetatype {
-    /// What was given and not delivered.
-    var outcomes: OutcomeLog { get set }
+    /// The books.
+    var outcomes: OutcomeLog { get }
     /// Whether outcomes wait for their reader, so that nothing more may be written.
     var isPaused: Bool { get set }
     /// Whether anyone wants `transmitted` events.
@@ -29,6 +29,8 @@ protocol ProviderWire: ~Copyable, SendableMetatype {
 
     mutating func takeSteps(now: Moment) -> [WireStep]
     mutating func takeEvents() -> [ProviderEvent]
+    /// Exchanges what was given and not delivered for `empty`, whose memory it goes on with.
+    mutating func takeOutcomes(_ empty: inout GivenOutcomes)
     /// Writes to the end of `buffer`, until that has `limit` bytes; false when there is nothing to write now.
     mutating func write(_ id: ConnectionID, into buffer: inout ByteBuffer, atMost limit: Int, now: Moment) -> Bool
 
@@ -56,6 +58,26 @@ protocol ProviderWire: ~Copyable, SendableMetatype {
     )
 }
 
+/// Outcomes on their way from a machine to those who wait for them.
+struct GivenOutcomes {
+    var records: [OutcomeRecord] = []
+    /// Those of notifications that someone awaits.
+    var awaited: [OutcomeRecord] = []
+
+    var isEmpty: Bool { self.records.isEmpty && self.awaited.isEmpty }
+
+    /// Exchanges them with those of `log`.
+    mutating func exchange(with log: inout OutcomeLog) {
+        swap(&self.records, &log.records)
+        swap(&self.awaited, &log.awaited)
+    }
+
+    mutating func removeAll() {
+        self.records.removeAll(keepingCapacity: true)
+        self.awaited.removeAll(keepingCapacity: true)
+    }
+}
+
 /// What a wire wants done with its connections.
 enum WireStep {
     /// Connect, TLS included; then say `connected` or `ended`.
@@ -66,4 +88,11 @@ enum WireStep {
     case finish(ConnectionID)
     /// Ask the operating system, then say `sampled`.
     case sample(ConnectionID)
+}
+
+/// What only some protocols want to know.
+extension ProviderWire where Self: ~Copyable {
+    mutating func writability(_ id: ConnectionID, isWritable: Bool) {}
+
+    mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {}
 }

@@ -34,17 +34,7 @@ package struct HTTP2Client: ~Copyable {
         case refused(Reason, ProviderToken)
     }
 
-    /// How a connection ended, or why there is none.
-    package enum End: Sendable {
-        /// The peer closed, with or without close_notify.
-        case endOfStream
-        /// It failed after it was established.
-        case lost(ProviderError)
-        /// It was never established.
-        case notConnected(ProviderError)
-        /// The peer refused the credentials before it said anything else.
-        case credentialsRejected(ProviderError)
-    }
+    package typealias End = ConnectionEnd
 
     /// How long the answer to a PING may take.
     static let pingLimit: TimeAmount = .seconds(10)

@@ -1,0 +1,33 @@
+internal import FerryHTTP2
+internal import FerryOpenSSL
+internal import NIOCore
+
+extension ProviderConnector {
+    /// How long a peer's TCP may acknowledge nothing. Requests have their own deadline; this ends the connection.
+    private static let http2StallLimit: TimeAmount = .seconds(30)
+
+    /// To APNs over HTTP/2.
+    init(_ configuration: HTTP2Configuration) throws(TLSError) {
+        if let fault = configuration.proxy?.fault(connectingTo: configuration.host) { throw fault }
+        let timeout = configuration.options.connectTimeout
+        self.init(
+            tls: try TLSConnector(
+                host: configuration.host,
+                port: configuration.port,
+                serverName: configuration.serverName,
+                client: .init(
+                    trustRoots: configuration.trustRoots,
+                    identity: configuration.identity,
+                    versions: configuration.tlsVersions,
+                    applicationProtocols: ["h2"]
+                ),
+                rejectUnauthorized: configuration.rejectUnauthorized,
+                connectTimeout: timeout > .zero ? timeout : Self.connectLimit,
+                proxy: configuration.proxy
+            ),
+            stallLimit: Self.http2StallLimit,
+            finishing: .all,
+            proxy: configuration.proxy
+        )
+    }
+}
