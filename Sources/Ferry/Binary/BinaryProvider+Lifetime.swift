@@ -16,30 +16,13 @@ public func withProvider<Result>(
     proof: Proof = .silence,
     _ body: (BinaryProvider) async throws -> Result
 ) async throws -> Result {
-    let provider = try BinaryProvider(configuration)
-    do {
-        let result = try await body(provider)
-        _ = await provider.shutdown(within: Task.isCancelled ? .zero : limit, proof: proof)
-        return result
-    } catch {
-        _ = await provider.shutdown(within: .zero, proof: .silence)
-        throw error
-    }
+    try await BinaryProvider(configuration).run(drainingWithin: limit, proof: proof, body)
 }
 
 extension BinaryProvider: Service {
-    /// How long a graceful shutdown of the service may take.
-    private static let gracefulLimit: Duration = .seconds(30)
-
     /// Keeps the provider until its service group shuts down gracefully, then drains it within 30 s; when the task is
     /// cancelled, it is shut down at once.
     public func run() async throws {
-        do {
-            try await gracefulShutdown()
-        } catch {
-            _ = await self.shutdown(within: .zero, proof: .silence)
-            throw error
-        }
-        _ = await self.shutdown(within: Self.gracefulLimit, proof: .silence)
+        try await self.runAsService()
     }
 }

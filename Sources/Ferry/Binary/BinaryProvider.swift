@@ -1,6 +1,7 @@
+internal import FerryBinary
 public import FerryCore
 public import FerryOpenSSL
-internal import NIOCore
+internal import Logging
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -17,7 +18,7 @@ internal import Foundation
 /// reference is dropped instead, what was not written ends as `undelivered(.released)`, what was written and is not
 /// settled as `uncertain(.released)`, and the connections are closed.
 public final class BinaryProvider: PushProvider {
-    private let driver: BinaryDriver
+    private let core: ProviderCore<BinaryClient>
 
     /// Makes a provider; connections come with work.
     ///
@@ -27,95 +28,61 @@ public final class BinaryProvider: PushProvider {
     ///   credentials, or when the trust roots cannot be read.
     public init(_ configuration: BinaryConfiguration) throws(TLSError) {
         try configuration.identity?.validate(at: .now)
-        self.driver = BinaryDriver(configuration, connector: try BinaryConnector(configuration))
-    }
-
-    deinit {
-        let driver = self.driver
-        guard !driver.calls.haveEnded else { return }
-        driver.eventLoop.execute { driver.abandon(undelivered: .released, uncertain: .released) }
+        let options = configuration.options
+        self.core = ProviderCore(
+            BinaryClient(options: options),
+            connector: try ProviderConnector(configuration),
+            options: .init(
+                eventLoopGroup: configuration.eventLoopGroup,
+                outcomes: configuration.outcomes,
+                queueLimit: options.queueLimit,
+                logger: configuration.logger
+            )
+        )
+        if options.cachePolicy == .hold, !options.autoAdjustCache {
+            configuration.logger.debug(
+                "the cache does not grow: no more than its length is sent in a round trip and a settle time",
+                metadata: [
+                    "apns.cacheLength": "\(options.cacheLength)", "apns.settleTime": "\(options.settleTime)",
+                ]
+            )
+        }
     }
 
     /// The outcomes, when the provider was made with ``OutcomeDelivery/stream``; else it ends at once.
     ///
     /// Cost: O(1). For one consumer, on any task.
-    public var outcomes: OutcomeStream {
-        if let buffer = self.driver.stream { return OutcomeStream(buffer: buffer) }
-        let empty = OutcomeBuffer {}
-        empty.finish()
-        return OutcomeStream(buffer: empty)
-    }
+    public var outcomes: OutcomeStream { self.core.outcomes }
 
     /// Takes the notifications of `batch` from its front, as room appears: see ``PushProvider/submit(_:)``.
     ///
     /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
     public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
-        while !batch.isEmpty {
-            try self.checkCancellation()
-            if case .closed = self.driver.offer(&batch) { throw .shutDown }
-            if !batch.isEmpty { await self.driver.queue.waitForRoom() }
-        }
-    }
-
-    private func checkCancellation() throws(SubmitError) {
-        guard Task.isCancelled else { return }
-        // The room that this task was woken for is another's.
-        self.driver.queue.admit()
-        throw .cancelled
+        try await self.core.submit(&batch)
     }
 
     /// Takes what fits at once and never waits: see ``PushProvider/trySubmit(_:)``.
     public func trySubmit(_ batch: inout PushBatch) {
-        _ = self.driver.offer(&batch)
+        self.core.trySubmit(&batch)
     }
 
     /// Sends one notification and returns its outcome: see ``PushProvider/send(_:to:)``.
     ///
     /// Without an error response the outcome comes after a round trip and the settle time.
     public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
-        let awaited = AwaitedOutcome()
-        let tag = awaited.makeTag()
-        do {
-            try await self.submit(notification, to: device, awaited: tag)
-        } catch {
-            AwaitedOutcome.discard(tag)
-            throw error
-        }
-        return await withTaskCancellationHandler {
-            await awaited.value
-        } onCancel: {
-            self.driver.withdraw(awaited)
-        }
-    }
-
-    private func submit(
-        _ notification: PushNotification,
-        to device: DeviceToken,
-        awaited tag: UInt64
-    ) async throws(SubmitError) {
-        while true {
-            try self.checkCancellation()
-            switch self.driver.offer(notification, to: device, awaited: tag) {
-            case .closed: throw .shutDown
-            case .full: await self.driver.queue.waitForRoom()
-            case .taken: return
-            }
-        }
+        try await self.core.send(notification, to: device)
     }
 
     /// A new subscription to the provider's events: see ``PushProvider/events(bufferingNewest:)``.
     public func events(bufferingNewest limit: Int) -> ProviderEvents {
-        self.driver.events.subscribe(bufferingNewest: limit)
+        self.core.events(bufferingNewest: limit)
     }
 
     /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.
     ///
     /// Takes a round trip and the settle time from the last write, if nothing goes wrong.
     public func drain(within limit: Duration) async -> DrainReport {
-        let driver = self.driver
-        return await driver.calls.wait { call in
-            driver.eventLoop.execute { driver.drain(within: TimeAmount(limit), call: call) }
-        }
+        await self.core.drain(within: limit)
     }
 
     /// Takes nothing more, sends what was taken, and gives every notification its outcome: see
@@ -124,9 +91,6 @@ public final class BinaryProvider: PushProvider {
     /// Once all have theirs, each connection is half-closed and listened to until the peer ends it, for at most 5 s of
     /// `limit`: an error response may still be on its way, and what it discards is sent again.
     public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
-        let driver = self.driver
-        return await driver.calls.wait { call in
-            driver.eventLoop.execute { driver.shutDown(within: TimeAmount(limit), proof: proof, call: call) }
-        }
+        await self.core.shutdown(within: limit, proof: proof)
     }
 }

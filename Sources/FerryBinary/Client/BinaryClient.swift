@@ -34,17 +34,7 @@ package struct BinaryClient: ~Copyable {
         case sample(ConnectionID)
     }
 
-    /// How a connection ended, or why there is none.
-    package enum End: Sendable {
-        /// The peer closed, with or without close_notify.
-        case endOfStream
-        /// It failed after it was established.
-        case lost(ProviderError)
-        /// It was never established.
-        case notConnected(ProviderError)
-        /// The peer refused the credentials before it said anything else.
-        case credentialsRejected(ProviderError)
-    }
+    package typealias End = ConnectionEnd
 
     /// How many notifications without bytes each connection remembers after they were settled.
     static let stubLimit = 262_144

@@ -50,10 +50,13 @@ package struct Answer: Hashable, Sendable {
 ///
 /// Whatever comes leads to an answer or to none; no input is an error. A field that is repeated counts as it came last.
 ///
-/// Cost: none of the heap for an acceptance without `apns-unique-id`.
+/// Cost: none of the heap for an acceptance without `apns-unique-id`. Who settles many asks ``isAccepted`` and takes
+/// ``apnsID``, and makes an answer of the others only.
 package struct AnswerDecoder: Sendable {
-    private var status: HTTPStatus?
-    private var apnsID: APNSID?
+    /// Nil until it came.
+    package private(set) var status: HTTPStatus?
+    /// Nil until it came, and when it was no UUID.
+    package private(set) var apnsID: APNSID?
     private var uniqueID: String?
 
     /// Apple's value is a UUID of 36 characters. What is longer than this is left out.
@@ -73,16 +76,24 @@ package struct AnswerDecoder: Sendable {
         }
     }
 
+    /// Whether the fields so far say that APNs took the notification.
+    package var isAccepted: Bool { self.status == .ok }
+
     /// The answer; nil when no status came, which is then no HTTP response at all.
     ///
     /// - Parameter body: all of it, read during the call. Of an acceptance it is not looked at.
     package func answer(body: UnsafeBufferPointer<UInt8>) -> Answer? {
         guard let status = self.status else { return nil }
-        var answer = Answer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID)
-        guard !answer.isAccepted, !body.isEmpty else { return answer }
+        guard status != .ok, !body.isEmpty else {
+            return Answer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID)
+        }
         let told = AnswerBody(body)
-        answer.reason = told.reason
-        answer.timestamp = status == .gone ? told.timestamp : nil
-        return answer
+        return Answer(
+            status: status,
+            apnsID: self.apnsID,
+            uniqueID: self.uniqueID,
+            reason: told.reason,
+            timestamp: status == .gone ? told.timestamp : nil
+        )
     }
 }

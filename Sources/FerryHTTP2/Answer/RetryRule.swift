@@ -13,8 +13,8 @@ package enum RetryRule: Hashable, Sendable, CaseIterable {
     /// After 15 minutes at the earliest, with back-off and jitter: "After 15 minutes, you can retry JSON payloads that
     /// receive response status codes that begin with 5XX" (Apple).
     case later
-    /// After a delay, in which nothing else goes to that device: "You can retry with a delay, if you get the error code
-    /// TooManyRequests" (Apple).
+    /// After a delay, which is the device's and not the connection's: "You can retry with a delay, if you get the error
+    /// code TooManyRequests" (Apple).
     case forDevice
     /// At once with a new provider token, if one may be made by now.
     case withNewToken

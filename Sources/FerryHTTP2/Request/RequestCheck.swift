@@ -67,7 +67,7 @@ package struct RequestCheck: Sendable {
         payloadLength: Int
     ) -> RequestFault? {
         guard 1...DeviceToken.maximumLength ~= tokenLength else { return .token(length: tokenLength) }
-        if topic.isEmpty, self.usesTokens, !self.defaultTopic.exists { return .missingTopic() }
+        if topic.isEmpty, self.usesTokens, !self.defaultTopic.exists { return .missingTopic }
         let rules = self.table[pushType]
         if let rules {
             if rules.needsProviderToken, !self.usesTokens { return .needsProviderToken(rules) }

@@ -28,12 +28,10 @@ extension RequestFault {
         return RequestFault(.badDeviceToken, "the device token has \(length) bytes; the limit is \(limit)")
     }
 
-    static func missingTopic() -> RequestFault {
-        RequestFault(
-            .missingTopic,
-            "the notification has no topic, and a provider token is good for many: give the app's bundle ID"
-        )
-    }
+    static let missingTopic = RequestFault(
+        .missingTopic,
+        "the notification has no topic, and a provider token is good for many: give the app's bundle ID"
+    )
 
     static func topicWithoutSuffix(_ rules: PushTypeRules) -> RequestFault {
         let suffix = rules.suffix.text

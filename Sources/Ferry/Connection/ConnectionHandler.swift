@@ -1,13 +1,13 @@
-internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import FerryOpenSSL
 internal import NIOCore
 internal import NIOTLS
 
-/// One connection of a ``BinaryDriver``: passes on what happens.
+/// One connection of a provider: passes on what happens.
 ///
-/// Belongs to the channel's event loop, which is the driver's.
-final class BinaryConnectionHandler: ChannelInboundHandler {
+/// Belongs to the channel's event loop, which is the owner's.
+final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
@@ -19,20 +19,20 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
     private var hasReceived = false
     private var error: (any Error)?
     /// Gone once the connection has been reported as ended, or was given up.
-    private var driver: BinaryDriver?
+    private var owner: (any ConnectionOwner)?
     private var context: ChannelHandlerContext?
-    private let connector: TLSConnector
+    private let connector: ProviderConnector
 
     init(
         id: ConnectionID,
-        driver: BinaryDriver,
+        owner: any ConnectionOwner,
         transport: TransportHandler,
         tls: TLSHandler,
-        connector: TLSConnector
+        connector: ProviderConnector
     ) {
         self.tls = tls
         self.id = id
-        self.driver = driver
+        self.owner = owner
         self.transport = transport
         self.connector = connector
     }
@@ -50,18 +50,18 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .handshakeCompleted = event as? TLSUserEvent {
             self.isConnected = true
-            self.driver?.connected(self)
+            self.owner?.connected(self)
         }
         context.fireUserInboundEventTriggered(event)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         self.hasReceived = true
-        self.driver?.received(self.unwrapInboundIn(data), on: self)
+        self.owner?.received(self.unwrapInboundIn(data), on: self)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        self.driver?.writabilityChanged(self)
+        self.owner?.writabilityChanged(self)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -71,9 +71,9 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        let driver = self.driver
-        self.driver = nil
-        driver?.ended(self, self.end)
+        let owner = self.owner
+        self.owner = nil
+        owner?.ended(self, self.end)
         context.fireChannelInactive()
     }
 
@@ -83,25 +83,25 @@ final class BinaryConnectionHandler: ChannelInboundHandler {
         return self.transport.written
     }
 
-    /// Half-closes: close_notify, end of stream, and on with reading.
+    /// Closes behind what was written: its output, and on with reading, or all of it, as the connector says.
     func finish() {
-        self.context?.close(mode: .output, promise: nil)
+        self.context?.close(mode: self.connector.finishing, promise: nil)
     }
 
     /// Closes at once. Nothing more will be reported.
     func abort() {
-        self.driver = nil
+        self.owner = nil
         self.transport.abort()
     }
 
     /// How the connection ended, once it has.
-    private var end: BinaryClient.End {
+    private var end: ConnectionEnd {
         let version = self.isConnected ? self.tls.version : nil
-        if let refusal = self.connector.refusal(self.error, version: version, hasReceived: self.hasReceived) {
+        if let refusal = self.connector.tls.refusal(self.error, version: version, hasReceived: self.hasReceived) {
             return .credentialsRejected(refusal)
         }
-        guard self.isConnected else { return .notConnected(self.connector.error(self.error)) }
+        guard self.isConnected else { return .notConnected(self.connector.tls.error(self.error)) }
         guard let error, (error as? TLSError)?.code != .uncleanShutdown else { return .endOfStream }
-        return .lost(self.connector.lost(error))
+        return .lost(self.connector.tls.lost(error))
     }
 }

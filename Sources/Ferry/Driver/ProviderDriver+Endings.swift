@@ -1,0 +1,101 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// Who waits for a driver to settle or to end.
+struct DriverEndings {
+    struct Waiter {
+        var call: UInt64
+        var deadline: Scheduled<Void>
+    }
+
+    var drains: [Waiter] = []
+    var shutdowns: [Waiter] = []
+    /// Whether a shutdown is complete.
+    var isFinished = false
+}
+
+/// Drains and shutdowns.
+extension ProviderDriver where Wire: ~Copyable {
+    func drain(within limit: TimeAmount, call: UInt64) {
+        self.run()
+        let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
+            self.endings.drains.removeAll { $0.call == call }
+            self.calls.answer(call, with: self.report)
+        }
+        self.endings.drains.append(.init(call: call, deadline: deadline))
+        self.checkEndings()
+    }
+
+    func shutDown(within limit: TimeAmount, proof: Proof, call: UInt64) {
+        self.queue.close()
+        self.run()
+        let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
+            self.abandon(undelivered: .shutDown, uncertain: .shutDown)
+        }
+        self.endings.shutdowns.append(.init(call: call, deadline: deadline))
+        self.wire.shutDown(proof: proof, now: .now)
+        self.run()
+    }
+
+    /// Gives everything its outcome now.
+    func abandon(undelivered: Outcome.UndeliveredCause, uncertain: Outcome.UncertainCause) {
+        self.queue.close()
+        self.run()
+        let handed = self.connections.mapValues(\.transport.handed)
+        self.wire.abandon(
+            undelivered: undelivered,
+            uncertain: uncertain,
+            handed: { handed[$0] ?? 0 },
+            now: .now
+        )
+        self.run()
+    }
+
+    /// The loop runs nothing any more, or the provider has finished. The channels are closed already.
+    func loopEnded() {
+        guard !self.endings.isFinished else { return }
+        self.hasLoopEnded = true
+        self.abandon(undelivered: .shutDown, uncertain: .shutDown)
+    }
+
+    private var report: DrainReport {
+        let outcomes = self.wire.outcomes
+        return DrainReport(
+            outcomes: outcomes.counts,
+            unsettled: self.wire.queuedCount + self.wire.unsettledCount,
+            contradicted: outcomes.contradicted,
+            resent: outcomes.resent,
+            strayBytes: outcomes.strayBytes
+        )
+    }
+
+    /// Answers the calls whose end has come.
+    func checkEndings() {
+        if self.wire.isSettled, !self.endings.drains.isEmpty {
+            let drains = self.endings.drains
+            self.endings.drains = []
+            self.complete(drains)
+        }
+        if self.wire.isFinished, !self.endings.isFinished {
+            self.endings.isFinished = true
+            self.loopEnd?.cancel()
+            self.stopTimer()
+            self.events.finish()
+            self.stream?.finish()
+            self.calls.end(with: self.report)
+        }
+        if self.endings.isFinished {
+            let shutdowns = self.endings.shutdowns
+            self.endings.shutdowns = []
+            self.complete(shutdowns)
+        }
+    }
+
+    private func complete(_ waiters: [DriverEndings.Waiter]) {
+        for waiter in waiters {
+            waiter.deadline.cancel()
+            self.calls.answer(waiter.call, with: self.report)
+        }
+    }
+}

@@ -1,0 +1,199 @@
+internal import FerryCore
+internal import FerryMachine
+internal import Logging
+internal import NIOCore
+
+/// Runs a ``ProviderWire`` on an event loop: carries out its steps, and delivers what it gives.
+///
+/// `@unchecked Sendable`: everything but `eventLoop`, `queue`, `calls` and `events` is touched on the event loop only.
+final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable {
+    /// How a driver behaves, whatever the wire.
+    struct Options {
+        var eventLoopGroup: any EventLoopGroup
+        var outcomes: OutcomeDelivery
+        /// How many notifications may wait to be written, or for their outcome to be read.
+        var queueLimit: Int
+        var logger: Logger
+    }
+
+    /// How many bytes go to TLS at a time: six records.
+    private static var chunk: Int { 96 << 10 }
+    /// Timers closer than this are one timer.
+    private static var timerResolution: TimeAmount { .microseconds(100) }
+
+    let eventLoop: any EventLoop
+    let events = EventHub()
+    let queue: SubmissionQueue
+    let calls = ReportCalls()
+    /// Set once, in `init`.
+    private(set) var stream: OutcomeBuffer?
+    let connector: ProviderConnector
+    let logger: Logger
+    var wire: Wire
+    var connections: [ConnectionID: ConnectionHandler] = [:]
+    /// The deadlines of connections that are being made.
+    var dials: [ConnectionID: Scheduled<Void>] = [:]
+    var endings = DriverEndings()
+    /// Never due: it is dropped when the event loop ends. Set once, in `init`.
+    private(set) var loopEnd: NIOScheduledCallback?
+    /// Whether the loop runs nothing any more, so that any thread may do what is left.
+    var hasLoopEnded = false
+    private let sink: (any OutcomeSink)?
+    private let queueLimit: Int
+    private var bytes = ByteBuffer()
+    private var records: [OutcomeRecord] = []
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var isRunning = false
+    private var runsAgain = false
+
+    init(_ wire: consuming Wire, connector: ProviderConnector, options: Options) {
+        self.eventLoop = options.eventLoopGroup.next()
+        self.connector = connector
+        self.wire = wire
+        self.queueLimit = max(options.queueLimit, 1)
+        self.logger = options.logger
+        if case .sink(let sink) = options.outcomes { self.sink = sink } else { self.sink = nil }
+        self.queue = SubmissionQueue(limit: self.queueLimit)
+        if case .stream = options.outcomes {
+            self.stream = OutcomeBuffer { [weak self] in self?.wake() }
+        }
+        let watch = LoopWatch { [weak self] in self?.loopEnded() }
+        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
+    }
+
+    // MARK: Any thread
+
+    /// Hands notifications over.
+    func offer(_ batch: inout PushBatch) -> SubmissionQueue.Answer {
+        self.wakeIfNews(self.queue.offer(&batch))
+    }
+
+    /// Hands one notification over that a task awaits.
+    func offer(
+        _ notification: PushNotification,
+        to device: DeviceToken,
+        awaited tag: UInt64
+    ) -> SubmissionQueue.Answer {
+        self.wakeIfNews(self.queue.offer(notification, to: device, awaited: tag))
+    }
+
+    private func wakeIfNews(_ answer: SubmissionQueue.Answer) -> SubmissionQueue.Answer {
+        if case .taken(isNews: true) = answer { self.wake() }
+        return answer
+    }
+
+    func withdraw(_ awaited: AwaitedOutcome) {
+        if self.queue.withdraw(awaited) { self.wake() }
+    }
+
+    private func wake() {
+        guard !self.calls.haveEnded else { return }
+        self.eventLoop.execute { self.run() }
+    }
+
+    // MARK: The loop
+
+    /// Does what there is to do, until nothing is left.
+    ///
+    /// What it calls may call back here; then it goes on once more instead of recursing.
+    func run() {
+        assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
+        guard !self.isRunning else {
+            self.runsAgain = true
+            return
+        }
+        self.isRunning = true
+        repeat {
+            self.runsAgain = false
+            self.collect()
+            self.tickIfDue()
+            self.carryOut()
+            self.write()
+            self.carryOut()
+            self.deliver()
+        } while self.runsAgain
+        self.isRunning = false
+        self.publish()
+        self.schedule()
+        self.checkEndings()
+    }
+
+    private func collect() {
+        let delivery = self.queue.collect()
+        for run in delivery.runs { self.wire.submit(run, now: .now) }
+        if !delivery.withdrawn.isEmpty {
+            self.wire.withdraw(Set(delivery.withdrawn.map(\.tag)), now: .now)
+        }
+    }
+
+    private func tickIfDue() {
+        guard let deadline = self.wire.nextDeadline else { return }
+        let now = Moment.now
+        if deadline <= now.monotonic { self.wire.tick(now: now) }
+    }
+
+    private func carryOut() {
+        var steps = self.wire.takeSteps(now: .now)
+        while !steps.isEmpty {
+            for step in steps { self.carryOut(step) }
+            steps = self.wire.takeSteps(now: .now)
+        }
+        for event in self.wire.takeEvents() {
+            self.logger.log(event)
+            self.events.send(event)
+        }
+    }
+
+    private func write() {
+        self.wire.reportsTransmitted = self.events.hasSubscribers
+        self.wire.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
+        for connection in self.connections.values where connection.isConnected {
+            self.write(to: connection)
+        }
+    }
+
+    private func write(to connection: ConnectionHandler) {
+        while connection.isWritable {
+            self.bytes.clear()
+            let now = Moment.now
+            guard self.wire.write(connection.id, into: &self.bytes, atMost: Self.chunk, now: now) else { return }
+            let end = connection.send(self.bytes)
+            self.wire.flushed(connection.id, at: end, now: now)
+        }
+    }
+
+    private func deliver() {
+        guard !self.wire.outcomes.records.isEmpty || !self.wire.outcomes.awaited.isEmpty else { return }
+        // The machine goes on with an empty array of its own, so that a sink may submit.
+        swap(&self.records, &self.wire.outcomes.records)
+        let awaited = self.wire.outcomes.awaited
+        self.wire.outcomes.awaited.removeAll(keepingCapacity: true)
+        if !self.records.isEmpty {
+            self.sink?.settled(self.records.span)
+            self.stream?.append(self.records)
+            self.records.removeAll(keepingCapacity: true)
+        }
+        for record in awaited { AwaitedOutcome.resume(record.tag.rawValue, with: record.outcome) }
+    }
+
+    private func publish() {
+        self.queue.occupy(self.wire.queuedCount + (self.stream?.unreadCount ?? 0))
+    }
+
+    private func schedule() {
+        guard let deadline = self.wire.nextDeadline, !self.endings.isFinished else { return }
+        if let timer, timer.deadline <= deadline { return }
+        self.timer?.task.cancel()
+        let at = max(deadline, .now() + Self.timerResolution)
+        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: at) {
+            self.timer = nil
+            self.run()
+        }
+        self.timer = (at, task)
+    }
+
+    func stopTimer() {
+        self.timer?.task.cancel()
+        self.timer = nil
+    }
+}

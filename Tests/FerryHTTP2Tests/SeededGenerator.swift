@@ -1,0 +1,1 @@
+../FerryCoreTests/SeededGenerator.swift

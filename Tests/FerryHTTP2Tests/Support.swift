@@ -1,0 +1,20 @@
+import FerryCore
+import FerryHTTP2
+
+/// The bytes of `text`, in memory of their own, so that AddressSanitizer sees the end.
+func withBytes<R>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
+    Array(text.utf8).withUnsafeBufferPointer(body)
+}
+
+/// The answer of a response with these fields and this body.
+func decode(_ fields: [(String, String)], body: String = "") -> Answer? {
+    decode(fields, body: Array(body.utf8))
+}
+
+func decode(_ fields: [(String, String)], body: [UInt8]) -> Answer? {
+    var decoder = AnswerDecoder()
+    for (name, value) in fields {
+        withBytes(name) { name in withBytes(value) { value in decoder.field(name, value) } }
+    }
+    return body.withUnsafeBufferPointer { decoder.answer(body: $0) }
+}
