@@ -175,7 +175,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     private func publish() {
-        self.queue.occupy(self.wire.queuedCount + (self.stream?.unreadCount ?? 0))
+        self.queue.occupy(queued: self.wire.queuedCount, unread: self.stream?.unreadCount ?? 0)
     }
 
     private func schedule() {

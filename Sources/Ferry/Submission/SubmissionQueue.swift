@@ -54,10 +54,13 @@ final class SubmissionQueue: Sendable {
 
     /// How many notifications may have a place.
     private let limit: Int
+    /// How many places are free before callers are let in.
+    private let admission: Int
     private let state = Mutex(State())
 
     init(limit: Int) {
         self.limit = max(limit, 1)
+        self.admission = min(max(self.limit / 16, 1), 256)
     }
 
     // MARK: Callers
@@ -136,7 +139,7 @@ final class SubmissionQueue: Sendable {
 
     // MARK: The loop
 
-    /// Takes what was handed over. Its notifications keep their places until ``occupy(_:)``.
+    /// Takes what was handed over. Its notifications keep their places until ``occupy(queued:unread:)``.
     func collect() -> Delivery {
         self.state.withLock { state in
             state.isAnnounced = false
@@ -148,21 +151,24 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Says how many places are taken, and lets callers in if there is room.
-    func occupy(_ count: Int) {
-        self.admit(occupied: count)
+    /// Says how many places are taken, and lets callers in if there is room for some.
+    ///
+    /// To wake a task costs more than to send a notification, so callers are let in for many at a time, as long as the
+    /// others leave by themselves. Unread outcomes do not: who waits may be the one who is to read them.
+    func occupy(queued: Int, unread: Int) {
+        self.admit(occupied: queued + unread, when: unread > 0 ? 1 : self.admission)
     }
 
     /// Lets callers in if there is room.
     func admit() {
-        self.admit(occupied: nil)
+        self.admit(occupied: nil, when: 1)
     }
 
-    private func admit(occupied: Int?) {
+    private func admit(occupied: Int?, when needed: Int) {
         let waiters = self.state.withLock { state -> [Waiter] in
             if let occupied { state.occupied = occupied }
             let room = self.limit - state.handedOver - state.occupied
-            guard room > 0, !state.waiters.isEmpty else { return [] }
+            guard room >= needed, !state.waiters.isEmpty else { return [] }
             // Each waiter takes at least one place; more than there are places need not be woken.
             let woken = Array(state.waiters.prefix(room))
             state.waiters.removeFirst(woken.count)

@@ -50,6 +50,11 @@ struct Harness: Sendable {
         try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * min($0, 7))) })
     }
 
+    /// Which notification goes to that device.
+    static func number(_ device: DeviceToken) -> Int {
+        device.bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
+    }
+
     static func devices(_ numbers: some Sequence<Int>) throws -> Set<DeviceToken> {
         try Set(numbers.map { try Self.device($0) })
     }
@@ -69,7 +74,7 @@ struct Harness: Sendable {
         get throws {
             var result: [Int: Int] = [:]
             for (device, count) in self.recorder.counts {
-                result[device.bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }] = count
+                result[Self.number(device)] = count
             }
             return result
         }

@@ -1,0 +1,109 @@
+import Ferry
+import FerryTesting
+
+/// A wire to test a provider on: what differs between the two, and nothing else.
+enum Wire: String, CaseIterable {
+    case binary, http2
+
+    /// What goes wrong at the peer.
+    struct Trouble: Sendable {
+        /// Devices that are rejected.
+        var bad: Set<Int> = []
+        /// After how many notifications the peer ends a connection and says how far it had read.
+        var endsEvery: Int?
+        /// Whether the peer takes connections and then says nothing.
+        var isSilent = false
+    }
+
+    /// A provider on a wire, what it gave, and what arrived.
+    struct Run: Sendable {
+        var provider: any PushProvider
+        var outcomes: OutcomeCollector
+        /// How often each notification arrived.
+        var arrived: @Sendable () throws -> [Int: Int]
+    }
+
+    /// Starts a peer and a provider, and runs `body` with them. A test that ends with the provider open fails.
+    func run(
+        _ trouble: Trouble = Trouble(),
+        queueLimit: Int = 4096,
+        _ body: (Run) async throws -> Void
+    ) async throws {
+        switch self {
+        case .binary: try await Self.runBinary(trouble, queueLimit, body)
+        case .http2: try await Self.runHTTP2(trouble, queueLimit, body)
+        }
+    }
+
+    private static func runBinary(
+        _ trouble: Trouble,
+        _ queueLimit: Int,
+        _ body: (Run) async throws -> Void
+    ) async throws {
+        var script = GatewayScript()
+        script.rules = [.reject(try Harness.devices(trouble.bad))]
+        if let count = trouble.endsEvery { script.rules.append(.shutDown(after: count)) }
+        if trouble.isSilent { script.handshake = .silent }
+        try await Harness.run(script) { harness in
+            var configuration = harness.configuration
+            // Long enough for an error response on a busy machine.
+            configuration.options.settleTime = .seconds(1)
+            configuration.options.queueLimit = queueLimit
+            try await body(
+                Run(
+                    provider: try BinaryProvider(configuration),
+                    outcomes: harness.outcomes,
+                    arrived: { try harness.arrived }
+                )
+            )
+        }
+    }
+
+    private static func runHTTP2(
+        _ trouble: Trouble,
+        _ queueLimit: Int,
+        _ body: (Run) async throws -> Void
+    ) async throws {
+        let credentials = try TestCredentials()
+        let recorder = APNsMemoryRecorder()
+        var server = SimulatedAPNs.Configuration(credentials: credentials)
+        server.recorder = recorder
+        server.script.rules = [.reject(try Harness.devices(trouble.bad))]
+        if let count = trouble.endsEvery { server.script.rules.append(.goAway(every: count)) }
+        if trouble.isSilent { server.script.rules = [HTTP2Rule(prefix: [], action: .silence)] }
+        let apns = try await SimulatedAPNs.start(server)
+        let outcomes = OutcomeCollector()
+        do {
+            let source = try ProviderTokenSource(
+                key: credentials.tokenKey,
+                keyID: credentials.keyID,
+                teamID: credentials.teamID
+            )
+            var configuration = HTTP2Configuration(
+                host: apns.host,
+                port: apns.port,
+                credentials: .token(source),
+                topic: "com.example.ferry"
+            )
+            configuration.trustRoots = credentials.trustRoots
+            configuration.serverName = "localhost"
+            configuration.outcomes = .sink(outcomes)
+            configuration.options.queueLimit = queueLimit
+            // So many in a row are meant here.
+            configuration.options.circuitBreaker = nil
+            try await body(
+                Run(
+                    provider: try HTTP2Provider(configuration),
+                    outcomes: outcomes,
+                    arrived: {
+                        recorder.counts.reduce(into: [:]) { $0[Harness.number($1.key)] = $1.value }
+                    }
+                )
+            )
+        } catch {
+            await apns.stop()
+            throw error
+        }
+        await apns.stop()
+    }
+}
