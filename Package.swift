@@ -88,6 +88,7 @@ let package = Package(
             name: "FerryTesting",
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -174,7 +175,7 @@ let package = Package(
         .testTarget(
             name: "FerryTestingTests",
             dependencies: [
-                "FerryTesting", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL",
+                "FerryTesting", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -73,16 +73,43 @@ import Testing
         }
     }
 
+    @Test func `simulate serves HTTP2 with the script's section, and records in the same file`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let tls = directory.path("tls")
+            let script = try directory.write("script", #"{"http2":{"rules":[{"prefix":"bad0","status":410}]}}"#)
+            let program = try FerryProgram(
+                [
+                    "simulate", "--binary", "0", "--http2", "0", "--tls-dir", tls, "--script", script, "--record",
+                    directory.path("record"),
+                ],
+                in: directory
+            )
+            #expect(try await eventually { try program.result.hasSuffix("}\n") })
+            let ports = try JSONSerialization.jsonObject(with: Data(program.result.utf8)) as? [String: Int]
+            #expect(try #require(ports?["binary"]) > 0)
+            let port = try #require(ports?["http2"])
+            let provider = try HTTP2Asker(tlsDirectory: tls, port: port)
+            #expect(try await provider.ask(token: "00ff") == 200)
+            #expect(try await provider.ask(token: "bad0") == 410)
+            program.interrupt()
+            #expect(try await program.output().status == 0)
+            let lines = try directory.read("record").split(separator: "\n")
+            #expect(lines.count == 1)
+            #expect(lines.first?.contains(#""token":"00ff""#) == true)
+        }
+    }
+
     @Test func `bad usage is status 2 and one sentence`() async throws {
         try await TemporaryDirectory.with { directory in
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
-                ([], "--binary PORT, --feedback PORT, or both"),
+                ([], "--binary PORT, --feedback PORT, --http2 PORT, or several"),
                 (["--binary", "65536"], "--binary takes a port, 0 to 65535."),
                 (["--binary", "-1"], "--binary takes a port, 0 to 65535."),
                 (["--feedback", "65536"], "--feedback takes a port"),
-                (["--feedback", "0", "--record", "record"], "--record needs --binary"),
+                (["--http2", "65536"], "--http2 takes a port"),
+                (["--feedback", "0", "--record", "record"], "--record needs --binary or --http2"),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
                 (["--binary", "0", "--script", directory.path("none")], "does not exist"),

@@ -19,10 +19,12 @@ struct SimulateCommand: AsyncParsableCommand {
             Examples:
               ferry simulate --binary 2195 --tls-dir tls --record accepted.jsonl
               ferry simulate --binary 0 --feedback 0 --tls-dir tls --script trouble.json
+              ferry simulate --http2 2197 --tls-dir tls --record accepted.jsonl
 
             A script, every key of which may be left out:
               {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}],
-               "feedback": {"tuples": [{"token": "00fc", "time": 1700000000}]}}
+               "feedback": {"tuples": [{"token": "00fc", "time": 1700000000}]},
+               "http2": {"rules": [{"prefix": "bad0", "status": 410}, {"every": 5000, "action": "goAway"}]}}
             """
     )
 
@@ -31,6 +33,9 @@ struct SimulateCommand: AsyncParsableCommand {
 
     @Option(parsing: .unconditional, help: "The port of the feedback service; 0 for any.")
     var feedback: Int?
+
+    @Option(name: .customLong("http2"), parsing: .unconditional, help: "The port of APNs over HTTP/2; 0 for any.")
+    var http2: Int?
 
     @Option(help: "The address to listen on.")
     var host = "127.0.0.1"
@@ -43,10 +48,10 @@ struct SimulateCommand: AsyncParsableCommand {
     )
     var tlsDir: String?
 
-    @Option(help: "The highest TLS version: 1.2 or 1.3.")
-    var tlsMax = TLSMaximum.tls12
+    @Option(help: "The highest TLS version: 1.2 or 1.3. Without it, 1.3 for HTTP/2 and 1.2 for the others.")
+    var tlsMax: TLSMaximum?
 
-    @Flag(help: "Take clients that show no certificate.")
+    @Flag(help: "Take clients that show no certificate. Those of HTTP/2 need none: they may have provider tokens.")
     var noClientCertificate = false
 
     @Option(help: "A JSON file that says what goes wrong.")
@@ -56,11 +61,13 @@ struct SimulateCommand: AsyncParsableCommand {
     var record: String?
 
     func validate() throws {
-        if self.binary == nil, self.feedback == nil {
-            throw ValidationError("Say what to simulate: --binary PORT, --feedback PORT, or both.")
+        if self.binary == nil, self.feedback == nil, self.http2 == nil {
+            throw ValidationError("Say what to simulate: --binary PORT, --feedback PORT, --http2 PORT, or several.")
         }
-        if self.binary == nil, self.record != nil { throw ValidationError("--record needs --binary.") }
-        for (name, port) in [("binary", self.binary), ("feedback", self.feedback)] {
+        if self.binary == nil, self.http2 == nil, self.record != nil {
+            throw ValidationError("--record needs --binary or --http2.")
+        }
+        for (name, port) in [("binary", self.binary), ("feedback", self.feedback), ("http2", self.http2)] {
             guard 0...65_535 ~= port ?? 0 else { throw ValidationError("--\(name) takes a port, 0 to 65535.") }
         }
     }
@@ -71,11 +78,13 @@ struct SimulateCommand: AsyncParsableCommand {
         configuration.recorder = recorder
         configuration.feedback = try await self.startFeedback(configuration)
         let gateway = try await self.startGateway(configuration)
-        let ports = [("binary", gateway?.port), ("feedback", configuration.feedback?.port)]
+        let apns = try await self.startAPNs(configuration, recorder)
+        let ports = [("binary", gateway?.port), ("feedback", configuration.feedback?.port), ("http2", apns?.port)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
         try Console.print("{\(ports.joined(separator: ","))}")
         await Signals.wait()
         await gateway?.stop()
+        await apns?.stop()
         await configuration.feedback?.stop()
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
@@ -97,7 +106,7 @@ struct SimulateCommand: AsyncParsableCommand {
         configuration.host = self.host
         configuration.port = self.binary ?? 0
         configuration.requiresClientCertificate = !self.noClientCertificate
-        configuration.maximumTLSVersion = self.tlsMax.version
+        configuration.maximumTLSVersion = self.tlsMax?.version ?? .tls12
         if let script {
             do {
                 configuration.script = try GatewayScript(contentsOfFile: script)
@@ -128,6 +137,25 @@ struct SimulateCommand: AsyncParsableCommand {
         configuration.script = gateway.script.feedback
         do {
             return try await SimulatedFeedback.start(configuration)
+        } catch {
+            throw self.cannotListen(port, error)
+        }
+    }
+
+    /// Starts APNs over HTTP/2, with what it shares with the gateway.
+    private func startAPNs(
+        _ gateway: SimulatedGateway.Configuration,
+        _ recorder: GatewayFileRecorder?
+    ) async throws -> SimulatedAPNs? {
+        guard let port = self.http2 else { return nil }
+        var configuration = SimulatedAPNs.Configuration(credentials: gateway.credentials)
+        configuration.host = gateway.host
+        configuration.port = port
+        configuration.maximumTLSVersion = self.tlsMax?.version ?? .tls13
+        configuration.script = gateway.script.http2
+        configuration.recorder = recorder
+        do {
+            return try await SimulatedAPNs.start(configuration)
         } catch {
             throw self.cannotListen(port, error)
         }

@@ -229,6 +229,9 @@ package struct HTTP2Session: ~Copyable {
     /// How many streams have not been reported as closed.
     package var openCount: Int { self.inbox.pointee.openCount }
 
+    /// The last stream that the peer has opened; 0 for none.
+    package var lastReceivedStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(self.session) }
+
     // MARK: Output
 
     /// Makes a request. To a client only.
@@ -325,7 +328,7 @@ package struct HTTP2Session: ~Copyable {
     /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last one that came.
     package mutating func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, debugData: [UInt8] = []) {
         self.inbox.pointee.isEnding = true
-        let last = lastStreamID ?? nghttp2_session_get_last_proc_stream_id(self.session)
+        let last = lastStreamID ?? self.lastReceivedStreamID
         _ = nghttp2_submit_goaway(
             self.session,
             UInt8(NGHTTP2_FLAG_NONE.rawValue),
@@ -348,6 +351,21 @@ package struct HTTP2Session: ~Copyable {
         guard let stream else { return }
         let streamID = self.streamID(of: stream)
         if streamID > 0 { _ = nghttp2_session_consume_stream(self.session, streamID, count) }
+    }
+
+    /// Bytes of bodies that came and by which the connection's window was not opened again, consumed or not.
+    package var unopenedCount: Int { Int(nghttp2_session_get_effective_recv_data_length(self.session)) }
+
+    /// Opens the connection's window by `count` bytes at once, where ``consume(_:of:)`` waits until it is worth a frame.
+    /// For a session that leaves windows to its owner, who then uses one of the two only.
+    package mutating func openWindow(by count: Int) {
+        guard count > 0 else { return }
+        _ = nghttp2_submit_window_update(
+            self.session,
+            UInt8(NGHTTP2_FLAG_NONE.rawValue),
+            0,
+            Int32(clamping: count)
+        )
     }
 
     /// Writes frames to `buffer` until nothing is left or `limit` bytes were passed, by at most one frame.

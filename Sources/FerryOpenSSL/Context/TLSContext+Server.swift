@@ -49,6 +49,8 @@ extension TLSContext {
         case ignored
         /// One is asked for; any that is shown, or none, is taken.
         case requested
+        /// One is asked for; none is taken, and of those that are shown the ones that these authorities vouch for.
+        case optional(TrustRoots)
         /// One that these authorities vouch for is required.
         case required(TrustRoots)
         /// One with such a SHA-256 fingerprint is required; its chain and dates are not looked at.
@@ -64,7 +66,7 @@ extension TLSContext {
         /// The decision that replaces OpenSSL's verification of the chain; nil where that stands.
         var acceptance: (@Sendable (CertificateSummary) -> Bool)? {
             switch self {
-            case .ignored, .required: nil
+            case .ignored, .optional, .required: nil
             case .requested: { _ in true }
             case .pinned(let fingerprints): { fingerprints.contains($0.fingerprint) }
             case .verified(let accepts): accepts
@@ -76,6 +78,9 @@ extension TLSContext {
             case .ignored:
                 SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
             case .requested:
+                SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
+            case .optional(let roots):
+                try roots.install(in: context)
                 SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
             case .required(let roots):
                 try roots.install(in: context)

@@ -1,17 +1,25 @@
 internal import FerryCore
 internal import Synchronization
 
-/// Writes what a ``SimulatedGateway`` accepted to a file, one JSON object a line:
+/// Writes what a ``SimulatedGateway``, a ``SimulatedAPNs`` or both accepted to a file, one JSON object a line. Of the
+/// binary protocol:
 ///
 /// ```json
 /// {"connection":1,"place":7,"command":2,"identifier":7,"token":"00ff…","payload":{…},"expiration":0,"priority":10}
+/// ```
+///
+/// and of HTTP/2:
+///
+/// ```json
+/// {"connection":1,"place":7,"apnsId":"eabeae54-…","token":"00ff…","payload":{…},"topic":"com.example.app",
+///  "pushType":"alert","expiration":0,"priority":10,"collapseId":null}
 /// ```
 ///
 /// What the notification did not say is null. The payload stands as it came; one that would not fit into the line,
 /// because it is not an object or holds a line break, stands as `payloadHex` instead. Safe from any thread.
 ///
 /// Lines are written 256 KiB at a time and at every ``flush()``. A write blocks the event loop that causes it.
-public final class GatewayFileRecorder: GatewayRecorder {
+public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
     private static let chunk = 256 * 1024
 
     private struct State: ~Copyable {
@@ -41,15 +49,24 @@ public final class GatewayFileRecorder: GatewayRecorder {
 
     /// Appends a line; writes when 256 KiB have gathered.
     public func accepted(_ notification: AcceptedNotification, token: Span<UInt8>, payload: Span<UInt8>) {
-        self.state.withLock { state in
-            state.lines.appendLine(notification, token: token, payload: payload)
-            if state.lines.count >= Self.chunk { Self.write(&state) }
-        }
+        self.append { $0.appendLine(notification, token: token, payload: payload) }
+    }
+
+    /// Appends a line; writes when 256 KiB have gathered.
+    public func accepted(_ request: AcceptedRequest, token: Span<UInt8>, payload: Span<UInt8>) {
+        self.append { $0.appendLine(request, token: token, payload: payload) }
     }
 
     /// Writes what has gathered.
     public func flush() {
         self.state.withLock { Self.write(&$0) }
+    }
+
+    private func append(_ line: (inout [UInt8]) -> Void) {
+        self.state.withLock { state in
+            line(&state.lines)
+            if state.lines.count >= Self.chunk { Self.write(&state) }
+        }
     }
 
     private static func write(_ state: inout State) {
@@ -73,6 +90,26 @@ extension [UInt8] {
         self.append(#","place":"#, number: notification.place)
         self.append(#","command":"#, number: Int(notification.command))
         self.append(#","identifier":"#, number: notification.identifier.map(Int.init))
+        self.append(token: token, payload: payload)
+        self.append(#","expiration":"#, number: notification.expiration.map(Int.init))
+        self.append(#","priority":"#, number: notification.priority.map(Int.init))
+        self.append("}\n")
+    }
+
+    fileprivate mutating func appendLine(_ request: AcceptedRequest, token: Span<UInt8>, payload: Span<UInt8>) {
+        self.append(#"{"connection":"#, number: request.connection)
+        self.append(#","place":"#, number: request.place)
+        self.append(#","apnsId":"#, text: request.apnsID)
+        self.append(token: token, payload: payload)
+        self.append(#","topic":"#, text: request.topic)
+        self.append(#","pushType":"#, text: request.pushType)
+        self.append(#","expiration":"#, number: request.expiration.map { Int($0) })
+        self.append(#","priority":"#, number: request.priority)
+        self.append(#","collapseId":"#, text: request.collapseID)
+        self.append("}\n")
+    }
+
+    private mutating func append(token: Span<UInt8>, payload: Span<UInt8>) {
         self.append(#","token":""#)
         self.append(hex: token)
         payload.withUnsafeBufferPointer { bytes in
@@ -86,9 +123,6 @@ extension [UInt8] {
                 self.append("\"")
             }
         }
-        self.append(#","expiration":"#, number: notification.expiration.map(Int.init))
-        self.append(#","priority":"#, number: notification.priority.map(Int.init))
-        self.append("}\n")
     }
 
     private mutating func append(_ text: StaticString) {
@@ -98,6 +132,11 @@ extension [UInt8] {
     private mutating func append(_ text: StaticString, number: Int?) {
         self.append(text)
         self.append(contentsOf: (number.map(String.init) ?? "null").utf8)
+    }
+
+    private mutating func append(_ text: StaticString, text value: String?) {
+        self.append(text)
+        if let value { self.appendJSONString(value) } else { self.append("null") }
     }
 
     private mutating func append(hex bytes: Span<UInt8>) {

@@ -9,7 +9,7 @@ internal import Foundation
 extension GatewayScript: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case handshake, payloadLimit, errorDelay = "errorDelaySeconds", keepsOpen, linger = "lingerSeconds"
-        case bytesPerSecond, rules, feedback
+        case bytesPerSecond, rules, feedback, http2
     }
 
     /// Reads a script from JSON text.
@@ -35,6 +35,7 @@ extension GatewayScript: Codable {
         try container.read(.keepsOpen, into: &self.keepsOpen)
         try container.read(.rules, into: &self.rules)
         try container.read(.feedback, into: &self.feedback)
+        try container.read(.http2, into: &self.http2)
         self.bytesPerSecond = try container.decodeIfPresent(Int.self, forKey: .bytesPerSecond)
         self.errorDelay = try container.duration(.errorDelay) ?? self.errorDelay
         self.linger = try container.duration(.linger) ?? self.linger
@@ -53,6 +54,7 @@ extension GatewayScript: Codable {
         try container.encodeIfPresent(self.bytesPerSecond, forKey: .bytesPerSecond)
         try container.encode(self.rules, forKey: .rules)
         try container.encode(self.feedback, forKey: .feedback)
+        try container.encode(self.http2, forKey: .http2)
     }
 }
 

@@ -30,6 +30,8 @@ public struct GatewayScript: Hashable, Sendable {
     public var rules: [GatewayRule] = []
     /// `feedback`: how the feedback service beside the gateway behaves, for whoever starts both.
     public var feedback = FeedbackScript()
+    /// `http2`: how the simulated APNs of HTTP/2 beside the gateway behaves, for whoever starts both.
+    public var http2 = HTTP2Script()
 
     /// How connections begin.
     public enum Handshake: String, Codable, Hashable, Sendable {

@@ -1,0 +1,120 @@
+internal import FerryMachine
+internal import FerryOpenSSL
+internal import NIOCore
+internal import NIOTLS
+
+/// Runs one connection's ``APNsMachine`` on its channel.
+final class APNsConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// What is written at once, in bytes.
+    private static let chunk = 64 << 10
+
+    private let connections: APNsConnections
+    private let number: Int
+    private let socket: SocketHandler
+    private let tls: TLSHandler
+    /// Made when the handshake is done.
+    private var machine: APNsMachine?
+    private var output = ByteBuffer()
+    private var reported = APNsMachine.Counts()
+    private var hasFailed = false
+    private var isWriting = false
+
+    init(connections: APNsConnections, number: Int, socket: SocketHandler, tls: TLSHandler) {
+        self.connections = connections
+        self.number = number
+        self.socket = socket
+        self.tls = tls
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let actions = self.machine?.received(self.unwrapInboundIn(data), at: Self.now) ?? []
+        self.perform(actions, context)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.write(context)
+        context.fireChannelReadComplete()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        self.write(context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted:
+            self.open(context)
+        case ChannelEvent.inputClosed:
+            self.machine?.inputClosed()
+            self.write(context)
+        default:
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    /// TLS and the channel close themselves; nothing but counting is left to do.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard self.machine == nil, !self.hasFailed else { return }
+        self.hasFailed = true
+        self.connections.statistics.countHandshake(succeeded: false)
+    }
+
+    private func open(_ context: ChannelHandlerContext) {
+        self.connections.statistics.countHandshake(succeeded: true)
+        do {
+            self.machine = try self.connections.makeMachine(number: self.number, certificate: self.tls.peerCertificate)
+        } catch {
+            // Without memory for a session there is nothing to be said.
+            return context.close(promise: nil)
+        }
+        let actions = self.machine?.opened(at: Self.now) ?? []
+        self.perform(actions, context)
+        self.write(context)
+    }
+
+    private func perform(_ actions: [APNsAction], _ context: ChannelHandlerContext) {
+        for action in actions {
+            switch action {
+            case .reset:
+                self.socket.reset()
+            case .stopReading:
+                self.socket.stopReading()
+            case .wake(let deadline):
+                context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+                    guard context.channel.isActive else { return }
+                    self.perform(self.machine?.timePassed(at: Self.now) ?? [], context)
+                    self.write(context)
+                }
+            }
+        }
+    }
+
+    /// Writes as long as the socket takes it: the rest waits in the machine, which limits it.
+    private func write(_ context: ChannelHandlerContext) {
+        // What a write leads to is seen by the loop.
+        guard !self.isWriting else { return }
+        self.isWriting = true
+        defer { self.isWriting = false }
+        while context.channel.isWritable {
+            self.output.clear()
+            guard self.machine?.write(into: &self.output, atMost: Self.chunk) == true else { break }
+            context.writeAndFlush(self.wrapOutboundOut(self.output), promise: nil)
+        }
+        self.report()
+        if self.machine?.isOver == true { context.close(promise: nil) }
+    }
+
+    private func report() {
+        guard let counts = self.machine?.counts, counts != self.reported else { return }
+        self.connections.statistics.add(counts, since: self.reported)
+        self.reported = counts
+    }
+
+    private static var now: Moment {
+        Moment(monotonic: .now(), epochSeconds: FeedbackList.now)
+    }
+}

@@ -1,0 +1,172 @@
+internal import FerryCore
+internal import FerryHTTP2
+internal import FerryMachine
+internal import NIOCore
+
+// What becomes of one request.
+extension APNsMachine {
+    /// Looks at a request that is whole.
+    mutating func judge(_ stream: HTTP2Session.Stream, _ now: Moment, _ actions: inout [APNsAction]) {
+        let streamID = self.session.streamID(of: stream)
+        // Closed meanwhile, or above the last stream of a GOAWAY.
+        guard streamID > 0, streamID <= self.lastStreamID else { return }
+        self.place += 1
+        self.collect(stream)
+        if let fault = self.check.fault(of: &self.request, bodyLength: self.bodyLength(of: stream), now: now) {
+            return self.reply(APNsAnswer(fault), to: stream, place: self.place)
+        }
+        guard let rule = self.takeRule() else { return self.accept(stream, now, &actions) }
+        if rule.concernsRequest {
+            return self.begin(rule, stream, now)
+        }
+        switch rule.action {
+        case .settings, .slowWindow: self.accept(stream, now, &actions)
+        case .goAway where rule.lastStream != .none: self.accept(stream, now, &actions)
+        default: self.counts.unanswered += 1
+        }
+        self.begin(rule, now, &actions)
+    }
+
+    /// The rule that the request meets, if any.
+    private mutating func takeRule() -> HTTP2Rule? {
+        if let rule = self.waitingRule {
+            self.waitingRule = nil
+            return rule
+        }
+        guard self.rules.hasRulesAboutOne else { return nil }
+        return self.rules.rule(token: self.request.token, place: self.place, isEarly: false)
+    }
+
+    /// Does to a request what a rule wants, when it wants it.
+    private mutating func begin(_ rule: HTTP2Rule, _ stream: HTTP2Session.Stream, _ now: Moment) {
+        if let delay = rule.delay, delay > .zero {
+            self.agenda.add(.answer(rule, stream, place: self.place), at: now.monotonic + TimeAmount(delay))
+        } else {
+            self.answer(stream, by: rule, place: self.place, now)
+        }
+    }
+
+    /// Answers a request whose body has not come, if a rule says so.
+    mutating func answerEarly(_ stream: HTTP2Session.Stream, _ now: Moment) {
+        let streamID = self.session.streamID(of: stream)
+        guard streamID > 0, streamID <= self.lastStreamID else { return }
+        self.collect(stream)
+        _ = self.request.decodeToken()
+        let isWaiting = self.waitingRule?.action == .earlyAnswer
+        let found =
+            isWaiting
+            ? self.waitingRule : self.rules.rule(token: self.request.token, place: self.place + 1, isEarly: true)
+        guard let rule = found else { return }
+        if isWaiting { self.waitingRule = nil }
+        self.place += 1
+        self.answeredEarly.insert(stream)
+        self.begin(rule, stream, now)
+    }
+
+    /// Does to a request what a rule wants.
+    mutating func answer(_ stream: HTTP2Session.Stream, by rule: HTTP2Rule, place: Int, _ now: Moment) {
+        let streamID = self.session.streamID(of: stream)
+        guard streamID > 0, streamID <= self.lastStreamID else { return }
+        // Other requests may have come since.
+        self.collect(stream)
+        _ = self.request.decodeToken()
+        switch rule.action {
+        case .refuseStream:
+            self.counts.unanswered += 1
+            self.session.reset(stream, errorCode: rule.errorCode ?? HTTP2ErrorCode.refusedStream.rawValue)
+        case .silence:
+            self.counts.unanswered += 1
+        case .resetAfterHeaders:
+            var answer = rule.answer(now: now.epochSeconds)
+            if rule.status == nil, rule.reason == nil { answer = .accepted }
+            self.count(answer, stream, place: place)
+            self.fill(with: answer)
+            // Fails only on a stream that is closed already, which needs no answer.
+            try? self.session.beginResponse(to: stream, self.block)
+            self.resets.append((stream, rule.errorCode ?? HTTP2ErrorCode.internalError.rawValue))
+        case .respond, .earlyAnswer:
+            self.reply(rule.answer(now: now.epochSeconds), to: stream, place: place)
+        case .goAway, .settings, .slowWindow, .close, .reset, .stopReading:
+            break
+        }
+    }
+
+    /// Accepts a request, and sees what that leads to.
+    private mutating func accept(_ stream: HTTP2Session.Stream, _ now: Moment, _ actions: inout [APNsAction]) {
+        self.reply(.accepted, to: stream, place: self.place)
+        self.checkCount(now, &actions)
+    }
+
+    private mutating func reply(_ answer: APNsAnswer, to stream: HTTP2Session.Stream, place: Int) {
+        self.count(answer, stream, place: place)
+        self.fill(with: answer)
+        // Fails only on a stream that is closed already, which needs no answer.
+        try? self.session.respond(to: stream, self.block, body: answer.body)
+    }
+
+    /// Counts and records a request whose fields were collected.
+    private mutating func count(_ answer: APNsAnswer, _ stream: HTTP2Session.Stream, place: Int) {
+        guard answer.isAccepted else {
+            self.counts.rejected += 1
+            return
+        }
+        self.counts.accepted += 1
+        self.lastAccepted = max(self.lastAccepted, self.session.streamID(of: stream))
+        if !self.isWarm {
+            self.isWarm = true
+            self.session.update(maxConcurrentStreams: UInt32(clamping: self.rules.script.maxConcurrentStreams))
+        }
+        if let recorder = self.recorder { self.record(stream, place, recorder) }
+    }
+
+    private func record(_ stream: HTTP2Session.Stream, _ place: Int, _ recorder: any APNsRecorder) {
+        let accepted = AcceptedRequest(self.request, connection: self.connection, place: place)
+        self.session.withBody(of: stream) { payload in
+            recorder.accepted(accepted, token: self.request.token.span, payload: payload.span)
+        }
+    }
+
+    /// Makes the fields of an answer to the request that was collected.
+    private mutating func fill(with answer: APNsAnswer) {
+        self.block.clear()
+        if answer.isAccepted {
+            self.block.append(":status", "200")
+        } else {
+            self.block.append(":status", UInt64(clamping: answer.status))
+            if let seconds = answer.retryAfter { self.block.append("retry-after", UInt64(clamping: seconds)) }
+            self.block.append("content-type", "application/json")
+        }
+        if let id = self.request[.id], id.count == APNSID.textLength {
+            self.block.append("apns-id", id, .literal)
+        } else {
+            self.appendRandomID("apns-id")
+        }
+        if self.rules.script.hasUniqueID { self.appendRandomID("apns-unique-id") }
+    }
+
+    private mutating func appendRandomID(_ name: StaticString) {
+        let id = APNSID.random(using: &self.random)
+        self.block.append(name, upTo: APNSID.textLength, .literal) { target in
+            id.writeText(to: UnsafeMutableBufferPointer(start: target, count: APNSID.textLength))
+            return APNSID.textLength
+        }
+    }
+
+    /// Bytes of a body, as far as they matter: beyond the session's limit there is one more.
+    private func bodyLength(of stream: HTTP2Session.Stream) -> Int {
+        self.session.withBody(of: stream) { $0.count } + (self.session.isBodyTruncated(stream) ? 1 : 0)
+    }
+
+    private mutating func collect(_ stream: HTTP2Session.Stream) {
+        Self.collect(self.session, stream, into: &self.request)
+    }
+
+    private static func collect(
+        _ session: borrowing HTTP2Session,
+        _ stream: HTTP2Session.Stream,
+        into request: inout APNsRequest
+    ) {
+        request.clear()
+        session.forEachField(of: stream) { name, value in request.add(name, value) }
+    }
+}

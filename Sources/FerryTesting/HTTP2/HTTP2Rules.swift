@@ -1,0 +1,103 @@
+internal import FerryCore
+
+/// An ``HTTP2Script`` made ready for looking things up, shared by all connections of a simulated APNs.
+///
+/// It also counts how often each rule was applied, for those that are limited. Safe from any thread.
+package final class HTTP2Rules: Sendable {
+    package let script: HTTP2Script
+    /// Those about single requests, in the script's order; early answers apart.
+    private let aboutOne: [Prepared]
+    private let early: [Prepared]
+    /// Those that hold at a number of accepted requests.
+    private let aboutCount: [Int]
+    private let claims: RuleClaims
+    /// Whether any rule is about single requests that are whole.
+    let hasRulesAboutOne: Bool
+    /// Whether requests may have to be answered before they are whole.
+    let hasEarlyAnswers: Bool
+    /// Whether windows may have to be kept shut.
+    let hasSlowWindows: Bool
+    /// Whether a connection may stop being read.
+    let stopsReading: Bool
+
+    private struct Prepared {
+        var index: Int
+        var condition: RuleCondition
+    }
+
+    package init(_ script: HTTP2Script) {
+        self.script = script
+        let indices = script.rules.indices
+        let prepared = indices.filter { !script.rules[$0].isAboutCount }.map { index in
+            let rule = script.rules[index]
+            return Prepared(
+                index: index,
+                condition: RuleCondition(tokens: rule.tokens, prefix: rule.prefix, place: rule.at)
+            )
+        }
+        self.aboutOne = prepared.filter { script.rules[$0.index].action != .earlyAnswer }
+        self.early = prepared.filter { script.rules[$0.index].action == .earlyAnswer }
+        self.aboutCount = indices.filter { script.rules[$0].isAboutCount }
+        self.claims = RuleClaims(limits: script.rules.map(\.times))
+        self.hasRulesAboutOne = !self.aboutOne.isEmpty
+        let actions = Set(script.rules.map(\.action))
+        self.hasEarlyAnswers = actions.contains(.earlyAnswer)
+        self.hasSlowWindows = actions.contains(.slowWindow)
+        self.stopsReading = actions.contains(.stopReading)
+    }
+
+    /// The rule for the request at `place` of its connection, counted as applied.
+    func rule(token: UnsafeBufferPointer<UInt8>, place: Int, isEarly: Bool) -> HTTP2Rule? {
+        let found = (isEarly ? self.early : self.aboutOne).first {
+            $0.condition.holds(token: token, place: place) && self.claims.claim($0.index)
+        }
+        return found.map { self.script.rules[$0.index] }
+    }
+
+    /// The lowest number of accepted requests, from `minimum` on, at which a rule may hold.
+    func nextCount(from minimum: Int) -> Int? {
+        self.aboutCount.compactMap { self.script.rules[$0].nextCount(from: minimum) }.min()
+    }
+
+    /// The rule that holds now that `count` requests were accepted, counted as applied.
+    func rule(at count: Int) -> HTTP2Rule? {
+        let found = self.aboutCount.first { index in
+            self.script.rules[index].nextCount(from: count) == count && self.claims.claim(index)
+        }
+        return found.map { self.script.rules[$0] }
+    }
+}
+
+extension HTTP2Rule {
+    fileprivate var isAboutCount: Bool { self.after != nil || self.every != nil }
+
+    fileprivate func nextCount(from minimum: Int) -> Int? {
+        if let after = self.after { return after >= minimum ? after : nil }
+        guard let every = self.every, every > 0 else { return nil }
+        let (multiple, isTooHigh) = every.multipliedReportingOverflow(by: max((minimum + every - 1) / every, 1))
+        return isTooHigh ? nil : multiple
+    }
+
+    /// Whether the rule is done to one request rather than to its connection.
+    var concernsRequest: Bool {
+        switch self.action {
+        case .respond, .earlyAnswer, .refuseStream, .resetAfterHeaders, .silence: true
+        case .goAway, .settings, .slowWindow, .close, .reset, .stopReading: false
+        }
+    }
+
+    /// What the rule answers.
+    ///
+    /// - Parameter now: seconds since the UNIX epoch.
+    func answer(now: UInt32) -> APNsAnswer {
+        let usual: Reason? = self.action == .earlyAnswer && self.status == nil ? .payloadTooLarge : nil
+        let reason = self.reason ?? usual
+        let status = self.status ?? reason.map(APNsAnswer.status(of:)) ?? 400
+        return APNsAnswer(
+            status: status,
+            reason: status == 200 ? nil : reason ?? APNsAnswer.usualReason(of: status),
+            timestamp: self.timestamp ?? (status == 410 ? Int64(now) * 1000 : nil),
+            retryAfter: self.retryAfter
+        )
+    }
+}

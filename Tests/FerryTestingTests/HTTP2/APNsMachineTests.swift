@@ -1,0 +1,228 @@
+internal import FerryCore
+internal import FerryHTTP2
+internal import FerryMachine
+internal import FerryTesting
+internal import NIOCore
+internal import Testing
+
+@Suite("The simulated APNs' machine")
+struct APNsMachineTests {
+    @Test("allows one stream until a request with a provider token was accepted")
+    func coldStart() throws {
+        let key = try TestCredentials().providerTokenKey
+        let rehearsal = try APNsRehearsal(HTTP2Script(), keys: [key])
+        #expect(rehearsal.limits == [1])
+        _ = try rehearsal.ask()
+        #expect(rehearsal.limits == [1])
+        let authorization = try key.authorization(at: rehearsal.now.epochSeconds)
+        #expect(try rehearsal.ask(fields: [("authorization", authorization)])?.status == 200)
+        #expect(rehearsal.limits == [1, 1000])
+        var script = HTTP2Script()
+        script.coldStart = false
+        script.maxConcurrentStreams = 7
+        #expect(try APNsRehearsal(script).limits == [7])
+    }
+
+    @Test("says how many streams a connection may have, and a client can keep to that")
+    func limit() throws {
+        var script = HTTP2Script.withoutTokens()
+        script.maxConcurrentStreams = 2
+        script.answerDelay = .seconds(1)
+        let rehearsal = try APNsRehearsal(script)
+        let streams = try (0..<5).map { _ in try rehearsal.send() }
+        // The client waits by itself.
+        try rehearsal.exchange()
+        for _ in 0..<3 { try rehearsal.advance(by: .seconds(1)) }
+        #expect(streams.map { rehearsal.told[$0]?.status } == [200, 200, 200, 200, 200])
+        #expect(rehearsal.counts.violations == 0)
+    }
+
+    @Test("answers late if so asked, and accepts a request when its answer is due")
+    func answerDelay() throws {
+        var script = HTTP2Script.withoutTokens()
+        script.answerDelay = .seconds(1)
+        let rehearsal = try APNsRehearsal(script)
+        let first = try rehearsal.send()
+        try rehearsal.exchange()
+        try rehearsal.advance(by: .milliseconds(500))
+        let second = try rehearsal.send()
+        try rehearsal.exchange()
+        #expect(rehearsal.memory.requests.isEmpty)
+        try rehearsal.advance(by: .milliseconds(500))
+        #expect(rehearsal.told[first]?.status == 200)
+        #expect(rehearsal.told[second] == nil)
+        try rehearsal.advance(by: .milliseconds(500))
+        #expect(rehearsal.told[second]?.status == 200)
+        #expect(rehearsal.memory.requests.count == 2)
+    }
+
+    @Test("does not accept what the client took back while its answer was due")
+    func withdrawn() throws {
+        var script = HTTP2Script.withoutTokens()
+        script.answerDelay = .seconds(1)
+        let rehearsal = try APNsRehearsal(script)
+        try rehearsal.send()
+        try rehearsal.exchange()
+        rehearsal.takeBack()
+        try rehearsal.exchange()
+        let other = try rehearsal.send()
+        try rehearsal.exchange()
+        try rehearsal.advance(by: .seconds(2))
+        #expect(rehearsal.told[other]?.status == 200)
+        #expect(rehearsal.memory.requests.count == 1)
+    }
+
+    @Test("GOAWAY lets stand what it says, no more, and ends the connection", arguments: [true, false])
+    func goAwayAll(closes: Bool) throws {
+        let rule = HTTP2Rule(after: 2, action: .goAway, reason: .shutdown, closes: closes)
+        let rehearsal = try APNsRehearsal(.withoutTokens(rule))
+        let streams = try (0..<4).map { _ in try rehearsal.send() }
+        try rehearsal.exchange()
+        #expect(streams.map { rehearsal.told[$0]?.status } == [200, 200, 200, 200])
+        #expect(rehearsal.goAways.map(\.last) == [streams[3]])
+        #expect(rehearsal.goAways.map(\.errorCode) == [0])
+        #expect(rehearsal.goAways.map(\.debugData) == [#"{"reason":"Shutdown"}"#])
+        #expect(rehearsal.isOver == closes)
+        #expect(rehearsal.counts.goAways == 1)
+    }
+
+    @Test("GOAWAY with the current stream as the last leaves the ones above it alone")
+    func goAwayCurrent() throws {
+        let rules = [
+            HTTP2Rule(after: 2, action: .goAway, lastStream: .current),
+            HTTP2Rule(at: 2, action: .goAway, lastStream: .current),
+        ]
+        for rule in rules {
+            let rehearsal = try APNsRehearsal(.withoutTokens(rule))
+            let streams = try (0..<4).map { _ in try rehearsal.send() }
+            try rehearsal.exchange()
+            #expect(streams.map { rehearsal.told[$0]?.status } == [200, 200, nil, nil])
+            #expect(rehearsal.told[streams[3]]?.errorCode == HTTP2ErrorCode.refusedStream.rawValue)
+            #expect(rehearsal.goAways.map(\.last) == [streams[1]])
+            #expect(rehearsal.memory.requests.count == 2)
+            #expect(rehearsal.isOver)
+        }
+    }
+
+    @Test("GOAWAY with no stream: what is not answered yet was not processed")
+    func goAwayNone() throws {
+        let rehearsal = try APNsRehearsal(.withoutTokens(HTTP2Rule(at: 3, action: .goAway, lastStream: .none)))
+        let streams = try (0..<4).map { _ in try rehearsal.send() }
+        try rehearsal.exchange()
+        // The answers to what was accepted go out before it.
+        #expect(streams.map { rehearsal.told[$0]?.status } == [200, 200, nil, nil])
+        #expect(rehearsal.told[streams[2]]?.errorCode == HTTP2ErrorCode.refusedStream.rawValue)
+        #expect(rehearsal.goAways.map(\.last) == [0])
+        #expect(rehearsal.memory.requests.count == 2)
+        #expect(rehearsal.isOver)
+    }
+
+    @Test("GOAWAY drops what its answer delay holds, or answers it, as it says")
+    func goAwayDelayed() throws {
+        for last in [HTTP2Rule.LastStream.none, .all] {
+            var script = HTTP2Script.withoutTokens(HTTP2Rule(at: 1, action: .goAway, lastStream: last))
+            script.answerDelay = .seconds(1)
+            let rehearsal = try APNsRehearsal(script)
+            let streams = try (0..<3).map { _ in try rehearsal.send() }
+            try rehearsal.exchange()
+            try rehearsal.advance(by: .seconds(1))
+            let isKept = last == .all
+            #expect(streams.map { rehearsal.told[$0]?.status } == Array(repeating: isKept ? 200 : nil, count: 3))
+            #expect(rehearsal.memory.requests.count == (isKept ? 3 : 0))
+            #expect(rehearsal.isOver)
+        }
+    }
+
+    @Test("a GOAWAY every so many loses nothing and doubles nothing, whatever it lets stand")
+    func goAwayEvery() throws {
+        for last in [HTTP2Rule.LastStream.none, .current, .all] {
+            let rules = HTTP2Rules(.withoutTokens(.goAway(every: 10, lastStream: last)))
+            var open = (0..<95).map { self.format($0) }
+            var accepted: [[UInt8]] = []
+            while !open.isEmpty {
+                let rehearsal = try APNsRehearsal(rules: rules)
+                var streams: [Int32: String] = [:]
+                for token in open { streams[try rehearsal.send(token: token)] = token }
+                try rehearsal.exchange()
+                accepted += rehearsal.memory.requests.map(\.token.bytes)
+                let settled = Set(streams.filter { rehearsal.told[$0.key]?.status == 200 }.values)
+                #expect(settled.count == rehearsal.memory.requests.count)
+                open.removeAll { settled.contains($0) }
+            }
+            #expect(accepted.count == 95)
+            #expect(Set(accepted).count == 95)
+        }
+    }
+
+    private func format(_ number: UInt16) -> String {
+        DeviceToken(unchecked: [UInt8(number >> 8), UInt8(number & 255)]).hex
+    }
+
+    @Test("opens a window little by little that was used up, and then whole", arguments: [15, 0])
+    func slowWindow(piece: Int) throws {
+        let rule = HTTP2Rule(after: 0, action: .slowWindow, windowBytes: piece, hold: .seconds(3))
+        let rehearsal = try APNsRehearsal(.withoutTokens(rule))
+        // 546 of them leave 15 bytes of 65,535.
+        let body = String(repeating: "x", count: 120)
+        let streams = try (0..<900).map { _ in try rehearsal.send(body: body) }
+        try rehearsal.exchange()
+        if piece == 0 {
+            #expect(rehearsal.memory.requests.count == 546)
+            try rehearsal.advance(by: .seconds(3))
+        }
+        #expect(streams.allSatisfy { rehearsal.told[$0]?.status == 200 })
+        #expect(rehearsal.memory.requests.count == 900)
+    }
+
+    @Test("ends with a GOAWAY when the client breaks the protocol")
+    func violation() throws {
+        var machine = try APNsMachine(rules: HTTP2Rules(.withoutTokens()))
+        let now = Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 1)
+        _ = machine.received(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"), at: now)
+        var bytes = ByteBuffer()
+        while machine.write(into: &bytes, atMost: .max) {}
+        let (isOver, violations) = (machine.isOver, machine.counts.violations)
+        #expect(isOver)
+        #expect(violations == 1)
+        let actions = machine.received(ByteBuffer(string: "x"), at: now)
+        #expect(actions.isEmpty)
+    }
+
+    @Test("finds the same requests however the bytes are cut")
+    func cut() throws {
+        var client = try HTTP2Session(role: .client)
+        var block = HeaderBlock()
+        block.append(":method", "POST")
+        block.append(":scheme", "https")
+        block.append(":path", "/3/device/00ff")
+        block.append(":authority", "localhost")
+        block.append("apns-topic", "com.example.ferry")
+        let body = Array("{}".utf8)
+        try body.withUnsafeBufferPointer { body in
+            _ = try client.request(block, body: body)
+            var bytes = ByteBuffer()
+            while client.write(into: &bytes, atMost: .max) {}
+            let whole = Array(bytes.readableBytesView)
+            let now = Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 1)
+            for step in [1, 2, 7, whole.count] {
+                let memory = APNsMemoryRecorder()
+                var machine = try APNsMachine(rules: HTTP2Rules(.withoutTokens()), recorder: memory)
+                for start in stride(from: 0, to: whole.count, by: step) {
+                    let piece = whole[start..<min(start + step, whole.count)]
+                    _ = machine.received(ByteBuffer(bytes: piece), at: now)
+                }
+                #expect(memory.requests.map(\.token.bytes) == [[0, 255]])
+                let accepted = machine.counts.accepted
+                #expect(accepted == 1)
+            }
+        }
+    }
+
+    @Test("ends when the client has")
+    func inputClosed() throws {
+        let rehearsal = try APNsRehearsal()
+        #expect(!rehearsal.isOver)
+        rehearsal.machine.inputClosed()
+        #expect(rehearsal.isOver)
+    }
+}

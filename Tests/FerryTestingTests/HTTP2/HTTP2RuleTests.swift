@@ -1,0 +1,172 @@
+internal import FerryCore
+internal import FerryHTTP2
+internal import FerryMachine
+internal import FerryTesting
+internal import NIOCore
+internal import Testing
+
+@Suite("A rule of a simulated APNs")
+struct HTTP2RuleTests {
+    static let bad = DeviceToken(unchecked: [0xba, 0xd0])
+
+    static func rehearsal(_ rules: HTTP2Rule...) throws -> APNsRehearsal {
+        var script = HTTP2Script(rules: rules)
+        script.requiresToken = false
+        return try APNsRehearsal(script)
+    }
+
+    @Test("answers certain devices with a reason and its status, or a status and its reason")
+    func respond() throws {
+        let rehearsal = try Self.rehearsal(
+            .reject([Self.bad]),
+            HTTP2Rule(prefix: [0x01], status: 410, timestamp: 17),
+            HTTP2Rule(prefix: [0x02], reason: .unregistered),
+            HTTP2Rule(prefix: [0x03], status: 429, retryAfter: 60),
+            HTTP2Rule(prefix: [0x04], status: 500),
+            HTTP2Rule(prefix: [0x05], status: 503, reason: .shutdown),
+            HTTP2Rule(prefix: [0x06], status: 418, reason: Reason(rawValue: "Teapot")),
+            HTTP2Rule(prefix: [0x07], status: 200)
+        )
+        func ask(_ token: String) throws -> [String] {
+            let told = try rehearsal.ask(token: token)
+            return [told?.fields[":status"] ?? "", told?.body ?? ""]
+        }
+        #expect(try ask("bad0") == ["400", #"{"reason":"BadDeviceToken"}"#])
+        #expect(try ask("bad1") == ["200", ""])
+        #expect(try ask("01") == ["410", #"{"reason":"Unregistered","timestamp":17}"#])
+        #expect(try ask("02ff") == ["410", #"{"reason":"Unregistered","timestamp":1700000000000}"#])
+        #expect(try ask("03") == ["429", #"{"reason":"TooManyRequests"}"#])
+        #expect(try rehearsal.ask(token: "03")?.fields["retry-after"] == "60")
+        #expect(try ask("04") == ["500", #"{"reason":"InternalServerError"}"#])
+        #expect(try ask("05") == ["503", #"{"reason":"Shutdown"}"#])
+        #expect(try ask("06") == ["418", #"{"reason":"Teapot"}"#])
+        #expect(try ask("07") == ["200", ""])
+        #expect(rehearsal.memory.requests.map(\.token.bytes) == [[0xba, 0xd1], [7]])
+        #expect(rehearsal.memory.requests.map(\.accepted.place) == [2, 10])
+    }
+
+    @Test("holds at a place, after so many, each time so many more were accepted, and so often")
+    func occasions() throws {
+        let rehearsal = try Self.rehearsal(
+            HTTP2Rule(at: 2, reason: .badTopic),
+            HTTP2Rule(after: 3, reason: .badPriority),
+            HTTP2Rule(every: 4, times: 2, reason: .shutdown)
+        )
+        let reasons = try (0..<16).map { _ in try rehearsal.ask()?.reason ?? "-" }
+        #expect(
+            reasons == [
+                "-", "BadTopic", "-", "-", "BadPriority", "-", "Shutdown", "-", "-", "-", "-", "Shutdown", "-", "-",
+                "-", "-",
+            ]
+        )
+        #expect(rehearsal.counts.accepted == 12)
+    }
+
+    @Test("is applied so often over all connections")
+    func shared() throws {
+        let rules = HTTP2Rules(.withoutTokens(HTTP2Rule(at: 1, times: 2, status: 500)))
+        let statuses = try (0..<3).map { _ in try APNsRehearsal(rules: rules).ask()?.status }
+        #expect(statuses == [500, 500, 200])
+    }
+
+    @Test("delays one answer, while others are given")
+    func delay() throws {
+        let rehearsal = try Self.rehearsal(HTTP2Rule(at: 1, status: 500, delay: .seconds(2)))
+        let slow = try rehearsal.send()
+        #expect(try rehearsal.ask()?.status == 200)
+        try rehearsal.advance(by: .milliseconds(1999))
+        #expect(rehearsal.told[slow] == nil)
+        try rehearsal.advance(by: .milliseconds(1))
+        #expect(rehearsal.told[slow]?.status == 500)
+    }
+
+    @Test("refuses a stream")
+    func refuseStream() throws {
+        let rehearsal = try Self.rehearsal(HTTP2Rule(prefix: [0xba], action: .refuseStream))
+        let told = try rehearsal.ask(token: "bad0")
+        #expect(told == Told(errorCode: HTTP2ErrorCode.refusedStream.rawValue))
+        #expect(try rehearsal.ask()?.status == 200)
+        #expect(rehearsal.memory.requests.count == 1)
+        #expect(rehearsal.counts.unanswered == 1)
+    }
+
+    @Test("resets a stream behind the fields of its answer", arguments: [nil, 500])
+    func resetAfterHeaders(status: Int?) throws {
+        let rehearsal = try Self.rehearsal(HTTP2Rule(at: 1, action: .resetAfterHeaders, status: status))
+        let told = try rehearsal.ask(token: "bad0")
+        #expect(told?.status == status ?? 200)
+        #expect(told?.body == "")
+        #expect(told?.errorCode == HTTP2ErrorCode.internalError.rawValue)
+        #expect(rehearsal.memory.requests.map(\.token.bytes) == (status == nil ? [[0xba, 0xd0]] : []))
+        #expect(try rehearsal.ask()?.status == 200)
+    }
+
+    @Test("never answers one, and goes on with the others")
+    func silence() throws {
+        let rehearsal = try Self.rehearsal(HTTP2Rule(at: 1, action: .silence))
+        #expect(try rehearsal.ask() == nil)
+        #expect(try rehearsal.ask()?.status == 200)
+        #expect(rehearsal.wakes.isEmpty)
+        #expect(rehearsal.memory.requests.map(\.accepted.place) == [2])
+    }
+
+    @Test("answers before the body has come")
+    func earlyAnswer() throws {
+        let rehearsal = try Self.rehearsal(HTTP2Rule(prefix: [0xba], action: .earlyAnswer))
+        // Longer than the window, so that the end of it cannot have been sent when the answer comes.
+        let told = try rehearsal.ask(token: "bad0", body: String(repeating: "x", count: 100_000))
+        #expect(told?.status == 413)
+        #expect(told?.reason == "PayloadTooLarge")
+        #expect(try rehearsal.ask()?.status == 200)
+        #expect(rehearsal.counts.rejected == 1)
+        let next = try Self.rehearsal(HTTP2Rule(after: 1, action: .earlyAnswer, status: 503))
+        #expect(try (0..<3).map { _ in try next.ask()?.status } == [200, 503, 200])
+    }
+
+    @Test("shrinks and grows the limit of streams")
+    func settings() throws {
+        let rehearsal = try Self.rehearsal(
+            HTTP2Rule(after: 1, action: .settings, maxConcurrentStreams: 1),
+            HTTP2Rule(after: 2, action: .settings, maxConcurrentStreams: 50)
+        )
+        #expect(rehearsal.limits == [1000])
+        #expect(try rehearsal.ask()?.status == 200)
+        #expect(rehearsal.limits == [1000, 1])
+        #expect(try rehearsal.ask()?.status == 200)
+        #expect(rehearsal.limits == [1000, 1, 50])
+    }
+
+    @Test("ends a connection, with what was accepted answered or not", arguments: [HTTP2Rule.Action.close, .reset])
+    func ends(action: HTTP2Rule.Action) throws {
+        let rehearsal = try Self.rehearsal(.end(by: action, after: 2))
+        let streams = try (0..<4).map { _ in try rehearsal.send() }
+        try rehearsal.exchange()
+        #expect(rehearsal.memory.requests.count == 2)
+        #expect(
+            streams.map { rehearsal.told[$0]?.status }
+                == (action == .close ? [200, 200, nil, nil] : Array(repeating: nil, count: 4))
+        )
+        #expect(rehearsal.actions == (action == .reset ? [.reset] : []))
+        #expect(rehearsal.isOver == (action == .close))
+        #expect(rehearsal.goAways.isEmpty)
+    }
+
+    @Test("stops reading, and answers no more")
+    func stopReading() throws {
+        let rehearsal = try Self.rehearsal(.end(by: .stopReading, after: 1))
+        #expect(try rehearsal.ask() == nil)
+        #expect(try rehearsal.ask() == nil)
+        #expect(rehearsal.actions == [.stopReading])
+        #expect(!rehearsal.isOver)
+        #expect(rehearsal.memory.requests.count == 1)
+    }
+
+    @Test("of two for the same moment, the first counts")
+    func first() throws {
+        let rehearsal = try Self.rehearsal(
+            HTTP2Rule(prefix: [0xba], times: 1, status: 500),
+            HTTP2Rule(prefix: [0xba], status: 503)
+        )
+        #expect(try (0..<3).map { _ in try rehearsal.ask(token: "bad0")?.status } == [500, 503, 503])
+    }
+}

@@ -1,0 +1,103 @@
+internal import FerryCore
+internal import FerryTesting
+internal import Foundation
+internal import Testing
+
+@Suite("A script of HTTP/2")
+struct HTTP2ScriptTests {
+    @Test("needs no key at all, and stands in the gateway's under http2")
+    func empty() throws {
+        #expect(try GatewayScript(json: Array("{}".utf8)).http2 == HTTP2Script())
+        #expect(try GatewayScript(json: Array(#"{"http2":{}}"#.utf8)).http2 == HTTP2Script())
+    }
+
+    @Test("has every key that is documented")
+    func everyKey() throws {
+        let text = """
+            {"http2": {
+              "handshake": "silent", "maxConcurrentStreams": 7, "coldStart": false, "requiresToken": false,
+              "topics": ["com.example.ferry"], "tokenUpdateSeconds": 2, "answerDelaySeconds": 0.25,
+              "payloadLimit": 256, "uniqueId": true,
+              "rules": [
+                {"tokens": ["00FF", "aa"], "status": 410, "timestamp": 1700000000000, "times": 3},
+                {"prefix": "bad0", "at": 7, "reason": "TooManyRequests", "retryAfterSeconds": 9, "delaySeconds": 2},
+                {"after": 0, "action": "stopReading"},
+                {"every": 10, "action": "goAway", "lastStream": "current", "errorCode": 11, "reason": "Shutdown",
+                 "closes": false},
+                {"after": 5, "action": "settings", "maxConcurrentStreams": 1},
+                {"after": 6, "action": "slowWindow", "windowBytes": 1, "holdSeconds": 0.5},
+                {"at": 1, "action": "refuseStream"}, {"at": 2, "action": "resetAfterHeaders"},
+                {"at": 3, "action": "silence"}, {"at": 4, "action": "earlyAnswer"}, {"at": 5, "action": "close"},
+                {"at": 6, "action": "reset"}
+              ]
+            }}
+            """
+        var expected = HTTP2Script(rules: [
+            HTTP2Rule(
+                tokens: [DeviceToken(unchecked: [0, 255]), DeviceToken(unchecked: [0xaa])],
+                times: 3,
+                status: 410,
+                timestamp: 1_700_000_000_000
+            ),
+            HTTP2Rule(prefix: [0xba, 0xd0], at: 7, reason: .tooManyRequests, retryAfter: 9, delay: .seconds(2)),
+            .end(by: .stopReading, after: 0),
+            HTTP2Rule(
+                every: 10,
+                action: .goAway,
+                reason: .shutdown,
+                lastStream: .current,
+                errorCode: 11,
+                closes: false
+            ),
+            HTTP2Rule(after: 5, action: .settings, maxConcurrentStreams: 1),
+            HTTP2Rule(after: 6, action: .slowWindow, windowBytes: 1, hold: .milliseconds(500)),
+            HTTP2Rule(at: 1, action: .refuseStream), HTTP2Rule(at: 2, action: .resetAfterHeaders),
+            HTTP2Rule(at: 3, action: .silence), HTTP2Rule(at: 4, action: .earlyAnswer),
+            HTTP2Rule(at: 5, action: .close), HTTP2Rule(at: 6, action: .reset),
+        ])
+        expected.handshake = .silent
+        expected.maxConcurrentStreams = 7
+        expected.coldStart = false
+        expected.requiresToken = false
+        expected.topics = ["com.example.ferry"]
+        expected.tokenUpdateInterval = .seconds(2)
+        expected.answerDelay = .milliseconds(250)
+        expected.payloadLimit = 256
+        expected.hasUniqueID = true
+        let script = try GatewayScript(json: Array(text.utf8))
+        #expect(script.http2 == expected)
+        #expect(try GatewayScript(json: JSONEncoder().encode(script)) == script)
+    }
+
+    @Test(
+        "is refused with the name of what is wrong",
+        arguments: [
+            (#"{"rulez": []}"#, "'rulez'"),
+            (#"{"payloadLimit": 0}"#, "payloadLimit"),
+            (#"{"maxConcurrentStreams": -1}"#, "maxConcurrentStreams"),
+            (#"{"answerDelaySeconds": -1}"#, "answerDelaySeconds"),
+            (#"{"rules": [{"token": "aa"}]}"#, "'token'"),
+            (#"{"rules": [{"status": 400}]}"#, "after"),
+            (#"{"rules": [{"after": 1, "every": 1}]}"#, "after"),
+            (#"{"rules": [{"every": 1, "at": 1}]}"#, "after"),
+            (#"{"rules": [{"every": 0}]}"#, "every"),
+            (#"{"rules": [{"at": 0}]}"#, "at"),
+            (#"{"rules": [{"at": 1, "status": 100}]}"#, "status"),
+            (#"{"rules": [{"at": 1, "action": "settings"}]}"#, "maxConcurrentStreams"),
+            (#"{"rules": [{"at": 1, "maxConcurrentStreams": 1}]}"#, "maxConcurrentStreams"),
+            (#"{"rules": [{"at": 1, "windowBytes": -1}]}"#, "windowBytes"),
+            (#"{"rules": [{"at": 1, "retryAfterSeconds": -1}]}"#, "retryAfterSeconds"),
+            (#"{"rules": [{"at": 1, "action": "respnd"}]}"#, "respnd"),
+        ]
+    )
+    func refused(_ text: String, _ name: String) {
+        do {
+            _ = try GatewayScript(json: Array(#"{"http2": \#(text)}"#.utf8))
+            Issue.record("accepted")
+        } catch let DecodingError.dataCorrupted(context) {
+            #expect(context.debugDescription.contains(name))
+        } catch {
+            Issue.record(error)
+        }
+    }
+}
