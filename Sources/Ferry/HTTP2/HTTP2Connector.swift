@@ -9,7 +9,6 @@ extension ProviderConnector {
     /// To APNs over HTTP/2.
     init(_ configuration: HTTP2Configuration) throws(TLSError) {
         if let fault = configuration.proxy?.fault(connectingTo: configuration.host) { throw fault }
-        let timeout = configuration.options.connectTimeout
         self.init(
             tls: try TLSConnector(
                 host: configuration.host,
@@ -22,7 +21,7 @@ extension ProviderConnector {
                     applicationProtocols: ["h2"]
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
-                connectTimeout: timeout > .zero ? timeout : Self.connectLimit,
+                connectTimeout: max(configuration.options.connectTimeout, .milliseconds(1)),
                 proxy: configuration.proxy
             ),
             stallLimit: Self.http2StallLimit,
