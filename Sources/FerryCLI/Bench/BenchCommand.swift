@@ -10,20 +10,28 @@ struct BenchCommand: AsyncParsableCommand {
             every outcome and every frame is counted, and a run that loses one fails. Allocations are not counted: \
             allocationsEach of --json is null.
 
-            Example:
+            Examples:
               ferry bench binary --json
+              ferry bench http2 --run http2-batch --count 1000000
+              ferry bench http2 --bare
             """
     )
 
     enum Target: String, ExpressibleByArgument, CaseIterable {
-        case binary
-    }
+        case binary, http2
 
-    #if DEBUG
-    private static let defaultCount = 100_000
-    #else
-    private static let defaultCount = 10_000_000
-    #endif
+        /// How many notifications the longest run sends: seconds of work.
+        var count: Int {
+            #if DEBUG
+            20_000
+            #else
+            switch self {
+            case .binary: 10_000_000
+            case .http2: 2_000_000
+            }
+            #endif
+        }
+    }
 
     @Argument(help: "What to measure.")
     var target: Target
@@ -33,39 +41,75 @@ struct BenchCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: "How many notifications the longest run sends; others send a fixed share of it."
+        help: ArgumentHelp(
+            """
+            How many notifications the longest run sends; others send a fixed share of it. (default: for binary \
+            \(Target.binary.count), for http2 \(Target.http2.count))
+            """
+        )
     )
-    var count = Self.defaultCount
+    var count: Int?
+
+    @Flag(help: "Of HTTP/2: only the same requests without a provider, which is what all else is measured by.")
+    var bare = false
 
     @Option(
         name: .customLong("run"),
         help: ArgumentHelp("Which run, if not all; may be repeated.", valueName: "name")
     )
-    var only: [BinaryBench.Scenario] = []
+    var only: [String] = []
 
     func validate() throws {
-        guard 1000...1_000_000_000 ~= self.count else { throw ValidationError("--count takes 1000 to 1000000000.") }
+        if let count, !(1000...1_000_000_000 ~= count) { throw ValidationError("--count takes 1000 to 1000000000.") }
+        if self.bare, self.target != .http2 || !self.only.isEmpty {
+            throw ValidationError("--bare is a run of http2 alone.")
+        }
+        let names = self.names
+        for name in self.only where !names.contains(name) {
+            throw ValidationError("There is no run \(name); there are \(names.joined(separator: ", ")).")
+        }
+    }
+
+    /// The names of all runs.
+    private var names: [String] {
+        switch self.target {
+        case .binary: BinaryBench.Scenario.allCases.map(\.rawValue)
+        case .http2: HTTP2Bench.Scenario.allCases.map(\.rawValue)
+        }
     }
 
     func run() async throws {
         #if DEBUG
         Console.error("ferry: this is a debug build, whose figures mean nothing; build with -c release")
         #endif
-        let bench = try BinaryBench(count: self.count)
+        let names = self.bare ? [HTTP2Bench.Scenario.bare.rawValue] : self.only.isEmpty ? self.names : self.only
+        let count = self.count ?? self.target.count
+        let benchmark: any Benchmark =
+            switch self.target {
+            case .binary: try BinaryBench(count: count)
+            case .http2: try HTTP2Bench(count: count)
+            }
         var results: [BenchResult] = []
         do {
-            for scenario in self.only.isEmpty ? BinaryBench.Scenario.allCases : self.only {
-                if Console.isTerminal { Console.status("\(scenario.rawValue) …") }
-                results.append(try await bench.run(scenario))
+            for name in names {
+                if Console.isTerminal { Console.status("\(name) …") }
+                results.append(try await benchmark.run(name))
             }
         } catch {
-            await bench.stop()
+            await benchmark.stop()
             throw CommandFailure(.notAllAccepted, "The benchmark failed: \(Sentence.of(error))")
         }
         if Console.isTerminal { Console.status("") }
-        await bench.stop()
+        await benchmark.stop()
         try Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
     }
 }
 
-extension BinaryBench.Scenario: ExpressibleByArgument {}
+/// A family of runs on one set of event loops.
+protocol Benchmark {
+    /// - Throws: ``BenchImbalance``, or what keeps the run from beginning.
+    func run(_ name: String) async throws -> BenchResult
+
+    /// Ends the event loops.
+    func stop() async
+}

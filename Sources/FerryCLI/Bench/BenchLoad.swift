@@ -3,27 +3,51 @@ internal import Synchronization
 
 /// Gives notifications to a provider in the ways that are measured.
 final class BenchLoad: Sendable {
+    /// How notifications are given to the provider.
+    enum Kind {
+        /// In batches, on one task.
+        case batches
+        /// As values, with `submit(contentsOf:)`.
+        case values
+        /// With `send`, on ``taskCount`` tasks.
+        case send
+        /// 10 every millisecond; the latency is that until TLS has them.
+        case paced
+    }
+
     static let taskCount = 1000
+    /// The length of a payload in bytes.
+    static let payloadLength = 100
+    /// Different device tokens that are sent to in turn.
+    static let deviceCount = 1000
     /// Notifications in a batch.
     private static let batch = 1024
     /// The paced run submits so many in every interval.
     private static let burst = 10
     private static let interval: Duration = .milliseconds(1)
 
-    private let provider: BinaryProvider
+    private let provider: any PushProvider
     private let sink: BenchSink
     private let notification: PushNotification
     private let devices: [DeviceToken]
     private let acceptedCount = Atomic<Int>(0)
 
-    init(provider: BinaryProvider, sink: BenchSink) throws {
+    init(provider: any PushProvider, sink: BenchSink) throws {
         self.provider = provider
         self.sink = sink
+        self.notification = try Self.makeNotification()
+        self.devices = try Self.makeDevices()
+    }
+
+    static func makeNotification() throws -> PushNotification {
         let frame = #"{"aps":{"alert":""}}"#.utf8.count
-        let alert = String(repeating: "x", count: BinaryBench.payloadLength - frame)
-        self.notification = try PushNotification(json: #"{"aps":{"alert":"\#(alert)"}}"#.utf8)
+        let alert = String(repeating: "x", count: Self.payloadLength - frame)
+        return try PushNotification(json: #"{"aps":{"alert":"\#(alert)"}}"#.utf8)
+    }
+
+    static func makeDevices() throws -> [DeviceToken] {
         var generator = SystemRandomNumberGenerator()
-        self.devices = try (0..<BinaryBench.deviceCount).map { _ in
+        return try (0..<Self.deviceCount).map { _ in
             try DeviceToken((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
         }
     }
@@ -32,9 +56,9 @@ final class BenchLoad: Sendable {
     var accepted: Int { self.acceptedCount.load(ordering: .relaxed) }
 
     /// Submits `count` notifications; returns how long some of them took, once they have their outcomes.
-    func run(_ scenario: BinaryBench.Scenario, _ count: Int, isTimed: Bool) async throws -> Latencies {
-        switch scenario {
-        case .batchEvict, .batchHold: try await self.batches(count, isTimed: isTimed)
+    func run(_ kind: Kind, _ count: Int, isTimed: Bool) async throws -> Latencies {
+        switch kind {
+        case .batches: try await self.batches(count, isTimed: isTimed)
         case .values: try await self.values(count, isTimed: isTimed)
         case .send: return try await self.send(count)
         case .paced: return try await self.paced(count)

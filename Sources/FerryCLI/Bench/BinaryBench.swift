@@ -6,12 +6,7 @@ internal import NIOPosix
 
 /// Benchmarks of the binary protocol: a provider and a simulated gateway in this process, over real TLS on loopback, each
 /// on a thread of its own.
-struct BinaryBench {
-    /// The length of a payload in bytes.
-    static let payloadLength = 100
-    /// Different device tokens that are sent to in turn.
-    static let deviceCount = 1000
-
+struct BinaryBench: Benchmark {
     /// In the order of the memory that they need, because the allocator may keep what an earlier run freed.
     enum Scenario: String, CaseIterable {
         case paced = "paced-10000"
@@ -27,6 +22,15 @@ struct BinaryBench {
             case .values: 0.5
             case .send: 0.1
             case .paced: 0.003
+            }
+        }
+
+        var kind: BenchLoad.Kind {
+            switch self {
+            case .batchEvict, .batchHold: .batches
+            case .values: .values
+            case .send: .send
+            case .paced: .paced
             }
         }
 
@@ -57,11 +61,6 @@ struct BinaryBench {
         }
     }
 
-    /// A benchmark whose books do not balance measured nothing.
-    struct Imbalance: Error, CustomStringConvertible {
-        var description: String
-    }
-
     /// Notifications of the longest runs.
     let count: Int
     private let credentials: TestCredentials
@@ -80,8 +79,14 @@ struct BinaryBench {
         try? await self.servers.shutdownGracefully()
     }
 
-    /// - Throws: ``Imbalance``, or what keeps the gateway from starting.
-    func run(_ scenario: Scenario) async throws -> BenchResult {
+    func run(_ name: String) async throws -> BenchResult {
+        guard let scenario = Scenario(rawValue: name) else {
+            throw BenchImbalance(description: "There is no run \(name).")
+        }
+        return try await self.run(scenario)
+    }
+
+    private func run(_ scenario: Scenario) async throws -> BenchResult {
         let gateway = try await SimulatedGateway.start(.init(credentials: self.credentials), on: self.servers)
         do {
             let result = try await self.run(scenario, gateway)
@@ -110,11 +115,11 @@ struct BinaryBench {
         let load = try BenchLoad(provider: provider, sink: sink)
 
         let warmUp = max(count / 10, BenchLoad.taskCount)
-        _ = try await load.run(scenario, warmUp, isTimed: false)
+        _ = try await load.run(scenario.kind, warmUp, isTimed: false)
         _ = await provider.drain(within: .seconds(60))
         ProcessMeter.resetPeak()
         let before = (ProcessMeter.now, ProcessMeter.processTime, await self.clientTime)
-        let latencies = try await load.run(scenario, count, isTimed: true)
+        let latencies = try await load.run(scenario.kind, count, isTimed: true)
         let drained = await provider.drain(within: .seconds(60))
         let after = (ProcessMeter.now, ProcessMeter.processTime, await self.clientTime)
         let peak = ProcessMeter.peak
@@ -125,7 +130,7 @@ struct BinaryBench {
         guard drained.unsettled == 0, report.outcomes.accepted == expected, report.outcomes.settled == expected,
             total == expected, sink.others == 0, gateway.counts.accepted == expected, report.contradicted == 0
         else {
-            throw Imbalance(
+            throw BenchImbalance(
                 description: "\(scenario.rawValue): of \(expected) the provider reports \(report.outcomes.accepted) "
                     + "accepted, \(total) outcomes were delivered, and the gateway read \(gateway.counts.accepted)."
             )

@@ -2,9 +2,9 @@ public import FerryOpenSSL
 
 /// A certificate authority for tests, and a server and a client that it vouches for.
 ///
-/// The server is good for `localhost`, both loopback addresses and Apple's four host names of the binary protocol. The
-/// client looks like one of Apple's certificates for push. A key signs provider tokens in place of a certificate. Nothing
-/// here has ever been secret.
+/// The server is good for `localhost`, both loopback addresses and Apple's host names of the binary protocol and of
+/// HTTP/2. The client looks like one of Apple's certificates for push. A key signs provider tokens in place of a
+/// certificate. Nothing here has ever been secret.
 public struct TestCredentials: Sendable {
     /// What both sides have to trust.
     public let trustRoots: TrustRoots
@@ -45,5 +45,6 @@ public struct TestCredentials: Sendable {
         "localhost",
         "gateway.push.apple.com", "gateway.sandbox.push.apple.com",
         "feedback.push.apple.com", "feedback.sandbox.push.apple.com",
+        "api.push.apple.com", "api.sandbox.push.apple.com",
     ]
 }

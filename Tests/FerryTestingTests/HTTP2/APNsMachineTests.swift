@@ -218,6 +218,48 @@ struct APNsMachineTests {
         }
     }
 
+    @Test(
+        "refuses what is beyond the limit of streams, and ends when the client knows the limit",
+        arguments: [false, true]
+    )
+    func beyondLimit(isKnown: Bool) throws {
+        var script = HTTP2Script.withoutTokens()
+        script.maxConcurrentStreams = 1
+        var machine = try APNsMachine(rules: HTTP2Rules(script))
+        var bytes = ByteBuffer()
+        // It must have said so before the client can know.
+        _ = machine.write(into: &bytes, atMost: .max)
+        let acknowledgement = isKnown ? Self.frame(type: 4, flags: 1, stream: 0, []) : []
+        let requests = ([1, 3, 5] as [UInt8]).flatMap { Self.request(stream: $0) }
+        let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Self.frame(type: 4, stream: 0, [])
+        let now = Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 1)
+        _ = machine.received(ByteBuffer(bytes: opening + acknowledgement + requests), at: now)
+        while machine.write(into: &bytes, atMost: .max) {}
+        let counts = machine.counts
+        #expect(counts.accepted == 1)
+        #expect(counts.violations == (isKnown ? 1 : 0))
+    }
+
+    /// A frame by hand: a client of ours keeps to the rules.
+    private static func frame(type: UInt8, flags: UInt8 = 0, stream: UInt8, _ payload: [UInt8]) -> [UInt8] {
+        [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
+    }
+
+    /// HEADERS with literal fields, and DATA.
+    private static func request(stream: UInt8) -> [UInt8] {
+        let fields = [(":path", "/3/device/00ff"), (":authority", "localhost"), ("apns-topic", "com.example.ferry")]
+        // ":method: POST" and ":scheme: https" (RFC 7541, appendix A).
+        var block: [UInt8] = [0x83, 0x87]
+        for (name, value) in fields {
+            block += [0, UInt8(name.utf8.count)]
+            block += Array(name.utf8)
+            block += [UInt8(value.utf8.count)]
+            block += Array(value.utf8)
+        }
+        return Self.frame(type: 1, flags: 4, stream: stream, block)
+            + Self.frame(type: 0, flags: 1, stream: stream, Array("{}".utf8))
+    }
+
     @Test("ends when the client has")
     func inputClosed() throws {
         let rehearsal = try APNsRehearsal()

@@ -1,0 +1,37 @@
+import FerryMachine
+import FerryTesting
+import FuzzSupport
+import NIOCore
+
+/// What a client says first: the preface, and SETTINGS without an entry.
+private let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
+
+private let rules: HTTP2Rules = {
+    var script = HTTP2Script(rules: [.goAway(every: 3, lastStream: .current), HTTP2Rule(at: 2, status: 410)])
+    script.requiresToken = false
+    return HTTP2Rules(script)
+}()
+
+/// The simulated APNs takes any frames in any pieces, and counts the same whatever the pieces.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var input = FuzzInput(start, count)
+    let piece = Int(input.byte()) + 1
+    let bytes = opening + Array(input.rest)
+    require(counts(bytes, piece: bytes.count) == counts(bytes, piece: piece))
+    return 0
+}
+
+private func counts(_ bytes: [UInt8], piece: Int) -> APNsMachine.Counts? {
+    let now = Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 1_700_000_000)
+    guard var machine = try? APNsMachine(rules: rules) else { return nil }
+    var place = 0
+    while place < bytes.count {
+        let end = min(place + piece, bytes.count)
+        _ = machine.received(ByteBuffer(bytes: bytes[place..<end]), at: now)
+        place = end
+    }
+    var answers = ByteBuffer()
+    while machine.write(into: &answers, atMost: 1 << 16) {}
+    return machine.counts
+}
