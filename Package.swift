@@ -104,6 +104,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -124,6 +125,18 @@ let package = Package(
             name: "BulkSender",
             dependencies: ["Ferry", "FerryTesting"],
             path: "Examples/BulkSender",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "SendOverHTTP2",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/SendOverHTTP2",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "OneProgramBothWires",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/OneProgramBothWires",
             swiftSettings: settings
         ),
         .executableTarget(

@@ -15,6 +15,13 @@ import Testing
             #expect(output.result.contains(#/devices that lost the app, and those on the list +3 +3  ✓/#))
             #expect(output.result.contains(#/tuples on the list +3 +3  ✓/#))
             #expect(output.result.contains(#/tuples on the list after it was read +0 +0  ✓/#))
+            #expect(output.result.contains("HTTP/2 agreed on; one request at a time"))
+            #expect(output.result.contains("SETTINGS: 1000 requests at a time"))
+            #expect(output.result.contains("closes the connection: NO_ERROR, Shutdown"))
+            #expect(output.result.contains("that APNs had not processed go out again"))
+            #expect(output.result.contains("Unregistered, status 410, with the time"))
+            #expect(output.result.contains(#/HTTP\/2: good tokens, and those that got theirs +19992 +19992  ✓/#))
+            #expect(output.result.contains(#/HTTP\/2: GOAWAYs, and connections beyond the first +1 +1  ✓/#))
             #expect(output.result.contains("✓"))
             #expect(!output.result.contains("✗"))
         }

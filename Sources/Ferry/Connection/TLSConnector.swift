@@ -81,7 +81,9 @@ struct TLSConnector: Sendable {
         guard let tls = error as? TLSError, tls.code == .certificateRejected else { return nil }
         if let version {
             guard version == .tls13, !hasReceived, let alert = tls.alert?.lowercased(),
-                ["certificate", "unknown ca", "access denied", "handshake failure"].contains(where: alert.contains)
+                ["certificate", "unknown ca", "decrypt error", "access denied", "handshake failure"].contains(
+                    where: alert.contains
+                )
             else { return nil }
         }
         let alert = tls.alert.map { " (alert \"\($0)\")" } ?? ""

@@ -12,7 +12,6 @@ struct BinaryDemo {
     static let tooLateDelay: Duration = .milliseconds(1200)
     /// The gateway says once that it shuts down, after so many.
     static let shutdownAfter = 6000
-    private static let limit: Duration = .seconds(20)
 
     /// The numbers of the notifications whose device tokens the gateway rejects, at once and with a delay.
     static let bad = [999, 5000, 5001, 12_345, 19_999]
@@ -22,7 +21,7 @@ struct BinaryDemo {
     static let gone = [7, 4321, 11_111]
     private static let total = Self.count + 2 * Self.lateCount
 
-    private let narrator = DemoNarrator()
+    let narrator: DemoNarrator
     private let sink = DemoSink()
     private let recorder = GatewayMemoryRecorder()
 
@@ -31,11 +30,11 @@ struct BinaryDemo {
         var configuration = SimulatedGateway.Configuration(credentials: credentials)
         configuration.recorder = self.recorder
         configuration.script.rules = [
-            .reject(try Set(Self.bad.map(Self.device))),
-            GatewayRule(tokens: [try Self.device(Self.late)], delay: Self.lateDelay),
-            GatewayRule(tokens: [try Self.device(Self.tooLate)], delay: Self.tooLateDelay),
+            .reject(try DemoBatch.devices(Self.bad)),
+            GatewayRule(tokens: [try DemoBatch.device(Self.late)], delay: Self.lateDelay),
+            GatewayRule(tokens: [try DemoBatch.device(Self.tooLate)], delay: Self.tooLateDelay),
             .shutDown(after: Self.shutdownAfter, times: 1),
-            .gone(try Set(Self.gone.map(Self.device))),
+            .gone(try DemoBatch.devices(Self.gone)),
         ]
         let feedback = try await SimulatedFeedback.start(.init(credentials: credentials))
         configuration.feedback = feedback
@@ -58,7 +57,7 @@ struct BinaryDemo {
         self.narrator.say("a simulated APNs listens on \(gateway.host), port \(gateway.port)")
         do {
             var report = try await self.run(gateway, credentials)
-            let list = FeedbackDemo(gone: try Set(Self.gone.map(Self.device)), narrator: self.narrator)
+            let list = FeedbackDemo(gone: try DemoBatch.devices(Self.gone), narrator: self.narrator)
             report.rows += try await list.run(feedback, credentials)
             await gateway.stop()
             return report
@@ -87,32 +86,19 @@ struct BinaryDemo {
         self.narrator.say(
             "\(Self.count) notifications, \(Self.bad.count) to bad device tokens; the gateway restarts, too"
         )
-        try await self.submit(0..<Self.count, to: provider)
-        _ = await provider.drain(within: Self.limit)
+        try await DemoBatch.submit(0..<Self.count, to: provider)
+        _ = await provider.drain(within: DemoBatch.limit)
         self.narrator.say("\(Self.lateCount) more; the error response takes its time: \(Self.lateDelay)")
-        try await self.submit(Self.count..<Self.count + Self.lateCount, to: provider)
-        _ = await provider.drain(within: Self.limit)
+        try await DemoBatch.submit(Self.count..<Self.count + Self.lateCount, to: provider)
+        _ = await provider.drain(within: DemoBatch.limit)
         self.narrator.say(
             "\(Self.lateCount) more; the error response takes \(Self.tooLateDelay), and silence counts as acceptance after "
                 + "\(Self.settleTime)"
         )
-        try await self.submit(Self.count + Self.lateCount..<Self.total, to: provider)
-        let report = await provider.shutdown(within: Self.limit)
+        try await DemoBatch.submit(Self.count + Self.lateCount..<Self.total, to: provider)
+        let report = await provider.shutdown(within: DemoBatch.limit)
         await telling.value
         return self.compare(report, gateway.counts)
-    }
-
-    private static func device(_ number: Int) throws -> DeviceToken {
-        try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: $0 < 24 ? $0 : number >> (8 * (31 - $0))) })
-    }
-
-    private func submit(_ numbers: Range<Int>, to provider: BinaryProvider) async throws {
-        let notification = try PushNotification(Payload(alert: "Hello", badge: 1))
-        var batch = PushBatch(capacity: numbers.count)
-        for number in numbers {
-            try batch.append(notification, to: Self.device(number), tag: Tag(UInt64(number)))
-        }
-        try await provider.submit(&batch)
     }
 
     /// Compares what the gateway recorded with what the provider reported.
@@ -123,7 +109,7 @@ struct BinaryDemo {
         }
         let arrived = self.recorder.counts
         let refused = Self.bad + [Self.late, Self.tooLate]
-        let refusedOnes = refused.compactMap { try? Self.device($0) }
+        let refusedOnes = refused.compactMap { try? DemoBatch.device($0) }
         return DemoReport(rows: [
             .init(what: "notifications that have an outcome", expected: Self.total, actual: outcomes.count),
             .init(what: "outcomes", expected: Self.total, actual: report.outcomes.settled),

@@ -7,15 +7,18 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Shows Ferry at work, without credentials and without a server.",
         discussion: """
-            Starts a simulated APNs with a throw-away certificate authority on loopback, sends to it over real TLS, lets \
-            things go wrong, and compares what the one recorded with what the other reported.
+            Starts a simulated APNs with a throw-away certificate authority on loopback, sends to it over real TLS, by \
+            the binary protocol and by HTTP/2, lets things go wrong, and compares what the one recorded with what the \
+            other reported.
             """
     )
 
     func run() async throws {
-        let report: DemoReport
+        var report: DemoReport
+        let narrator = DemoNarrator()
         do {
-            report = try await BinaryDemo().run()
+            report = try await BinaryDemo(narrator: narrator).run()
+            report.rows += try await HTTP2Demo(narrator: narrator).run().rows
         } catch {
             throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
         }

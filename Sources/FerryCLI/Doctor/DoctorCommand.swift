@@ -16,7 +16,8 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Looks at a host, at credentials, or at both together, and prints a line for each thing it looked at: ok, \
             warning or fault, and the cure. Of a host it looks at addresses, port, TLS versions, certificate and trust, \
-            and at what it says to the client's certificate. Nothing is sent but TLS handshakes.
+            at what it says to the client's certificate, and at whether it speaks HTTP/2. Nothing is sent but TLS \
+            handshakes and the SETTINGS of HTTP/2.
 
             Exit status: 0, no fault; 1, faults of the credentials; 2, bad usage, or a file that cannot be read; 3, no \
             connection that could be used, or refused credentials.
@@ -24,6 +25,8 @@ struct DoctorCommand: AsyncParsableCommand {
             Examples:
               ferry doctor gateway.example:2195 --p12 push.p12 --passphrase-file secret.txt
               ferry doctor api.push.apple.com:443
+              ferry doctor localhost:2197 --ca tls/ca.pem \\
+                --p8 tls/token-key.p8 --key-id FERRYKEY01 --team-id FERRYTEAM1
               ferry doctor --cert push.pem --key key.pem --environment production
               ferry doctor --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
             """
@@ -43,6 +46,12 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
     var serverName: String?
+
+    @Flag(
+        name: .customLong("http2"),
+        help: "The server must speak HTTP/2. That of Apple must anyway, and on port 443 or 2197 it is offered."
+    )
+    var http2 = false
 
     @OptionGroup(title: "Credentials")
     var credentials: CredentialOptions
@@ -70,8 +79,8 @@ struct DoctorCommand: AsyncParsableCommand {
         if !self.credentials.areGiven, self.environment != nil {
             throw ValidationError("--environment needs --cert or --p12.")
         }
-        if self.host == nil, self.ca != nil || self.serverName != nil {
-            throw ValidationError("--ca and --server-name need HOST:PORT.")
+        if self.host == nil, self.ca != nil || self.serverName != nil || self.http2 {
+            throw ValidationError("--ca, --server-name and --http2 need HOST:PORT.")
         }
         try self.timeout.validate("--timeout")
     }
@@ -120,7 +129,13 @@ struct DoctorCommand: AsyncParsableCommand {
     // MARK: Host
 
     private func port(_ endpoint: Endpoint) -> Int {
-        endpoint.port ?? AppleHost(endpoint.host)?.port ?? BinaryConfiguration.defaultPort
+        endpoint.port ?? AppleHost(endpoint.host)?.port
+            ?? (self.http2 ? HTTP2Configuration.defaultPort : BinaryConfiguration.defaultPort)
+    }
+
+    private func demand(_ endpoint: Endpoint) -> HostFacts.HTTP2Demand {
+        if self.http2 || AppleHost(endpoint.host)?.service == .http2 { return .needed }
+        return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
     }
 
     private func hostFindings(_ endpoint: Endpoint, _ certificate: CertificateFacts?) async throws -> [Finding] {
@@ -128,15 +143,15 @@ struct DoctorCommand: AsyncParsableCommand {
         let identity = certificate?.usableIdentity
         let facts: HostFacts
         do {
-            var probe = HostProbe(
+            let probe = HostProbe(
                 host: endpoint.host,
                 port: self.port(endpoint),
                 serverName: self.serverName ?? endpoint.host,
                 identity: identity,
                 verifier: try TLSContext(client: .init(trustRoots: self.ca.map { .file($0) } ?? .system)),
+                http2: self.demand(endpoint),
                 limit: self.timeout.duration
             )
-            if Self.http2Ports.contains(probe.port) { probe.applicationProtocols = ["h2"] }
             facts = try await probe.run()
         } catch let error as TLSError {
             throw CommandFailure.usage(ConnectionAdvice.sentence(error))
@@ -147,8 +162,9 @@ struct DoctorCommand: AsyncParsableCommand {
             + HandshakeChecks.findings(facts)
             + ServerCertificateChecks.findings(facts, now: Date())
             + ClientCertificateChecks.findings(facts, shown: shown)
+            + HTTP2Checks.findings(facts, .init(hasCertificate: identity != nil, hasTokenKey: self.token.areGiven))
     }
 
     /// Where APNs speaks HTTP/2.
-    private static let http2Ports = [443, 2197]
+    private static let http2Ports = [HTTP2Configuration.defaultPort, HTTP2Configuration.alternativePort]
 }

@@ -10,13 +10,14 @@ struct Finding: Equatable, Sendable, Encodable {
     /// What was looked at.
     enum Check: String, Sendable, Encodable, CaseIterable {
         // The host.
-        case service, address, port, tls, name, validity, trust, clientCertificate
+        case service, address, port, tls, name, validity, trust, clientCertificate, http2, authentication
         // The credentials.
         case file, archive, key, certificate, topics, environment, tokenKey, keyID, teamID
 
         var isOfHost: Bool {
             switch self {
-            case .service, .address, .port, .tls, .name, .validity, .trust, .clientCertificate: true
+            case .service, .address, .port, .tls, .name, .validity, .trust, .clientCertificate, .http2, .authentication:
+                true
             case .file, .archive, .key, .certificate, .topics, .environment, .tokenKey, .keyID, .teamID: false
             }
         }

@@ -9,6 +9,9 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
     case silentPort, plainText, closedInHandshake, handshakeFails
     case onlyOldTLS, oldTLSOffered, onlyTLS13, noApplicationProtocol
 
+    // HTTP/2.
+    case noStreams, silentHTTP2, brokenHTTP2, closedBeforeSettings
+
     // The server's certificate.
     case wrongName, selfSigned, unknownIssuer, otherIssuer, weakCertificate, chainRefused
 

@@ -114,7 +114,7 @@ struct FeedbackCommand: AsyncParsableCommand {
         )
         if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
         configuration.serverName = self.server.serverName
-        configuration.tlsVersions = self.server.tlsVersions
+        configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.idleTimeout = self.idleTimeout.duration
         configuration.sweepTimeout = self.sweepTimeout.duration

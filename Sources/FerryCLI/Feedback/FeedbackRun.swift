@@ -100,8 +100,6 @@ struct FeedbackRun {
     private func sentence(_ error: FeedbackError) -> String {
         let code: ProviderError.Code = error.code == .credentialsRejected ? .credentialsRejected : .connectFailed
         let error = ProviderError(code, error.message, cause: error.cause)
-        // The advice speaks of gateways.
         return ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity)
-            .replacing("and the gateway asks", with: "and the service asks")
     }
 }

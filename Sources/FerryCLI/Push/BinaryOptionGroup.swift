@@ -2,22 +2,23 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryBinary
 
-/// Options of the binary protocol.
+/// Options that only the binary protocol has.
 struct BinaryOptionGroup: ParsableArguments {
     enum Policy: String, ExpressibleByArgument, CaseIterable {
         case hold, evict
     }
 
-    enum OnUnknown: String, ExpressibleByArgument, CaseIterable {
-        case resend, report
+    enum ProofOption: String, ExpressibleByArgument, CaseIterable {
+        case silence, probe
     }
 
-    @Option(help: "What a full cache does: hold writes back, or evict the oldest.")
-    var cachePolicy = Policy.hold
+    @Option(help: "What a full cache does: hold writes back, or evict the oldest. (default: hold)")
+    var cachePolicy: Policy?
 
     @Option(
         parsing: .unconditional,
-        help: "How many notifications may be written and not settled, at first. (default: \(Self.defaults.cacheLength))"
+        help:
+            "How many notifications may be written and not settled, at first. (default: \(BinaryOptions().cacheLength))"
     )
     var cacheLength: Int?
 
@@ -31,90 +32,58 @@ struct BinaryOptionGroup: ParsableArguments {
         parsing: .unconditional,
         help: """
             How many notifications the cache may grow to. It bounds throughput to as many in --settle-time, and memory \
-            to about 300 bytes for each.
+            to about 300 bytes for each. (default: \(Self.cacheLimit))
             """
     )
-    var cacheLimit = 1 << 20
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "How long silence must last for acceptance to be presumed, in seconds; fractions are fine.",
-            valueName: "seconds"
-        )
-    )
-    var settleTime = Seconds(BinaryOptions().settleTime)
-
-    @Option(help: "What was written when a connection ended without a word: resend it, or report it as uncertain.")
-    var onUnknown = OnUnknown.resend
-
-    @Option(
-        parsing: .unconditional,
-        help: "How many connections there may be. (default: \(Self.defaults.maxConnections))"
-    )
-    var connections: Int?
-
-    @Flag(help: "At the cache's limit prove acceptance with a probe instead of waiting.")
-    var probeWhenHeld = false
+    var cacheLimit: Int?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
             """
-            How long connecting may take. \
-            (default: \(Seconds(Self.defaults.connectTimeout).defaultValueDescription))
+            How long silence must last for acceptance to be presumed, in seconds; fractions are fine. (default: \
+            \(Seconds(BinaryOptions().settleTime).defaultValueDescription))
             """,
             valueName: "seconds"
         )
     )
-    var connectTimeout: Seconds?
+    var settleTime: Seconds?
 
-    @Option(
-        parsing: .unconditional,
-        help: """
-            How many failures to connect in a row are too many; 0: none. (default: \(Self.defaults.connectionRetryLimit))
-            """
-    )
-    var connectionRetryLimit: Int?
+    @Flag(help: "At the cache's limit prove acceptance with a probe instead of waiting.")
+    var probeWhenHeld = false
+
+    @Option(help: "How the last acceptances are found out: by silence, or by a probe. (default: silence)")
+    var proof: ProofOption?
 
     static let cacheLengths = 1...(1 << 30)
-    static let connectionCounts = 1...1000
-    static let retryLimits = 0...(1 << 30)
-
-    /// What holds unless an option or a configuration file says something else.
-    static let defaults = {
-        var options = BinaryOptions()
-        // A person waits.
-        options.connectionRetryLimit = 3
-        return options
-    }()
+    private static let cacheLimit = 1 << 20
 
     func validate() throws {
-        func require(_ number: Int?, in range: ClosedRange<Int>, _ option: String) throws {
-            guard let number, !range.contains(number) else { return }
-            throw ValidationError("\(option) takes \(range.lowerBound) to \(range.upperBound).")
-        }
-        try require(self.cacheLength, in: Self.cacheLengths, "--cache-length")
-        try require(self.cacheLimit, in: Self.cacheLengths, "--cache-limit")
-        try require(self.connections, in: Self.connectionCounts, "--connections")
-        try require(self.connectionRetryLimit, in: Self.retryLimits, "--connection-retry-limit")
-        try self.settleTime.validate("--settle-time")
-        try self.connectTimeout?.validate("--connect-timeout")
+        try Self.cacheLengths.require(self.cacheLength, "--cache-length")
+        try Self.cacheLengths.require(self.cacheLimit, "--cache-limit")
+        try self.settleTime?.validate("--settle-time")
+    }
+
+    /// The options that were given.
+    var given: [String] {
+        [
+            ("--cache-policy", self.cachePolicy != nil), ("--cache-length", self.cacheLength != nil),
+            ("--auto-adjust", self.autoAdjust == true), ("--no-auto-adjust", self.autoAdjust == false),
+            ("--cache-limit", self.cacheLimit != nil), ("--settle-time", self.settleTime != nil),
+            ("--probe-when-held", self.probeWhenHeld), ("--proof", self.proof != nil),
+        ].filter(\.1).map(\.0)
     }
 
     /// Puts what these options say in place of what `options` had.
     func apply(to options: inout BinaryOptions) {
-        options.cachePolicy = self.cachePolicy == .hold ? .hold : .evict
+        if let cachePolicy { options.cachePolicy = cachePolicy == .hold ? .hold : .evict }
         // The limit is asked for in notifications; its bytes follow, at what an ordinary one has.
-        options.cacheLimit.bytes = max(options.cacheLimit.bytes, self.cacheLimit * 256)
-        options.cacheLimit.entries = self.cacheLimit
-        options.settleTime = self.settleTime.duration
-        options.onUnknown = self.onUnknown == .resend ? .resend : .report
+        let cacheLimit = self.cacheLimit ?? Self.cacheLimit
+        options.cacheLimit.bytes = max(options.cacheLimit.bytes, cacheLimit * 256)
+        options.cacheLimit.entries = cacheLimit
+        if let settleTime { options.settleTime = settleTime.duration }
         options.probeWhenHeld = self.probeWhenHeld
         if let cacheLength { options.cacheLength = cacheLength }
         if let autoAdjust { options.autoAdjustCache = autoAdjust }
-        if let connections { options.maxConnections = connections }
-        if let connectTimeout { options.connectTimeout = connectTimeout.duration }
-        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
     }
 }

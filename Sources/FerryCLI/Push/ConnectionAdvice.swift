@@ -5,7 +5,7 @@ enum ConnectionAdvice {
     static let nameTheAuthority = "name the CA that issued it with --ca"
     static let giveServerName = "give one with --server-name"
     static let givePassphrase = "give its passphrase with --passphrase-file"
-    static let noCertificate = "No certificate was given, and the gateway asks for one"
+    static let noCertificate = "No certificate was given, and the server asks for one"
     static let giveCertificate = "use --cert and --key, or --p12"
 
     /// What a library advises, and what its option is here.
@@ -22,11 +22,17 @@ enum ConnectionAdvice {
         self.sentence(error.description, error.code)
     }
 
+    /// What making a provider failed with.
+    static func sentence(_ error: any Error) -> String {
+        (error as? TLSError).map { self.sentence($0) } ?? "\(error)"
+    }
+
     static func sentence(_ error: ProviderError, hasIdentity: Bool) -> String {
-        if error.code == .credentialsRejected, !hasIdentity {
+        guard let code = self.tlsCode(error) else { return error.message }
+        // Without a certificate of TLS in it, it is the provider token that was refused.
+        if error.code == .credentialsRejected, code == .certificateRejected, !hasIdentity {
             return "\(self.noCertificate): \(self.giveCertificate)."
         }
-        guard let code = self.tlsCode(error) else { return error.message }
         return self.sentence(error.message, code)
     }
 

@@ -1,12 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 /// Options that say who the provider is.
 struct CredentialOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The provider certificate with its chain, in PEM or DER form.", valueName: "file"))
@@ -45,18 +39,12 @@ struct CredentialOptions: ParsableArguments {
                 try TLSIdentity(certificatePath: $0, privateKeyPath: self.key, passphrase: passphrase)
             }
         } catch {
-            throw CommandFailure.usage((error as? TLSError).map { ConnectionAdvice.sentence($0) } ?? "\(error)")
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
         }
     }
 
     /// The first line of the file of --passphrase-file; nil without one.
     func passphrase() throws -> String? {
-        guard let passphraseFile else { return nil }
-        do {
-            let text = String(decoding: try Data(contentsOf: URL(filePath: passphraseFile)), as: UTF8.self)
-            return text.split(omittingEmptySubsequences: false) { $0.isNewline }.first.map(String.init) ?? ""
-        } catch {
-            throw CommandFailure.usage("The file \(passphraseFile) cannot be read: \(Sentence.of(error))")
-        }
+        try self.passphraseFile.map { try FirstLine.read($0) }
     }
 }

@@ -6,11 +6,22 @@ internal import FerryCore
 /// ```json
 /// {"ref":7,"token":"00ff…","outcome":"accepted","proof":"presumed"}
 /// {"ref":8,"token":"bad0…","outcome":"rejected","reason":"BadDeviceToken","status":8,"origin":"gateway"}
+/// {"ref":9,"token":"00ff…","apnsId":"eabe…","outcome":"accepted","proof":"confirmed"}
 /// {"ref":7,"token":"00ff…","event":"contradicted","line":7,"reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// ```
 enum EventLine {
     /// Appends what follows the beginning of a line that has an outcome.
-    static func append(_ outcome: Outcome, to bytes: inout [UInt8]) {
+    ///
+    /// - Parameter apnsID: what APNs knows the notification by; nil on the binary protocol.
+    static func append(_ outcome: Outcome, apnsID: APNSID? = nil, to bytes: inout [UInt8]) {
+        if let apnsID {
+            bytes.append(#","apnsId":""#)
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: APNSID.textLength) { text in
+                apnsID.writeText(to: text)
+                bytes.append(contentsOf: text)
+            }
+            bytes.append(UInt8(ascii: "\""))
+        }
         switch outcome {
         case .accepted(.confirmed): bytes.append(#","outcome":"accepted","proof":"confirmed"}"#)
         case .accepted(.presumed): bytes.append(#","outcome":"accepted","proof":"presumed"}"#)
@@ -56,6 +67,10 @@ enum EventLine {
         if let status = rejection.status {
             bytes.append(#","status":"#)
             bytes.append(contentsOf: String(status).utf8)
+        }
+        if let timestamp = rejection.timestamp {
+            bytes.append(#","timestamp":"#)
+            bytes.append(contentsOf: String(timestamp).utf8)
         }
         bytes.append(#","origin":""#)
         bytes.append(self.word(rejection.origin))

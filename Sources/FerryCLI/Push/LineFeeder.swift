@@ -17,10 +17,9 @@ struct LineFeeder {
     let isStrict: Bool
     /// Notifications a second; nil for as many as possible.
     let rate: Double?
-    /// The topic of lines that name none.
+    /// The topic of lines that name none; nil where the provider knows it.
     let topic: String?
-    /// The longest payload that the provider sends, in bytes. A longer one is submitted, and rejected before it is sent.
-    let payloadLimit: Int
+    let check: LineCheck
     /// Gets messages for people.
     let say: @Sendable (String) -> Void
 
@@ -54,9 +53,8 @@ struct LineFeeder {
                 let index = result.lines
                 result.lines += 1
                 guard let line = self.parse(line, number: index + 1, parser, &result) else { continue }
-                if line.payload.count > self.payloadLimit {
-                    let length = "\(line.payload.count) bytes; at most \(self.payloadLimit) are sent"
-                    self.say("\(self.reader.name):\(index + 1): the payload has \(length)")
+                if let warning = self.check.warning(of: line) {
+                    self.say("\(self.reader.name):\(index + 1): \(warning)")
                 }
                 if self.ledger != nil {
                     if records == nil { records = LineRecords(first: index, capacity: min(limit, 1024)) }
@@ -91,7 +89,9 @@ struct LineFeeder {
             }
             if Self.isBlank(bytes) { return nil }
             defer { self.warn(of: parser, number) }
-            return try parser.parse(bytes)
+            let line = try parser.parse(bytes)
+            if let fault = self.check.fault(of: line) { throw LineFaults(messages: [fault]) }
+            return line
         } catch {
             self.say("\(self.reader.name):\(number): \(error)")
             result.badLines += 1

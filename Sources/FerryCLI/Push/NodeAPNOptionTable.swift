@@ -154,7 +154,7 @@ extension NodeAPNOption {
         .init(
             "maxConnections",
             or: ["--connections"],
-            .count(BinaryOptionGroup.connectionCounts, isClamped: true) {
+            .count(ConnectionOptionGroup.counts, isClamped: true) {
                 $1.maxConnections = $0
                 return "as --connections \($0)"
             }
@@ -180,7 +180,7 @@ extension NodeAPNOption {
         .init(
             "connectionRetryLimit",
             or: ["--connection-retry-limit"],
-            .count(BinaryOptionGroup.retryLimits, isClamped: false) {
+            .count(ConnectionOptionGroup.retryLimits, isClamped: false) {
                 $1.connectionRetryLimit = $0
                 return "as --connection-retry-limit \($0)"
             }

@@ -5,7 +5,7 @@ enum PushProgress {
     private static let interval: Duration = .milliseconds(250)
 
     /// Shows the line until it is cancelled, and takes it away.
-    static func task(_ provider: BinaryProvider, _ watch: PushWatch) -> Task<Void, Never> {
+    static func task(_ provider: any PushProvider, _ watch: PushWatch) -> Task<Void, Never> {
         Task {
             var last = (time: ContinuousClock.now, settled: 0)
             while !Task.isCancelled {

@@ -11,7 +11,7 @@ internal import Darwin
 
 /// One run of `ferry push`: from the first line to the last outcome.
 struct PushRun {
-    var configuration: BinaryConfiguration
+    var backend: PushBackend
     var input: LineReader
     /// The file for outcomes.
     var events: String?
@@ -20,7 +20,6 @@ struct PushRun {
     var drainLimit: Duration = .seconds(600)
     var isStrict = false
     var rate: Double?
-    var topic: String?
     /// Whether to show how it goes.
     var showsProgress = false
     /// Whether to say what happens at the provider.
@@ -41,14 +40,7 @@ struct PushRun {
     /// - Throws: ``CommandFailure`` when the run cannot begin.
     func run() async throws -> Result {
         let ledger = self.events.map { _ in LineLedger() }
-        var configuration = self.configuration
-        configuration.outcomes = ledger == nil ? .discard : .stream
-        let provider: BinaryProvider
-        do {
-            provider = try BinaryProvider(configuration)
-        } catch {
-            throw CommandFailure.usage(error.description)
-        }
+        let (provider, outcomes) = try self.backend.makeProvider(ledger == nil ? .discard : .stream)
         let stop = PushStop(provider, proof: self.proof)
         let file = try await self.openEvents(ledger, stop)
         let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil)
@@ -56,7 +48,7 @@ struct PushRun {
             for await event in events { watch.note(event) }
         }
         let writing = file.map { file in
-            Task { await Self.write(provider.outcomes, to: file, watching, stop) }
+            Task { await Self.write(outcomes, to: file, watching, stop) }
         }
         let say = self.say
         let signals = Signals { count in
@@ -98,7 +90,8 @@ struct PushRun {
             eventsFailure: written?.failure,
             cause: stop.cause,
             connection: watch.connection,
-            hasIdentity: self.configuration.identity != nil
+            refusal: watch.refusal,
+            hasIdentity: self.backend.hasIdentity
         )
         return Result(summary: summary, status: verdict.status, complaints: verdict.complaints)
     }
@@ -129,7 +122,7 @@ struct PushRun {
 
     /// Reads and submits all input, in a task that can be stopped.
     private func feed(
-        _ provider: BinaryProvider,
+        _ provider: any PushProvider,
         _ ledger: LineLedger?,
         _ stop: PushStop
     ) async -> (LineFeeder.Result, (any Error)?) {
@@ -140,8 +133,8 @@ struct PushRun {
             stop: stop,
             isStrict: self.isStrict,
             rate: self.rate,
-            topic: self.topic,
-            payloadLimit: self.configuration.options.payloadLimit,
+            topic: self.backend.topic,
+            check: self.backend.check,
             say: self.say
         )
         let reading = Task { await feeder.run() }

@@ -7,6 +7,8 @@ final class PushStop: Sendable {
     static let interruptLimit: Duration = .seconds(30)
     /// The same after a failure that ends the run.
     static let failureLimit: Duration = .seconds(10)
+    /// The same after credentials were refused: what is answered then is refused, too.
+    static let refusalLimit: Duration = .seconds(2)
 
     enum Cause: Sendable {
         case interrupted
@@ -67,7 +69,8 @@ final class PushStop: Sendable {
     }
 
     func fail(_ error: ProviderError) {
-        self.stop(.failed(error), within: Self.failureLimit)
+        let isRefusal = error.code == .credentialsRejected
+        self.stop(.failed(error), within: isRefusal ? Self.refusalLimit : Self.failureLimit)
     }
 
     func fail(_ failure: FileFailure) {

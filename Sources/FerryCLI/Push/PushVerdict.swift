@@ -10,6 +10,8 @@ struct PushVerdict {
     /// What ended the run before its input did.
     var cause: PushStop.Cause?
     var connection: PushWatch.Connection
+    /// The last rejection for the provider's credentials.
+    var refusal: Rejection?
     /// Whether the provider has a certificate.
     var hasIdentity = true
 
@@ -36,6 +38,11 @@ struct PushVerdict {
             case .none: findings.append(CommandFailure(.noConnection, "There was no connection when the run ended."))
             }
         }
+        if let refusal, self.summary.outcomes.accepted == 0, !self.cause.isFailure {
+            let reason = refusal.reason.explanation.map { ": \($0)" } ?? "."
+            let message = "APNs refuses the credentials, with the reason \(refusal.reason)\(reason)"
+            findings.append(CommandFailure(.noConnection, message))
+        }
         if case .interrupted = self.cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {
             let place = line == 0 ? "before the first line" : "after line \(line)"
             let message = "Interrupted; stopped \(place). What follows was not sent."
@@ -47,4 +54,9 @@ struct PushVerdict {
     private func sentence(_ error: ProviderError) -> String {
         ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity)
     }
+}
+
+extension PushStop.Cause? {
+    /// Whether an error of the provider ended the run, which is told anyway.
+    fileprivate var isFailure: Bool { if case .failed = self { true } else { false } }
 }

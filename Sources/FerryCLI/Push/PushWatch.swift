@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryHTTP2
 internal import Synchronization
 
 /// Looks at what happens at a provider. Safe from any thread.
@@ -15,6 +16,7 @@ final class PushWatch: Sendable {
         var connection = Connection.none
         /// Outcomes that turned out wrong.
         var contradicted = 0
+        var refusal: Rejection?
     }
 
     /// What came of connecting.
@@ -42,6 +44,9 @@ final class PushWatch: Sendable {
     /// How many outcomes turned out wrong, as far as events say. Events may be lost: what a report says is right.
     var contradicted: Int { self.state.withLock { $0.contradicted } }
 
+    /// The last rejection for the provider's credentials, of which APNs speaks with status 403.
+    var refusal: Rejection? { self.state.withLock { $0.refusal } }
+
     func note(_ event: ProviderEvent) {
         switch event {
         case .connected(let id, let open):
@@ -57,6 +62,9 @@ final class PushWatch: Sendable {
             }
             if error.code == .peerNotTrusted, !isMade { self.stop.fail(error) }
             self.say?(error.message)
+        case .error(let error) where error.code == .tooManyRejections:
+            // Sending pauses and goes on; what was rejected has its outcome.
+            self.say?(error.message)
         case .error(let error):
             self.stop.fail(error)
         case .contradicted(let contradiction):
@@ -70,11 +78,19 @@ final class PushWatch: Sendable {
         case .resent(let count, _):
             self.say?("\(count) are sent again")
         case .transmissionError(let rejection, _, _, _):
+            if rejection.isOfCredentials { self.state.withLock { $0.refusal = rejection } }
             self.say?("one was rejected: \(rejection.reason)")
         case .dropped(let count):
             self.say?("\(count) events came too fast to be looked at")
         default:
             break
         }
+    }
+}
+
+extension Rejection {
+    /// Whether APNs refused the provider, not the notification.
+    fileprivate var isOfCredentials: Bool {
+        self.origin == .apns && self.status == HTTPStatus.forbidden.rawValue && self.reason != .forbidden
     }
 }

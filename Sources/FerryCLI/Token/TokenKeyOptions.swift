@@ -21,6 +21,11 @@ struct TokenKeyOptions: ParsableArguments {
     /// Whether a key is named.
     var areGiven: Bool { self.p8 != nil }
 
+    /// The options that were given.
+    var given: [String] {
+        [("--p8", self.p8), ("--key-id", self.keyID), ("--team-id", self.teamID)].compactMap { $1 == nil ? nil : $0 }
+    }
+
     /// Checks that everything is there that a token needs, if a key is named.
     func validateIdentifiers() throws {
         if self.areGiven, self.keyID == nil || self.teamID == nil {

@@ -84,7 +84,7 @@ extension HTTP2Client {
         if let error, !connection.isFinished { self.report(.socketError(connection.id, error)) }
         // A connection that was never used and is closed on purpose has not failed.
         guard !connection.hasAnswer, connection.hasIndexedNames || !connection.isFinished else { return }
-        self.countFailure(now: now)
+        self.countFailure(error, now: now)
     }
 
     /// Says what becomes of the requests of a connection that is gone.
@@ -102,11 +102,13 @@ extension HTTP2Client {
 
     private mutating func failed(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
         self.report(.socketError(id, error))
-        self.countFailure(now: now)
+        self.countFailure(error, now: now)
     }
 
     /// Counts a connection without an answer, waits before the next, and gives up after too many.
-    mutating func countFailure(now: Moment) {
+    ///
+    /// - Parameter error: why it ended; nil when the peer gave no reason.
+    mutating func countFailure(_ error: ProviderError?, now: Moment) {
         self.failures += 1
         let wait = self.dialBackOff.fail(using: &self.generator)
         self.waitsToDialUntil = now.monotonic + wait
@@ -117,8 +119,9 @@ extension HTTP2Client {
             .error(
                 ProviderError(
                     .connectionRetryLimit,
-                    "\(limit + 1) connections in a row to \(self.authority) failed or brought no answer. "
-                        + "What was queued is given up; check the address, the network and what the peer is."
+                    "\(limit + 1) connections in a row failed or brought no answer; what was queued is given up. "
+                        + (error?.message ?? "\(self.authority) closed the last without a word."),
+                    cause: error
                 )
             )
         )

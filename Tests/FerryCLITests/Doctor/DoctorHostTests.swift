@@ -84,7 +84,7 @@ import Testing
                 #expect(report.status == 3)
                 #expect(report.problems.map(\.problem) == ["clientCertificateMissing"])
                 let finding = try #require(report.problems.first)
-                #expect(finding.sentence == "No certificate was given, and the gateway asks for one.")
+                #expect(finding.sentence == "No certificate was given, and the server asks for one.")
                 #expect(finding.cure == "use --cert and --key, or --p12")
             }
         }

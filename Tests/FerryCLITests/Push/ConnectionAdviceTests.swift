@@ -57,6 +57,11 @@ import Testing
         #expect(sentence.contains("--cert and --key, or --p12"), "\(sentence)")
     }
 
+    @Test func `a provider token that is refused is no matter of certificates`() {
+        let error = ProviderError(.credentialsRejected, "It rejects one after the other.")
+        #expect(ConnectionAdvice.sentence(error, hasIdentity: false) == error.message)
+    }
+
     @Test func `a key that is locked is to be opened with --passphrase-file`() throws {
         let client = try TestCredentials().client
         let archive = try client.pkcs12(passphrase: "secret")

@@ -33,6 +33,18 @@ import Testing
         }
     }
 
+    @Test func `over HTTP/2 the apns-id stands there, and the time of a 410`() throws {
+        var bytes: [UInt8] = []
+        let id = try APNSID("EABEAE54-14A8-11E5-B60B-1697F925EC7B")
+        let gone = Rejection(reason: .unregistered, origin: .apns, status: 410, timestamp: 1_700_000_000_000)
+        EventLine.append(.rejected(gone), apnsID: id, to: &bytes)
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == #","apnsId":"eabeae54-14a8-11e5-b60b-1697f925ec7b","outcome":"rejected","reason":"Unregistered","#
+                + #""status":410,"timestamp":1700000000000,"origin":"apns"}"# + "\n"
+        )
+    }
+
     @Test(arguments: ["7", #""order \"7\"""#, #"{"a":[1,null]}"#, "null"])
     func `the reference stands as it was given`(ref: String) {
         #expect(Self.line(.expired, ref: ref) == #"{"ref":\#(ref),"token":"00ff","outcome":"expired"}"# + "\n")

@@ -55,7 +55,7 @@ import Testing
                 isStrict: false,
                 rate: nil,
                 topic: nil,
-                payloadLimit: 2048,
+                check: .payload(limit: 2048),
                 say: { _ in }
             )
             async let result = feeder.run()

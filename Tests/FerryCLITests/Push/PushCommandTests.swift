@@ -102,7 +102,7 @@ import Testing
                 (server + ["--p12", archive, "--passphrase-file", wrong], "passphrase"),
                 (server + ["--p12", archive, "--passphrase-file", "/none"], "does not exist"),
                 (harness.arguments(lines) + ["--events", "/none/events"], "No such file or directory"),
-                (harness.arguments(lines) + ["--backend", "http2"], "There is no backend http2 yet"),
+                (harness.arguments(lines) + ["--backend", "migrate"], "There is no backend migrate yet"),
                 (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
                 (harness.arguments(lines) + ["--bogus"], "--bogus"),
             ]

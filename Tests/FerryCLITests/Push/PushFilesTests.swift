@@ -1,6 +1,7 @@
 import Ferry
 import FerryTesting
 import Foundation
+import NIOPosix
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct PushFilesTests {
@@ -26,9 +27,12 @@ import Testing
             let fifo = Self.fifo(harness.directory)
             let arguments = try harness.arguments(harness.lines(1...2000)) + ["--events", fifo]
             let program = try FerryProgram(arguments, in: harness.directory)
-            let reading = Task.detached { try FileHandle(forReadingFrom: URL(filePath: fifo)).readToEnd() }
+            // On a thread that may block: opening it waits for the program.
+            async let read = NIOThreadPool.singleton.runIfActive {
+                try FileHandle(forReadingFrom: URL(filePath: fifo)).readToEnd()
+            }
             #expect(try await program.output().status == 0)
-            #expect(try await reading.value?.count { $0 == UInt8(ascii: "\n") } == 2000)
+            #expect(try await read?.count { $0 == UInt8(ascii: "\n") } == 2000)
         }
     }
 

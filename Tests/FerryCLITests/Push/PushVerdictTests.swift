@@ -67,6 +67,19 @@ import Testing
         #expect(verdict.complaints == ["Interrupted; stopped before the first line. What follows was not sent."])
     }
 
+    @Test func `refused credentials are status 3 where nothing was accepted, and told once`() {
+        var verdict = Self.verdict(delivered: false)
+        verdict.refusal = Rejection(reason: .missingProviderToken, origin: .apns, status: 403)
+        #expect(verdict.status == .noConnection)
+        #expect(verdict.complaints.count == 1)
+        #expect(verdict.complaints.first?.hasPrefix("APNs refuses the credentials, with the reason Missing") == true)
+        verdict.cause = .failed(ProviderError(.credentialsRejected, "refused"))
+        #expect(verdict.complaints == ["refused"])
+        verdict = Self.verdict()
+        verdict.refusal = Rejection(reason: .missingProviderToken, origin: .apns, status: 403)
+        #expect(verdict.complaints == [])
+    }
+
     @Test func `everything that went wrong is told, and the gravest is the status`() {
         var verdict = Self.verdict(delivered: false, cause: .interrupted, connection: .failed(Self.refused))
         verdict.fed.hasReachedEnd = false

@@ -46,6 +46,32 @@ import Testing
         #expect(!stop.isSet)
     }
 
+    @Test func `a burst of rejections ends nothing, and refused credentials end the run`() throws {
+        let words = Words()
+        let (watch, stop) = try Self.watch(words)
+        watch.note(.error(ProviderError(.tooManyRejections, "sending pauses")))
+        #expect(!stop.isSet)
+        #expect(words.all == ["sending pauses"])
+        watch.note(.error(ProviderError(.credentialsRejected, "refused")))
+        guard case .failed(let error) = stop.cause else { return #expect(Bool(false)) }
+        #expect(error.message == "refused")
+    }
+
+    @Test func `a rejection with status 403 is one of credentials, unless it forbids one action`() throws {
+        let (watch, _) = try Self.watch(Words())
+        func note(_ reason: Reason, _ status: Int, _ origin: Rejection.Origin = .apns) {
+            let rejection = Rejection(reason: reason, origin: origin, status: status)
+            watch.note(.transmissionError(rejection, tag: nil, notification: nil, device: nil))
+        }
+        note(.badDeviceToken, 400)
+        note(.forbidden, 403)
+        note(.badTopic, 403, .ferry)
+        #expect(watch.refusal == nil)
+        note(.invalidProviderToken, 403)
+        note(.unregistered, 410)
+        #expect(watch.refusal?.reason == .invalidProviderToken)
+    }
+
     @Test func `a gateway that is not trusted at the first connection ends the run`() throws {
         let (watch, stop) = try Self.watch(Words())
         watch.note(.socketError(ConnectionID(1), ProviderError(.peerNotTrusted, "stranger")))

@@ -11,8 +11,11 @@ enum HandshakeChecks {
         var findings = [self.versions(spoken)]
         if newest.version < .tls12 { return [self.onlyOld(newest.version)] }
         if oldest.version < .tls12 { findings.append(self.old(spoken.map(\.version).filter { $0 < .tls12 })) }
-        if oldest.version == .tls13 { findings.append(self.onlyNew) }
-        if spoken.allSatisfy({ $0.report.lacksApplicationProtocol }) { findings.append(self.noHTTP2) }
+        // Over HTTP/2 ferry push offers TLS 1.3 by itself.
+        if oldest.version == .tls13, facts.http2 == .none { findings.append(self.onlyNew) }
+        if spoken.allSatisfy({ $0.report.lacksApplicationProtocol }) {
+            findings.append(self.noHTTP2(isNeeded: facts.http2 == .needed))
+        }
         return findings
     }
 
@@ -91,12 +94,16 @@ enum HandshakeChecks {
         cure: "give ferry push --tls-max 1.3, or switch TLS 1.2 on at the server"
     )
 
-    private static let noHTTP2 = Finding.warning(
-        .tls,
-        .noApplicationProtocol,
-        "It selects no application protocol (ALPN) although h2 was offered, so it speaks no HTTP/2.",
-        cure: "correct host or port; the binary protocol has the ports 2195 and 2196"
-    )
+    private static func noHTTP2(isNeeded: Bool) -> Finding {
+        Finding(
+            check: .tls,
+            severity: isNeeded ? .fault : .warning,
+            problem: .noApplicationProtocol,
+            sentence: "It selects no application protocol (ALPN) although h2 was offered, so it speaks no HTTP/2.",
+            cure: "if a proxy or firewall on the way opens TLS, have it let APNs pass unopened; else this is not APNs: "
+                + "correct host or port (the binary protocol has the ports 2195 and 2196)"
+        )
+    }
 }
 
 extension HandshakeReport {

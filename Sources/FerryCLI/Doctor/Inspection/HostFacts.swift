@@ -4,6 +4,15 @@ internal import NIOCore
 
 /// What there is to see of a host, before any judgement.
 struct HostFacts: Sendable {
+    /// Whether HTTP/2 was offered, and is needed.
+    enum HTTP2Demand: Sendable {
+        case none
+        /// The port suggests it.
+        case offered
+        /// It was asked for, or the host is Apple's.
+        case needed
+    }
+
     /// Why a name has no address.
     enum ResolutionFault: Error, Equatable, Sendable {
         /// The resolver's words.
@@ -49,6 +58,10 @@ struct HostFacts: Sendable {
     var handshakes: [Handshake] = []
     /// Nil when no handshake brought certificates.
     var server: Server?
+    /// Whether the server is to speak HTTP/2.
+    var http2 = HTTP2Demand.none
+    /// Nil when no handshake agreed on HTTP/2.
+    var greeting: HTTP2Greeting?
 
     var endpoint: String { Endpoint.text(self.host, self.port) }
 }

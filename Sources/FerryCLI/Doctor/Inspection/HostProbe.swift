@@ -14,7 +14,7 @@ private import Darwin
 /// Looks a host up, connects to it, and shakes hands with it once for each version of TLS.
 ///
 /// Few connections, one after the other, because APNs takes many for an attack: at most ``addressLimit`` to find an
-/// address that answers, and four for TLS. Nothing is sent but handshakes.
+/// address that answers, four for TLS, and one for HTTP/2. Nothing is sent but handshakes, and over HTTP/2 its SETTINGS.
 struct HostProbe: Sendable {
     /// How many addresses are tried.
     static let addressLimit = 8
@@ -29,8 +29,7 @@ struct HostProbe: Sendable {
     var identity: TLSIdentity?
     /// A client that trusts whom the provider would trust.
     var verifier: TLSContext
-    /// What to offer by ALPN.
-    var applicationProtocols: [String] = []
+    var http2 = HostFacts.HTTP2Demand.none
     /// For the resolver, for each connection, and for each handshake.
     var limit: Duration
     var eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -49,6 +48,7 @@ struct HostProbe: Sendable {
                 on: self.eventLoop
             )
         )
+        facts.http2 = self.http2
         guard case .success(let addresses) = facts.addresses else { return facts }
         await self.connect(addresses.prefix(Self.addressLimit), &facts)
         guard let address = facts.attempts.first(where: { $0.result == .connected })?.address else { return facts }
@@ -60,6 +60,9 @@ struct HostProbe: Sendable {
                 isForName: chain.isFor(PeerName(self.serverName)),
                 faults: chain.faults(for: self.verifier)
             )
+        }
+        if facts.handshakes.contains(where: { $0.report.applicationProtocol == Self.http2Name }) {
+            facts.greeting = try await self.greet(address)
         }
         return facts
     }
@@ -106,7 +109,7 @@ struct HostProbe: Sendable {
             testingWithoutVerification: .init(
                 identity: self.identity,
                 versions: version...version,
-                applicationProtocols: self.applicationProtocols
+                applicationProtocols: self.http2 == .none ? [] : [Self.http2Name]
             )
         )
         let limits = HandshakeProbe.Limits(handshake: self.limit, verdict: Self.verdictLimit)
@@ -135,6 +138,34 @@ struct HostProbe: Sendable {
             return HandshakeReport(ending: .closed)
         }
     }
+
+    private func greet(_ address: SocketAddress) async throws -> HTTP2Greeting {
+        let context = try TLSContext(
+            testingWithoutVerification: .init(identity: self.identity, applicationProtocols: [Self.http2Name])
+        )
+        let (limit, serverName) = (self.limit, self.serverName)
+        let result = self.eventLoop.makePromise(of: HTTP2Greeting.self)
+        let connecting = self.bootstrap
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let tls = try TLSHandler(client: context, serverName: serverName)
+                    let probe = try HTTP2GreetingProbe(limit: limit, result: result)
+                    try channel.pipeline.syncOperations.addHandlers([tls, probe] as [any ChannelHandler])
+                }
+            }
+            .connect(to: address)
+        connecting.whenFailure { result.fail($0) }
+        do {
+            return try await result.futureResult.get()
+        } catch let error as TLSError {
+            throw error
+        } catch {
+            // The address took connections before, and now it takes none.
+            return .closed(nil)
+        }
+    }
+
+    private static let http2Name = "h2"
 
     private var bootstrap: ClientBootstrap {
         ClientBootstrap(group: self.eventLoop).connectTimeout(TimeAmount(self.limit))

@@ -1,0 +1,85 @@
+// Sends over the binary protocol and over HTTP/2 with the same function: only the configuration knows the wire.
+//
+//     swift run OneProgramBothWires
+
+import Ferry
+import FerryTesting
+import Foundation
+
+@main
+struct OneProgramBothWires {
+    static let topic = "com.example.ferry"
+
+    static func main() async throws {
+        let credentials = try TestCredentials(topic: topic)
+        let devices = try (0..<1000).map { number in
+            try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) })
+        }
+        let bad: Set = [devices[7], devices[770]]
+        try await overBinary(credentials, devices, bad)
+        try await overHTTP2(credentials, devices, bad)
+    }
+
+    /// Sends one notification to all devices, over whatever wire `provider` has.
+    static func deliver(to devices: [DeviceToken], with provider: some PushProvider) async throws -> DrainReport {
+        // What one wire does not have, it does not send: the binary protocol has no topic and no push type.
+        let notification = try PushNotification(
+            Payload(alert: "The shop opens at nine."),
+            topic: topic,
+            pushType: .alert,
+            expiration: .after(.seconds(3600))
+        )
+        var batch = PushBatch(capacity: devices.count)
+        for (index, device) in devices.enumerated() {
+            try batch.append(notification, to: device, tag: Tag(UInt64(index)))
+        }
+        try await provider.submit(&batch)
+        return await provider.shutdown(within: .seconds(30), proof: .silence)
+    }
+
+    static func overBinary(
+        _ credentials: TestCredentials,
+        _ devices: [DeviceToken],
+        _ bad: Set<DeviceToken>
+    ) async throws {
+        var simulated = SimulatedGateway.Configuration(credentials: credentials)
+        simulated.script.rules = [.reject(bad)]
+        let gateway = try await SimulatedGateway.start(simulated)
+        var configuration = BinaryConfiguration(host: gateway.host, port: gateway.port, identity: credentials.client)
+        configuration.trustRoots = credentials.trustRoots
+        let report = try await deliver(to: devices, with: BinaryProvider(configuration))
+        await gateway.stop()
+        try tell("binary", report, expected: devices.count - bad.count)
+    }
+
+    static func overHTTP2(
+        _ credentials: TestCredentials,
+        _ devices: [DeviceToken],
+        _ bad: Set<DeviceToken>
+    ) async throws {
+        var simulated = SimulatedAPNs.Configuration(credentials: credentials)
+        simulated.script.rules = [.reject(bad)]
+        let apns = try await SimulatedAPNs.start(simulated)
+        // The same certificate. A ProviderTokenSource would do as well, without one.
+        var configuration = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .certificate(credentials.client)
+        )
+        configuration.trustRoots = credentials.trustRoots
+        let report = try await deliver(to: devices, with: HTTP2Provider(configuration))
+        await apns.stop()
+        try tell("HTTP/2", report, expected: devices.count - bad.count)
+    }
+
+    static func tell(_ wire: String, _ report: DrainReport, expected: Int) throws {
+        let counts = report.outcomes
+        print(
+            "\(wire): \(counts.confirmed) proved and \(counts.presumed) presumed to be accepted, "
+                + "\(counts.rejected) rejected, \(report.resent) copies sent again"
+        )
+        guard counts.accepted == expected else { throw Miscount() }
+    }
+
+    struct Miscount: Error {}
+}

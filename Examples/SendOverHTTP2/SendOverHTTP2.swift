@@ -1,0 +1,117 @@
+// Sends one notification to some devices over HTTP/2 with a provider token, and prints what became of each.
+//
+//     swift run SendOverHTTP2
+//     swift run SendOverHTTP2 AuthKey_ABCDE12345.p8 ABCDE12345 FGHIJ67890 com.example.app DEVICETOKEN…
+//
+// Without arguments it starts a simulated APNs and sends to that, so it needs no credentials. With arguments it sends to
+// APNs for development: the key, its ID, the team's ID, the app's bundle ID, and device tokens in hexadecimal digits.
+
+import Ferry
+import FerryTesting
+import Foundation
+
+@main
+struct SendOverHTTP2 {
+    static func main() async {
+        do {
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            if arguments.isEmpty { try await simulate() } else { try await send(arguments) }
+        } catch {
+            print("\(error)")
+            exit(1)
+        }
+    }
+
+    /// Sends to APNs.
+    static func send(_ arguments: [String]) async throws {
+        guard arguments.count > 4 else {
+            throw Failure("Usage: SendOverHTTP2 [KEY.p8 KEYID TEAMID TOPIC DEVICETOKEN…]")
+        }
+        // One source for all providers of the team and key. It makes a token when one is needed, and renews it in time.
+        let tokens = try ProviderTokenSource(
+            key: ES256Key(path: arguments[0]),
+            keyID: arguments[1],
+            teamID: arguments[2]
+        )
+        let configuration = HTTP2Configuration(production: false, credentials: .token(tokens), topic: arguments[3])
+        _ = try await deliver(to: arguments[4...].map { try DeviceToken(hex: $0) }, configuration)
+    }
+
+    /// Sends to an APNs of our own, for which one device has lost the app.
+    static func simulate() async throws {
+        let devices = try (1...5).map { try DeviceToken(hex: String(repeating: "0\($0)fc", count: 16)) }
+        let credentials = try TestCredentials()
+        var simulated = SimulatedAPNs.Configuration(credentials: credentials)
+        simulated.script.rules = [HTTP2Rule(tokens: [devices[2]], status: 410)]
+        let apns = try await SimulatedAPNs.start(simulated)
+
+        let tokens = try ProviderTokenSource(
+            key: credentials.tokenKey,
+            keyID: credentials.keyID,
+            teamID: credentials.teamID
+        )
+        var configuration = HTTP2Configuration(
+            host: "localhost",
+            port: apns.port,
+            credentials: .token(tokens),
+            topic: "com.example.ferry"
+        )
+        configuration.trustRoots = credentials.trustRoots
+        let dead = try await deliver(to: devices, configuration)
+        let accepted = apns.counts.accepted
+        await apns.stop()
+        guard dead == [devices[2]], accepted == 4 else { throw Failure("\(accepted) arrived: that is wrong.") }
+    }
+
+    /// Sends to all at once; returns the devices that must not be sent to again.
+    static func deliver(to devices: [DeviceToken], _ configuration: HTTP2Configuration) async throws -> [DeviceToken] {
+        // Ferry appends to the topic what the push type wants, and checks what APNs would refuse.
+        let notification = try PushNotification(
+            Payload(alert: "The 10:40 leaves in ten minutes."),
+            pushType: .alert,
+            expiration: .after(.seconds(600))
+        )
+        var configuration = configuration
+        configuration.outcomes = .stream
+        let provider = try HTTP2Provider(configuration)
+
+        async let dead = report(provider.outcomes, devices)
+        var batch = PushBatch(capacity: devices.count)
+        for (index, device) in devices.enumerated() {
+            try batch.append(notification, to: device, tag: Tag(UInt64(index)))
+        }
+        try await provider.submit(&batch)
+        // Everything has its outcome then, and the stream ends.
+        _ = await provider.shutdown(within: .seconds(60))
+        return await dead
+    }
+
+    /// Prints each outcome.
+    static func report(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> [DeviceToken] {
+        var dead: [DeviceToken] = []
+        for await record in outcomes {
+            let device = devices[Int(record.tag.rawValue)]
+            switch record.outcome {
+            case .accepted:
+                print("\(device.hex.prefix(8))… accepted, apns-id \(record.apnsID.map(\.description) ?? "none")")
+            case .rejected(let rejection):
+                print("\(device.hex.prefix(8))… rejected: \(rejection.reason.explanation ?? rejection.reason.rawValue)")
+                if [.badDeviceToken, .unregistered, .deviceTokenNotForTopic].contains(rejection.reason) {
+                    dead.append(device)
+                }
+            default:
+                print("\(device.hex.prefix(8))… \(record.outcome)")
+            }
+        }
+        return dead
+    }
+}
+
+/// Ends the program with one sentence.
+struct Failure: Error, CustomStringConvertible {
+    var description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

@@ -1,0 +1,94 @@
+internal import ArgumentParser
+internal import Ferry
+internal import FerryBinary
+internal import FerryHTTP2
+
+/// Options of connections, which mean the same on both wires.
+struct ConnectionOptionGroup: ParsableArguments {
+    enum OnUnknown: String, ExpressibleByArgument, CaseIterable {
+        case resend, report
+    }
+
+    @Option(
+        help: """
+            What was written when nothing says whether it arrived: resend it, or report it as uncertain. (default: \
+            resend; report with --backend http2)
+            """
+    )
+    var onUnknown: OnUnknown?
+
+    @Option(
+        parsing: .unconditional,
+        help: "How many connections there may be. (default: \(Self.binaryDefaults.maxConnections))"
+    )
+    var connections: Int?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            How long connecting may take. \
+            (default: \(Seconds(Self.binaryDefaults.connectTimeout).defaultValueDescription))
+            """,
+            valueName: "seconds"
+        )
+    )
+    var connectTimeout: Seconds?
+
+    @Option(
+        parsing: .unconditional,
+        help: "How many failures to connect in a row are too many; 0: none. (default: \(Self.retryLimit))"
+    )
+    var connectionRetryLimit: Int?
+
+    static let counts = 1...1000
+    static let retryLimits = 0...(1 << 30)
+    /// A person waits.
+    private static let retryLimit = 3
+
+    /// What holds for the binary protocol unless an option or a configuration file says something else.
+    static let binaryDefaults = {
+        var options = BinaryOptions()
+        options.connectionRetryLimit = Self.retryLimit
+        return options
+    }()
+
+    /// What holds for HTTP/2 unless an option says something else.
+    static let http2Defaults = {
+        var options = HTTP2Options()
+        options.connectionRetryLimit = Self.retryLimit
+        return options
+    }()
+
+    func validate() throws {
+        try Self.counts.require(self.connections, "--connections")
+        try Self.retryLimits.require(self.connectionRetryLimit, "--connection-retry-limit")
+        try self.connectTimeout?.validate("--connect-timeout")
+    }
+
+    /// Puts what these options say in place of what `options` had.
+    func apply(to options: inout BinaryOptions) {
+        if let onUnknown { options.onUnknown = onUnknown == .resend ? .resend : .report }
+        if let connections { options.maxConnections = connections }
+        if let connectTimeout { options.connectTimeout = connectTimeout.duration }
+        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
+    }
+
+    /// Puts what these options say in place of what `options` had.
+    func apply(to options: inout HTTP2Options) {
+        if let onUnknown { options.onUnknown = onUnknown == .resend ? .resend : .report }
+        if let connections { options.maxConnections = connections }
+        if let connectTimeout { options.connectTimeout = connectTimeout.duration }
+        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
+    }
+}
+
+extension ClosedRange<Int> {
+    /// Checks a number, if one was given.
+    ///
+    /// - Parameter option: its name, for the message.
+    func require(_ number: Int?, _ option: String) throws {
+        guard let number, !self.contains(number) else { return }
+        throw ValidationError("\(option) takes \(self.lowerBound) to \(self.upperBound).")
+    }
+}

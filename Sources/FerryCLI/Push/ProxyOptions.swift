@@ -1,0 +1,35 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// Options that say which HTTP proxy connections go through.
+struct ProxyOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("An HTTP proxy that connections go through, by CONNECT.", valueName: "host:port"))
+    var proxy: Endpoint?
+
+    @Option(help: ArgumentHelp("Who you are at the proxy, by Basic authentication.", valueName: "name"))
+    var proxyUser: String?
+
+    @Option(help: ArgumentHelp("A file whose first line is the password for the proxy.", valueName: "file"))
+    var proxyPasswordFile: String?
+
+    func validate() throws {
+        if self.proxy != nil, self.proxy?.port == nil { throw ValidationError("--proxy takes HOST:PORT.") }
+        if self.proxy == nil, self.proxyUser != nil || self.proxyPasswordFile != nil {
+            throw ValidationError("--proxy-user and --proxy-password-file need --proxy.")
+        }
+        if self.proxyUser == nil, self.proxyPasswordFile != nil {
+            throw ValidationError("--proxy-password-file needs --proxy-user.")
+        }
+    }
+
+    /// Reads the password; nil when no proxy was named.
+    func httpProxy() throws(CommandFailure) -> HTTPProxy? {
+        guard let proxy, let port = proxy.port else { return nil }
+        return HTTPProxy(
+            host: proxy.host,
+            port: port,
+            userName: self.proxyUser,
+            password: try self.proxyPasswordFile.map { path throws(CommandFailure) in try FirstLine.read(path) }
+        )
+    }
+}

@@ -1,0 +1,70 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// `ferry push --backend binary`
+extension PushCommand {
+    func validateBinary() throws {
+        try self.refuse(self.token.given + self.http2.given)
+        // With a file, only the file can tell.
+        guard self.config == nil else { return }
+        try self.credentials.validatePassphrase()
+        try self.server.validate(for: "send", self.credentials)
+    }
+
+    func binaryConfiguration() throws -> BinaryConfiguration {
+        let file = try self.config.map { try NodeAPNFile.read($0, commandLine: self.given) } ?? NodeAPNSettings()
+        var configuration = try self.place(file)
+        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        configuration.serverName = self.server.serverName
+        configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
+        configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
+        configuration.options = ConnectionOptionGroup.binaryDefaults
+        file.apply(to: &configuration.options)
+        self.connections.apply(to: &configuration.options)
+        self.binary.apply(to: &configuration.options)
+        return configuration
+    }
+
+    /// Where to send, as whom, and who vouches for the gateway.
+    private func place(_ file: NodeAPNSettings) throws -> BinaryConfiguration {
+        guard self.server.namesServer || file.namesServer else {
+            throw ValidationError(
+                "Say where to send: --to HOST:PORT, --production, --sandbox, or address or production in --config."
+            )
+        }
+        if !file.hasIdentity { try self.credentials.validatePassphrase() }
+        let apple =
+            self.server.sandbox || !self.server.production && file.production == false
+            ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
+        var configuration = BinaryConfiguration(
+            host: self.server.to?.host ?? file.host ?? apple,
+            port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort
+        )
+        do {
+            configuration.identity =
+                try self.credentials.identity()
+                ?? file.identity(passphrase: self.credentials.passphrase())
+            if let roots = try file.trustRoots() { configuration.trustRoots = roots }
+        } catch let error as TLSError {
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
+        }
+        if self.server.to == nil, file.host == nil, configuration.identity == nil {
+            throw ValidationError(ServerOptions.missingCertificate)
+        }
+        return configuration
+    }
+
+    /// The options of the command line that count in place of the file's.
+    private var given: Set<String> {
+        let options: [(String, Bool)] = [
+            ("--to", self.server.to != nil), ("--production", self.server.production),
+            ("--sandbox", self.server.sandbox), ("--ca", self.server.ca != nil),
+            ("--cert", self.credentials.cert != nil), ("--p12", self.credentials.p12 != nil),
+            ("--passphrase-file", self.credentials.passphraseFile != nil),
+            ("--connections", self.connections.connections != nil),
+            ("--connect-timeout", self.connections.connectTimeout != nil),
+            ("--connection-retry-limit", self.connections.connectionRetryLimit != nil),
+        ]
+        return Set(options.lazy.filter(\.1).map(\.0)).union(self.binary.given)
+    }
+}

@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// `ferry push --backend http2`
+extension PushCommand {
+    func validateHTTP2() throws {
+        if self.config != nil {
+            throw ValidationError(
+                "--config is the options object of node-apn 1.x, which speaks the binary protocol only: it has no meaning "
+                    + "with --backend http2."
+            )
+        }
+        try self.refuse(self.binary.given)
+        try self.server.validate(for: "send")
+        if self.token.areGiven, self.credentials.areGiven {
+            throw ValidationError("--p8 excludes --cert and --p12: HTTP/2 takes a provider token or a certificate.")
+        }
+        guard self.token.areGiven || self.credentials.areGiven else {
+            throw ValidationError(
+                "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --cert and --key, or --p12."
+            )
+        }
+        try self.token.validateIdentifiers()
+        try self.credentials.validatePassphrase()
+    }
+
+    func http2Configuration() throws -> HTTP2Configuration {
+        let apple = self.server.sandbox ? HTTP2Configuration.sandboxHost : HTTP2Configuration.productionHost
+        var configuration = HTTP2Configuration(
+            host: self.server.to?.host ?? apple,
+            port: self.server.to?.port ?? HTTP2Configuration.defaultPort,
+            credentials: try self.http2Credentials(),
+            topic: self.topic
+        )
+        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        configuration.serverName = self.server.serverName
+        configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
+        configuration.proxy = try self.http2.proxy.httpProxy()
+        configuration.options = ConnectionOptionGroup.http2Defaults
+        self.connections.apply(to: &configuration.options)
+        self.http2.apply(to: &configuration.options)
+        return configuration
+    }
+
+    private func http2Credentials() throws -> HTTP2Configuration.Credentials {
+        if let source = try self.token.source() { return .token(source) }
+        guard let identity = try self.credentials.identity() else {
+            throw CommandFailure.usage("There are no credentials.")
+        }
+        return .certificate(identity)
+    }
+}

@@ -1,0 +1,221 @@
+import Ferry
+import FerryOpenSSL
+import FerryTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct PushHTTP2Tests {
+    @Test func `everything accepted is status 0, proved, and every payload as it stood`() async throws {
+        try await APNsHarness.run { harness in
+            let events = harness.directory.path("events")
+            let output = try await harness.push(harness.lines(1...500), "--events", events)
+            #expect(output.status == 0)
+            #expect(output.number("submitted") == 500)
+            #expect((output.summary["accepted"] as? [String: Int])?["confirmed"] == 500)
+            #expect(output.messages == "")
+            let arrived = harness.recorder.requests
+            #expect(Set(arrived.map(\.token.hex)) == Set((1...500).map(PushHarness.token)))
+            #expect(arrived.count == 500)
+            #expect(arrived.contains { String(decoding: $0.payload, as: UTF8.self) == #"{"aps":{"badge":500}}"# })
+            #expect(Set(arrived.map(\.accepted.topic)) == [APNsHarness.topic])
+            let lines = try harness.directory.read("events").split(separator: "\n")
+            #expect(Set(lines).count == 500)
+            let ids = Set(arrived.compactMap(\.accepted.apnsID))
+            #expect(ids.count == 500)
+            let named = lines.compactMap { line in
+                let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                return object?["apnsId"] as? String
+            }
+            #expect(Set(named) == ids)
+        }
+    }
+
+    @Test func `a certificate does as well, and fields of a line reach APNs`() async throws {
+        try await APNsHarness.run { harness in
+            let line =
+                #"{"token":"00ff","payload":{"aps":{}},"pushType":"voip","priority":5,"expiration":4000000000,"#
+                + #""collapseId":"c","apnsId":"EABEAE54-14A8-11E5-B60B-1697F925EC7B"}"#
+            let file = try harness.directory.write("lines", line + "\n" + #"{"token":"00fe","payload":{}}"#)
+            let output = try await harness.push(file, as: harness.certificate)
+            #expect(output.status == 0, "\(output.messages)")
+            let first = try #require(harness.recorder.requests.first { $0.token.hex == "00ff" }?.accepted)
+            #expect(first.topic == "com.example.ferry.voip")
+            #expect(first.pushType == "voip")
+            #expect(first.priority == 5)
+            #expect(first.expiration == 4_000_000_000)
+            #expect(first.collapseID == "c")
+            #expect(first.apnsID == "eabeae54-14a8-11e5-b60b-1697f925ec7b")
+            let second = try #require(harness.recorder.requests.first { $0.token.hex == "00fe" }?.accepted)
+            #expect(second.topic == "com.example.ferry")
+        }
+    }
+
+    @Test func `rejected tokens are status 1, with reason and time in the events`() async throws {
+        let gone = try APNsHarness.tokens([3, 70])
+        let rules = [HTTP2Rule(tokens: gone, status: 410, timestamp: 1_700_000_000_123)]
+        try await APNsHarness.run(rules: rules) { harness in
+            let output = try await harness.push(harness.lines(1...100), "--events", harness.directory.path("events"))
+            #expect(output.status == 1)
+            #expect(output.number("rejected") == 2)
+            #expect(output.settled == 100)
+            #expect(harness.recorder.requests.count == 98)
+            let words =
+                #""outcome":"rejected","reason":"Unregistered","status":410,"timestamp":1700000000123,"origin":"apns"}"#
+            let lines = try harness.directory.read("events").split(separator: "\n")
+            #expect(lines.count { $0.hasSuffix(words) } == 2)
+        }
+    }
+
+    @Test func `GOAWAYs lose nothing and double nothing`() async throws {
+        try await APNsHarness.run(rules: [.goAway(every: 300, lastStream: .current)]) { harness in
+            let output = try await harness.push(harness.lines(1...2000))
+            #expect(output.status == 0, "\(output.messages)")
+            #expect(output.number("uncertain") == 0)
+            #expect(harness.apns.counts.goAways >= 6)
+            #expect(harness.recorder.counts.count == 2000)
+            #expect(harness.recorder.duplicates.isEmpty)
+        }
+    }
+
+    @Test func `silence ends as uncertain when the time for an answer is over`() async throws {
+        let silent = HTTP2Rule(tokens: try APNsHarness.tokens([2]), action: .silence)
+        try await APNsHarness.run(rules: [silent]) { harness in
+            let events = harness.directory.path("events")
+            let output = try await harness.push(
+                harness.lines(1...3),
+                "--attempt-timeout",
+                "0.2",
+                "--events",
+                events
+            )
+            #expect(output.status == 1)
+            #expect(output.number("uncertain") == 1)
+            #expect(output.settled == 3)
+            #expect(try harness.directory.read("events").contains(#""outcome":"uncertain","reason":"noAnswer""#))
+        }
+    }
+
+    // MARK: Credentials that are refused
+
+    @Test func `a key that APNs does not know is status 3, however few lines there are`() async throws {
+        try await APNsHarness.run { harness in
+            let stranger = try harness.directory.write("stranger.p8", ES256Key.generate().p8())
+            for count in [3, 300] {
+                let output = try await harness.push(harness.lines(1...count), as: harness.token(p8: stranger))
+                #expect(output.status == 3, "\(count)")
+                #expect(output.messages.contains("InvalidProviderToken"), "\(output.messages)")
+                #expect(output.messages.contains("check key, key ID and team ID"), "\(output.messages)")
+                #expect(output.messages.split(separator: "\n").count == 1)
+                #expect(output.settled == output.number("submitted"))
+                #expect((output.number("rejected") ?? 0) > 0)
+            }
+            #expect(harness.recorder.requests.isEmpty)
+        }
+    }
+
+    @Test func `one bad push among good ones is not taken for refused credentials`() async throws {
+        let rules = [HTTP2Rule(tokens: try APNsHarness.tokens([2]), reason: .badCertificateEnvironment)]
+        try await APNsHarness.run(rules: rules) { harness in
+            let output = try await harness.push(harness.lines(1...3))
+            #expect(output.status == 1)
+            #expect(output.messages == "")
+        }
+    }
+
+    @Test func `a certificate that is refused in the handshake is status 3`() async throws {
+        try await APNsHarness.run { harness in
+            let stranger = try ThrowAwayCA().client()
+            let certificate = try harness.directory.write("stranger.pem", stranger.certificateChainPEM)
+            let key = try harness.directory.write("stranger-key.pem", stranger.privateKeyPEM())
+            for version in ["1.2", "1.3"] {
+                let output = try await harness.push(
+                    harness.lines(1...3),
+                    as: ["--cert", certificate, "--key", key, "--tls-max", version]
+                )
+                #expect(output.status == 3, "\(version)")
+                #expect(output.messages.contains("refused the client certificate"), "\(output.messages)")
+                #expect(output.messages.split(separator: "\n").count == 1)
+                #expect(output.settled == 3)
+            }
+        }
+    }
+
+    @Test func `a burst of bad tokens pauses sending and does not end the run`() async throws {
+        let bad = try APNsHarness.tokens(1...110)
+        try await APNsHarness.run(rules: [.reject(bad)]) { harness in
+            let lines = try harness.lines(1...200)
+            let output = try await harness.push(lines, "--streams", "10", "--verbose")
+            #expect(output.status == 1)
+            #expect(output.number("rejected") == 110)
+            #expect(output.settled == 200)
+            #expect(output.messages.contains("sending pauses"))
+            let reckless = try await harness.push(lines, "--streams", "10", "--verbose", "--no-circuit-breaker")
+            #expect(reckless.settled == 200)
+            #expect(!reckless.messages.contains("sending pauses"))
+        }
+    }
+
+    // MARK: No connection
+
+    @Test func `no connection is status 3, one sentence, and a summary that adds up`() async throws {
+        try await APNsHarness.run { harness in
+            let lines = try harness.lines(1...3)
+            _ = try harness.directory.write("other.pem", ThrowAwayCA().certificatePEM)
+            let free = try await SimulatedAPNs.start(.init(credentials: TestCredentials()))
+            await free.stop()
+            let expect = PushCommandTests.expectNoConnection
+            expect(try await harness.push(lines, port: free.port), "refused")
+            expect(try await harness.push(lines, "--ca", harness.directory.path("other.pem")), "--ca")
+            expect(try await harness.push(lines, "--server-name", "other.example"), "--server-name")
+            expect(try await harness.push(lines, "--proxy", "localhost:\(free.port)"), "No connection to the proxy")
+        }
+    }
+
+    @Test func `what speaks TLS and no HTTP/2 is named`() async throws {
+        try await APNsHarness.run { harness in
+            let gateway = try await SimulatedGateway.start(.init(credentials: harness.credentials))
+            let output = try await harness.push(harness.lines(1...3), port: gateway.port, as: harness.certificate)
+            await gateway.stop()
+            PushCommandTests.expectNoConnection(output, "speaks TLS, but not HTTP/2")
+        }
+    }
+
+    @Test func `a silent server is status 3 within the time for connecting`() async throws {
+        var script = HTTP2Script()
+        script.handshake = .silent
+        try await APNsHarness.run(script) { harness in
+            let output = try await harness.push(
+                harness.lines(1...3),
+                "--connect-timeout",
+                "0.2",
+                "--connection-retry-limit",
+                "1"
+            )
+            PushCommandTests.expectNoConnection(output, "did not answer in time")
+        }
+    }
+
+    @Test func `a proxy that says no is named, and what it wants`() async throws {
+        try await APNsHarness.run { harness in
+            let doctor = DoctorHarness(directory: harness.directory, authority: harness.authority)
+            let answer = Array("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n".utf8)
+            try await doctor.withServer({ [SpeakingHandler(answer)] }) { port in
+                let lines = try harness.lines(1...3)
+                let nobody = try await harness.push(lines, "--proxy", "localhost:\(port)")
+                PushCommandTests.expectNoConnection(nobody, "wants a user name and a password")
+                let password = try harness.directory.write("password.txt", "geheim\n")
+                let somebody = try await harness.push(
+                    lines,
+                    "--proxy",
+                    "localhost:\(port)",
+                    "--proxy-user",
+                    "me",
+                    "--proxy-password-file",
+                    password
+                )
+                PushCommandTests.expectNoConnection(somebody, "refused the user name and the password")
+                #expect(!somebody.messages.contains("geheim"))
+            }
+        }
+    }
+}
