@@ -39,6 +39,9 @@ struct CircuitBreaker {
         }
     }
 
+    /// Time has passed.
+    mutating func tick(now: NIODeadline) { _ = self.allowance(now: now) }
+
     mutating func sent() {
         if case .halfOpen(let left) = self.state { self.state = .halfOpen(left: max(left - 1, 0)) }
     }

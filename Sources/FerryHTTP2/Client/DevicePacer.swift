@@ -1,9 +1,17 @@
 internal import NIOCore
 
-/// Keeps notifications to one device apart in time.
+/// Keeps notifications to one device apart in time, and away from one for which APNs asked to wait.
 struct DevicePacer {
     /// Devices that are remembered, by the hash of their token. What is beyond goes out at once.
     static let limit = 65_536
+
+    /// When a notification may go to its device.
+    enum Turn {
+        case now
+        case later(NIODeadline)
+        /// Not before its deadline.
+        case tooLate
+    }
 
     private let interval: TimeAmount?
     /// When the next notification may go to a device.
@@ -13,16 +21,22 @@ struct DevicePacer {
         self.interval = interval.map { TimeAmount($0) }
     }
 
-    /// Takes the next moment for a device; nil: now.
-    mutating func take(_ tokenHash: UInt32, now: NIODeadline) -> NIODeadline? {
-        guard let interval else { return nil }
+    /// Takes the next moment for a device, if that comes before `deadline`.
+    mutating func take(_ tokenHash: UInt32, before deadline: NIODeadline, now: NIODeadline) -> Turn {
+        guard self.interval != nil || !self.next.isEmpty else { return .now }
+        let due = max(self.next[tokenHash] ?? now, now)
+        guard due < deadline else { return .tooLate }
+        if let interval { self.note(tokenHash, due + interval, now: now) }
+        return due > now ? .later(due) : .now
+    }
+
+    /// Keeps notifications from a device until a moment: APNs asked for it.
+    mutating func hold(_ tokenHash: UInt32, until due: NIODeadline, now: NIODeadline) {
+        self.note(tokenHash, max(self.next[tokenHash] ?? due, due + (self.interval ?? .zero)), now: now)
+    }
+
+    private mutating func note(_ tokenHash: UInt32, _ due: NIODeadline, now: NIODeadline) {
         if self.next.count >= Self.limit { self.next = self.next.filter { $0.value > now } }
-        let due = self.next[tokenHash] ?? now
-        guard due > now else {
-            if self.next.count < Self.limit { self.next[tokenHash] = now + interval }
-            return nil
-        }
-        self.next[tokenHash] = due + interval
-        return due
+        if self.next.count < Self.limit || self.next[tokenHash] != nil { self.next[tokenHash] = due }
     }
 }

@@ -17,6 +17,8 @@ extension HTTP2Client {
             return self.drop(connection, ProviderError(.protocolViolation, message), now: now)
         }
         self.read(connection, now: now)
+        // Without a GOAWAY of the peer, it has broken the protocol: only the own one is still to be written.
+        if !connection.session.takesRequests { connection.isLeaving = true }
         self.finishIfDone(connection, now: now)
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
@@ -35,8 +37,9 @@ extension HTTP2Client {
             case .ended(let stream):
                 guard let request = connection.inFlight.remove(stream) else { continue }
                 // What is left of the body is of no interest to a peer that has answered.
+                let isSent = connection.session.isSent(stream)
                 self.closed(request, stream, 0, on: connection, now: now)
-                connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
+                if !isSent { connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue) }
             case .goAway(let lastStreamID, let errorCode, let debugData):
                 self.goAway(connection, lastStreamID, errorCode, debugData, now: now)
             case .pingAnswered:
@@ -75,7 +78,7 @@ extension HTTP2Client {
         on connection: HTTP2Connection,
         now: Moment
     ) {
-        if connection.session.isEnded(stream), let answer = connection.session.answer(of: stream) {
+        if let answer = connection.session.answer(of: stream) {
             self.answered(request, answer, on: connection, now: now)
         } else if errorCode == HTTP2ErrorCode.refusedStream.rawValue {
             // "The stream was refused before any application processing" (RFC 9113 section 7). Above the last stream of
@@ -86,7 +89,9 @@ extension HTTP2Client {
                 connection.pausedUntil = now.monotonic + connection.refusals.fail(using: &self.generator)
             }
             self.sendAgain([request.attempt])
-        } else if let attempt = self.unknown(request.attempt, .reset) {
+        } else {
+            let isUnderstood = connection.session.isSent(stream)
+            guard let attempt = isUnderstood ? self.unknown(request.attempt, .reset) : request.attempt else { return }
             connection.pausedUntil = now.monotonic + connection.refusals.fail(using: &self.generator)
             self.sendAgain([attempt])
         }
@@ -102,47 +107,64 @@ extension HTTP2Client {
         return attempt
     }
 
-    /// Puts attempts before everything else, in their order.
+    /// Puts attempts before everything else, in the order of their submission.
     mutating func sendAgain(_ attempts: [Attempt]) {
         guard !attempts.isEmpty else { return }
         self.report(.resent(count: attempts.count, afterOutcome: false))
-        if attempts.count == 1 {
-            self.again.append(attempts[0])
-        } else {
-            self.again = Deque(attempts) + self.again
+        for attempt in attempts { self.queueAgain(attempt) }
+    }
+
+    mutating func queueAgain(_ attempt: Attempt) {
+        var (low, high) = (self.again.startIndex, self.again.endIndex)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if attempt.run.precedes(self.again[middle].run) { high = middle } else { low = middle + 1 }
         }
+        self.again.insert(attempt, at: low)
     }
 
     // MARK: Answers
 
-    private mutating func answered(
+    mutating func answered(
         _ request: InFlight.Request,
         _ answer: Answer,
         on connection: HTTP2Connection,
         now: Moment
     ) {
-        connection.hasAnswer = true
-        self.failures = 0
-        self.dialBackOff.reset()
+        let rule = answer.retryRule
+        // What speaks of the connection alone is no reason to make the next one at once.
+        if rule != .elsewhere {
+            connection.hasAnswer = true
+            self.failures = 0
+            self.dialBackOff.reset()
+        }
         let before = connection.window.size
-        if answer.status != .forbidden { connection.window.answered() }
+        if answer.status != .forbidden, rule != .whenThawed { connection.window.answered() }
         if connection.window.size != before { self.report(.windowAdjusted(connection.window.size)) }
         connection.pausedUntil = nil
         connection.refusals.reset()
-        self.countAnswer(answer, now: now)
+        let isMoving = rule == .onNewConnection && self.mayMove(request.attempt, from: connection)
+        if rule != .onNewConnection, connection.id.rawValue > self.movedFrom ?? .max { self.movedFrom = nil }
+        if !isMoving { self.countAnswer(answer, now: now) }
         guard let rejection = answer.rejection else {
             let apnsID = answer.apnsID ?? request.attempt.apnsID
             self.outcomes.give(.accepted(.confirmed), to: request.attempt.run, apnsID: apnsID)
             return
         }
-        self.rejected(request, rejection, answer.retryRule ?? .afterRepair, on: connection, now: now)
+        self.rejected(request, rejection, isMoving || rule != .onNewConnection ? rule : nil, on: connection, now: now)
+    }
+
+    /// Whether a new connection may be of use to a notification that was refused for the connection's key: not if this one
+    /// is new for that very reason.
+    private func mayMove(_ attempt: Attempt, from connection: HTTP2Connection) -> Bool {
+        !attempt.wasMoved && connection.id.rawValue <= self.movedFrom ?? .max
     }
 
     private mutating func countAnswer(_ answer: Answer, now: Moment) {
         let counts = answer.countsAgainstConnection
         if !counts { self.isBrokenByCredentials = false }
         // A token that has expired is replaced, which is all there is to do.
-        guard answer.retryRule != .withNewToken, answer.retryRule != .onNewConnection else { return }
+        guard answer.retryRule != .withNewToken else { return }
         guard
             self.breaker.answered(countsAgainstConnection: counts, now: now.monotonic, using: &self.generator)
         else { return }
@@ -163,19 +185,20 @@ extension HTTP2Client {
     private mutating func rejected(
         _ request: InFlight.Request,
         _ rejection: Rejection,
-        _ rule: RetryRule,
+        _ rule: RetryRule?,
         on connection: HTTP2Connection,
         now: Moment
     ) {
         var attempt = request.attempt
         attempt.rejection = rejection
         switch rule {
-        case .never, .afterRepair:
+        case .never, .afterRepair, nil:
             self.finallyRejected(attempt, rejection)
         case .later:
-            self.delay(attempt, Self.serverRetry, rejection, now: now)
+            _ = self.delay(attempt, Self.serverRetry, rejection, now: now)
         case .forDevice:
-            self.delay(attempt, Self.deviceRetry, rejection, now: now)
+            guard let due = self.delay(attempt, Self.deviceRetry, rejection, now: now) else { return }
+            self.pacer.hold(attempt.run.entries[0].tokenHash, until: due, now: now.monotonic)
         case .withNewToken, .whenThawed:
             guard case .token(let token) = self.authorization else {
                 // Replaced, or held, in the meantime.
@@ -189,8 +212,8 @@ extension HTTP2Client {
             }
             self.sendAgain([attempt])
         case .onNewConnection:
-            guard !attempt.wasMoved else { return self.finallyRejected(attempt, rejection) }
             attempt.wasMoved = true
+            if self.movedFrom == nil { self.movedFrom = self.lastConnectionID }
             self.leave(connection, now: now)
             self.sendAgain([attempt])
         case .elsewhere:
@@ -200,7 +223,15 @@ extension HTTP2Client {
     }
 
     private mutating func finallyRejected(_ attempt: Attempt, _ rejection: Rejection) {
-        self.outcomes.give(.rejected(rejection), to: attempt.run, apnsID: attempt.apnsID)
+        // What APNs says of the service or of the provider now says nothing of an earlier copy.
+        let isAboutNotification =
+            400...499 ~= rejection.status ?? 0 && rejection.status != 403 && rejection.status != 429
+        let isUnknown = attempt.run.entries[0].marks.isTainted && !isAboutNotification
+        self.outcomes.give(
+            isUnknown ? .uncertain(.notRepeated) : .rejected(rejection),
+            to: attempt.run,
+            apnsID: attempt.apnsID
+        )
         let isAwaited = attempt.run.entries[0].fields.isAwaited
         self.report(
             .transmissionError(
@@ -212,13 +243,13 @@ extension HTTP2Client {
         )
     }
 
-    /// Waits before the next attempt, if deadline, expiration and room allow it.
+    /// Waits before the next attempt, if deadline, expiration and room allow it; returns until when.
     private mutating func delay(
         _ attempt: Attempt,
         _ waits: ClosedRange<Duration>,
         _ rejection: Rejection,
         now: Moment
-    ) {
+    ) -> NIODeadline? {
         let entry = attempt.run.entries[0]
         let (first, longest) = (TimeAmount(waits.lowerBound), TimeAmount(waits.upperBound))
         let doubled = first.nanoseconds << Int64(min(entry.retries, 16))
@@ -230,16 +261,19 @@ extension HTTP2Client {
             entry.fields.hasExpiration && entry.expiration != 0
             && Int64(entry.expiration) <= Int64(now.epochSeconds) + (wait + jitter) / 1_000_000_000
         guard due < attempt.submitted + self.deadline, !isExpired, !self.delayed.isFull else {
-            return self.finallyRejected(attempt, rejection)
+            self.finallyRejected(attempt, rejection)
+            return nil
         }
         attempt.run.entries[0].retries = min(entry.retries, .max - 1) + 1
         self.delayed.insert(attempt, due: due)
+        return due
     }
 }
 
 extension HTTP2Session {
-    /// The answer that came on a stream; nil when there was none.
+    /// The answer that came on a stream, as far as it came; nil when there was no final status.
     package func answer(of stream: Stream) -> Answer? {
+        guard self.hasFinalFields(stream) else { return nil }
         var decoder = AnswerDecoder()
         self.forEachField(of: stream) { decoder.field($0, $1) }
         return self.withBody(of: stream) { decoder.answer(body: $0) }

@@ -57,7 +57,7 @@ extension HTTP2Client {
         if self.dialing == id {
             self.dialing = nil
             switch end {
-            case .credentialsRejected(let error): self.credentialsRejected(error, id)
+            case .credentialsRejected(let error): self.credentialsRejected(error, id, now: now)
             case .lost(let error), .notConnected(let error): self.failed(error, id, now: now)
             case .endOfStream:
                 self.failed(
@@ -68,10 +68,17 @@ extension HTTP2Client {
             }
         } else if let index = self.connections.firstIndex(where: { $0.id == id }) {
             let connection = self.connections.remove(at: index)
+            connection.isGone = true
+            if case .credentialsRejected = end {
+                // Nobody listened, so nothing was processed.
+                while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
+                    self.queueAgain(request.attempt)
+                }
+            }
             self.settle(connection, handed: handed, now: now)
             self.report(.disconnected(id, open: self.connections.count))
             switch end {
-            case .credentialsRejected(let error): self.credentialsRejected(error, id)
+            case .credentialsRejected(let error): self.credentialsRejected(error, id, now: now)
             case .lost(let error), .notConnected(let error): self.endedEarly(connection, error, now: now)
             case .endOfStream: self.endedEarly(connection, nil, now: now)
             }
@@ -91,7 +98,9 @@ extension HTTP2Client {
     private mutating func settle(_ connection: HTTP2Connection, handed: UInt64, now: Moment) {
         var repeated: [Attempt] = []
         while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
-            if connection.mayHaveArrived(stream, request, handed: handed) {
+            if let answer = connection.session.answer(of: stream) {
+                self.answered(request, answer, on: connection, now: now)
+            } else if connection.mayHaveArrived(stream, request, handed: handed) {
                 if let attempt = self.unknown(request.attempt, .positionUnknown) { repeated.append(attempt) }
             } else {
                 repeated.append(request.attempt)
@@ -128,10 +137,11 @@ extension HTTP2Client {
         self.giveUpQueue(.noConnection, .positionUnknown)
     }
 
-    private mutating func credentialsRejected(_ error: ProviderError, _ id: ConnectionID) {
+    private mutating func credentialsRejected(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
         self.report(.socketError(id, error))
         self.report(.error(error))
-        self.giveUpQueue(.credentials, .positionUnknown)
+        self.giveUpQueue(.credentials, .notRepeated)
+        self.waitsToDialUntil = now.monotonic + self.dialBackOff.fail(using: &self.generator)
     }
 
     // MARK: Leaving
@@ -147,11 +157,18 @@ extension HTTP2Client {
 
     /// Ends a connection that is to be left and has nothing under way.
     mutating func finishIfDone(_ connection: HTTP2Connection, now: Moment) {
-        guard connection.isLeaving, connection.inFlight.count == 0, !connection.isFinished,
-            !connection.session.wantsToWrite
+        guard connection.isLeaving, connection.inFlight.count == 0, !connection.isFinished, !connection.isGone
         else { return }
+        if connection.lingersUntil == nil { connection.lingersUntil = now.monotonic + Self.lingerLimit }
+        guard !connection.session.wantsToWrite else { return }
+        self.finish(connection, now: now)
+    }
+
+    /// Ends a connection that has nothing more to say.
+    mutating func finish(_ connection: HTTP2Connection, now: Moment) {
+        connection.isLeaving = true
         connection.isFinished = true
-        connection.lastUse = now.monotonic
+        connection.lingersUntil = now.monotonic + Self.lingerLimit
         self.act(.finish(connection.id))
     }
 
@@ -166,6 +183,6 @@ extension HTTP2Client {
 extension HTTP2Connection {
     /// Whether APNs may have the request: all of it was written, and the first byte of it may have left.
     func mayHaveArrived(_ stream: HTTP2Session.Stream, _ request: InFlight.Request, handed: UInt64) -> Bool {
-        self.session.isSent(stream) && handed >= request.sentFrom
+        self.session.isSent(stream) && handed > request.sentFrom
     }
 }

@@ -20,9 +20,9 @@ extension HTTP2Client {
         for connection in self.connections {
             consider(connection.inFlight.firstWritten.map { $0 + self.attemptTimeout })
             if self.hasWork { consider(connection.pausedUntil) }
-            if connection.isFinished {
-                consider(connection.lastUse + Self.lingerLimit)
-            } else if connection.window.settings == nil {
+            consider(connection.lingersUntil)
+            guard !connection.isFinished else { continue }
+            if connection.window.settings == nil {
                 consider(connection.since + self.connectTimeout)
             } else {
                 consider(connection.pingDue ?? connection.lastUse + self.pingInterval)
@@ -33,8 +33,10 @@ extension HTTP2Client {
 
     /// Time has passed.
     package mutating func tick(now: Moment) {
-        while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.again.append(attempt) }
+        while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.queueAgain(attempt) }
         self.giveUpLate(now: now)
+        self.breaker.tick(now: now.monotonic)
+        if let until = self.waitsToDialUntil, until <= now.monotonic { self.waitsToDialUntil = nil }
         for connection in self.connections {
             if let until = connection.pausedUntil, until <= now.monotonic { connection.pausedUntil = nil }
             self.tick(connection, now: now)
@@ -50,7 +52,6 @@ extension HTTP2Client {
         {
             self.outcomes.give(.undelivered(self.lateCause), to: run)
         }
-        // In the order of their first attempt, more or less: what is late behind one that is not is found later.
         while let attempt = self.again.first, attempt.submitted + self.deadline <= now.monotonic {
             self.again.removeFirst()
             self.giveUp(attempt, self.lateCause, .notRepeated)
@@ -58,13 +59,13 @@ extension HTTP2Client {
     }
 
     private mutating func tick(_ connection: HTTP2Connection, now: Moment) {
-        if connection.isFinished {
-            guard connection.lastUse + Self.lingerLimit <= now.monotonic else { return }
+        self.timeOut(connection, now: now)
+        if let until = connection.lingersUntil, until <= now.monotonic {
             self.act(.close(connection.id))
             self.ended(connection.id, .endOfStream, handed: .max, now: now)
             return
         }
-        self.timeOut(connection, now: now)
+        guard !connection.isFinished else { return }
         if connection.window.settings == nil, connection.since + self.connectTimeout <= now.monotonic {
             let message = "\(self.authority) took the connection and did not begin to speak HTTP/2 in time."
             return self.drop(connection, ProviderError(.connectTimeout, message), now: now)
@@ -86,13 +87,16 @@ extension HTTP2Client {
             first.written + self.attemptTimeout <= now.monotonic,
             let request = connection.inFlight.remove(stream)
         {
+            let answer = connection.session.answer(of: stream)
             let isUnderstood = connection.session.isSent(stream)
             connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
             if connection.lastReceived <= request.written {
                 // Not a byte since: whoever is silent for so long gets no more requests.
                 self.leave(connection, now: now)
             }
-            if !isUnderstood {
+            if let answer {
+                self.answered(request, answer, on: connection, now: now)
+            } else if !isUnderstood {
                 self.sendAgain([request.attempt])
             } else if let attempt = self.unknown(request.attempt, .noAnswer) {
                 self.sendAgain([attempt])

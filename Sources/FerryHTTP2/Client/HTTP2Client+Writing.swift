@@ -16,7 +16,7 @@ extension HTTP2Client {
         atMost limit: Int,
         now: Moment
     ) -> Bool {
-        guard let connection = self.connection(id) else { return false }
+        guard let connection = self.connection(id), !connection.isFinished else { return false }
         let start = buffer.writerIndex
         var tags: [Tag] = []
         while buffer.writerIndex - start < limit {
@@ -27,12 +27,16 @@ extension HTTP2Client {
         // What could not be written was refused by the session itself.
         self.read(connection, now: now)
         if !tags.isEmpty { self.report(.transmitted(id, tags: tags)) }
-        if connection.session.isViolated, !connection.isFinished {
-            connection.isLeaving = true
-            connection.isFinished = true
-            self.report(.error(ProviderError(.protocolViolation, "\(self.authority) does not speak HTTP/2 correctly.")))
-            self.act(.finish(id))
+        // The connection may be full now, and what was refused before the wire may have been the last.
+        self.connectIfNeeded(now: now)
+        self.checkCompleted(now: now)
+        if connection.session.write(into: &buffer, atMost: limit - (buffer.writerIndex - start)) {
+            self.read(connection, now: now)
         }
+        if connection.session.isViolated {
+            self.report(.error(ProviderError(.protocolViolation, "\(self.authority) does not speak HTTP/2 correctly.")))
+        }
+        if connection.session.isOver, !connection.isFinished { self.finish(connection, now: now) }
         self.finishIfDone(connection, now: now)
         guard buffer.writerIndex > start else { return false }
         connection.lastUse = now.monotonic
@@ -68,10 +72,7 @@ extension HTTP2Client {
                 let one = run.slice(index..<index + 1)
                 guard self.isInTime(one, nil, now: now), !self.isFaulty(one) else { continue }
                 let attempt = Attempt(run: one, apnsID: self.identifier(of: one))
-                if let due = self.pacer.take(one.entries[0].tokenHash, now: now.monotonic), !self.delayed.isFull {
-                    self.delayed.insert(attempt, due: due)
-                    continue
-                }
+                guard self.isItsTurn(attempt, now: now) else { continue }
                 guard self.make(attempt, on: connection, now: now) else {
                     self.fresh.prepend(run.slice(index + 1..<run.count))
                     return made
@@ -83,6 +84,21 @@ extension HTTP2Client {
             }
         }
         return made
+    }
+
+    /// Whether a device may get a notification now; if not, that waits or gets its outcome.
+    private mutating func isItsTurn(_ attempt: Attempt, now: Moment) -> Bool {
+        let hash = attempt.run.entries[0].tokenHash
+        switch self.pacer.take(hash, before: attempt.submitted + self.deadline, now: now.monotonic) {
+        case .later(let due) where !self.delayed.isFull:
+            self.delayed.insert(attempt, due: due)
+            return false
+        case .tooLate:
+            self.outcomes.give(.undelivered(.deadline), to: attempt.run)
+            return false
+        case .now, .later:
+            return true
+        }
     }
 
     private func mayWrite(to connection: HTTP2Connection, now: Moment) -> Bool {
@@ -135,7 +151,13 @@ extension HTTP2Client {
     private mutating func make(_ attempt: Attempt, on connection: HTTP2Connection, now: Moment) -> Bool {
         let entry = attempt.run.entries[0]
         let arena = attempt.run.storage.arena
-        self.fields.write(entry, in: arena, apnsID: attempt.apnsID, isFirst: !connection.hasIndexedNames)
+        self.fields.write(
+            entry,
+            in: arena,
+            apnsID: attempt.apnsID,
+            isFirst: !connection.hasIndexedNames,
+            isFirstCollapseID: !connection.hasIndexedCollapseID
+        )
         let payload = UnsafeBufferPointer(
             start: UnsafePointer(arena + Int(entry.offset) + Int(entry.tokenLength)),
             count: Int(entry.payloadLength)
@@ -143,6 +165,7 @@ extension HTTP2Client {
         do {
             let stream = try connection.session.request(self.fields.block, body: payload)
             connection.hasIndexedNames = true
+            if entry.collapseIDLength > 0 { connection.hasIndexedCollapseID = true }
             self.breaker.sent()
             var generation: UInt64 = 0
             if case .token(let token) = self.authorization { generation = token.generation }

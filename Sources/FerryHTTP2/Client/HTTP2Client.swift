@@ -71,7 +71,7 @@ package struct HTTP2Client: ~Copyable {
 
     /// What was not attempted yet.
     var fresh = RunQueue()
-    /// What is to be sent again now.
+    /// What is to be sent again now, in the order of submission: so the first is the first to be late.
     var again: Deque<Attempt> = []
     var delayed: DelayQueue
     var connections: [HTTP2Connection] = []
@@ -89,7 +89,9 @@ package struct HTTP2Client: ~Copyable {
     private var identifiers: (high: SplitMix64, low: SplitMix64)
     private var actions: [Action] = []
     private var events: [ProviderEvent] = []
-    private var lastConnectionID: UInt64 = 0
+    private(set) var lastConnectionID: UInt64 = 0
+    /// The last connection when work was moved because of UnrelatedKeyIdInToken, until a later one brings another answer.
+    var movedFrom: UInt64?
     private var isIncomplete = false
 
     /// - Parameters:
@@ -216,8 +218,6 @@ package struct HTTP2Client: ~Copyable {
         for attempt in waiting { self.giveUp(attempt, cause, uncertain) }
     }
 
-    func nextConnectionID() -> ConnectionID { ConnectionID(self.lastConnectionID + 1) }
-
     mutating func takeConnectionID() -> ConnectionID {
         self.lastConnectionID += 1
         return ConnectionID(self.lastConnectionID)
@@ -245,8 +245,11 @@ package struct HTTP2Client: ~Copyable {
         self.isShuttingDown = true
         for connection in self.connections {
             let handed = handed(connection.id)
+            connection.isGone = true
             while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
-                if connection.mayHaveArrived(stream, request, handed: handed) {
+                if let answer = connection.session.answer(of: stream) {
+                    self.answered(request, answer, on: connection, now: now)
+                } else if connection.mayHaveArrived(stream, request, handed: handed) {
                     self.outcomes.give(.uncertain(uncertain), to: request.attempt.run, apnsID: request.attempt.apnsID)
                 } else {
                     self.giveUp(request.attempt, undelivered, uncertain)

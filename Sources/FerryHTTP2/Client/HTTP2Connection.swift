@@ -19,10 +19,16 @@ final class HTTP2Connection {
     var isLeaving = false
     /// Whether its end was asked for.
     var isFinished = false
+    /// Whether it ended, so that nothing is asked for any more.
+    var isGone = false
+    /// When it is closed if it is still there: it is to be left, and nothing is under way.
+    var lingersUntil: NIODeadline?
     /// Whether there was any answer.
     var hasAnswer = false
     /// Whether a request has written its `apns-id` so that HPACK knows the name.
     var hasIndexedNames = false
+    /// The same of `apns-collapse-id`.
+    var hasIndexedCollapseID = false
     /// Where the stream below TLS ends.
     var sentTo: UInt64 = 0
     let since: NIODeadline
@@ -71,13 +77,13 @@ struct StreamWindow {
     }
 
     var size: Int {
-        guard let settings, self.isAuthenticated || !self.startsWithOne else { return 1 }
-        return min(settings, self.adapted)
+        guard let settings else { return 1 }
+        return min(settings, self.isAuthenticated || !self.startsWithOne ? self.adapted : 1)
     }
 
     mutating func settingsCame(_ limit: Int) { self.settings = max(limit, 0) }
 
-    /// Notes an answer.
+    /// Notes an answer that does not blame the provider token.
     mutating func answered() {
         self.isAuthenticated = true
         guard self.adapted < self.limit else { return }

@@ -26,12 +26,15 @@ package struct RequestFields: ~Copyable {
 
     /// Writes the fields for an entry whose bytes stand in `arena`. They refer to it.
     ///
-    /// - Parameter isFirst: whether this is the first request of its connection.
+    /// - Parameters:
+    ///   - isFirst: whether this is the first request of its connection.
+    ///   - isFirstCollapseID: whether it is the first that has a collapse id.
     package mutating func write(
         _ entry: BatchEntry,
         in arena: UnsafePointer<UInt8>,
         apnsID: APNSID,
-        isFirst: Bool
+        isFirst: Bool,
+        isFirstCollapseID: Bool
     ) {
         self.block.clear()
         self.block.append(":method", "POST")
@@ -60,12 +63,11 @@ package struct RequestFields: ~Copyable {
         }
         if priority > 0 { self.block.append("apns-priority", UInt64(priority)) }
         if entry.fields.hasExpiration { self.block.append("apns-expiration", UInt64(entry.expiration)) }
-        let indexing = isFirst ? HeaderBlock.Indexing.usual : .literal
         if entry.collapseIDLength > 0 {
             let bytes = UnsafeBufferPointer(start: collapseID, count: Int(entry.collapseIDLength))
-            self.block.append("apns-collapse-id", bytes, indexing)
+            self.block.append("apns-collapse-id", bytes, isFirstCollapseID ? .usual : .literal)
         }
-        self.block.append("apns-id", upTo: APNSID.textLength, indexing) { target in
+        self.block.append("apns-id", upTo: APNSID.textLength, isFirst ? .usual : .literal) { target in
             apnsID.writeText(to: UnsafeMutableBufferPointer(start: target, count: APNSID.textLength))
             return APNSID.textLength
         }

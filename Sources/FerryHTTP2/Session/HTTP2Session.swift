@@ -40,7 +40,8 @@ package struct HTTP2Session: ~Copyable {
         case settings(maxConcurrentStreams: Int)
         /// To a server: the fields of a request came.
         case headers(Stream, isLast: Bool)
-        /// To a server: a request is whole. To a client: an answer is whole while its request is not sent yet.
+        /// To a server: a request is whole. To a client: an answer is whole, and the end of its request is not known to
+        /// be sent.
         case ended(Stream)
         /// A stream is over. An answer is whole if ``HTTP2Session/isEnded(_:)`` says so.
         case closed(Stream, errorCode: UInt32)
@@ -197,6 +198,11 @@ package struct HTTP2Session: ~Copyable {
     /// Whether the peer has sent the whole message.
     package func isEnded(_ stream: Stream) -> Bool {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isEnded } ?? false
+    }
+
+    /// Whether the fields of a request, or of a final response, have come.
+    package func hasFinalFields(_ stream: Stream) -> Bool {
+        self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].hasFinalFields } ?? false
     }
 
     /// Whether the whole body of the own message was written.
@@ -381,6 +387,9 @@ package struct HTTP2Session: ~Copyable {
         }
         return buffer.writerIndex > start
     }
+
+    /// Whether a client may still make requests: no GOAWAY came, and nothing broke the protocol.
+    package var takesRequests: Bool { nghttp2_session_check_request_allowed(self.session) != 0 }
 
     /// Whether there is something to write.
     package var wantsToWrite: Bool { nghttp2_session_want_write(self.session) != 0 }

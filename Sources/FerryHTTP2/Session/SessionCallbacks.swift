@@ -22,7 +22,10 @@ enum SessionCallbacks {
 
     static func install(in callbacks: OpaquePointer?) {
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { session, frame, userData in
-            guard let frame, let inbox = SessionCallbacks.inbox(userData) else { return 0 }
+            // The fields of a PUSH_PROMISE come with the number of the stream that it belongs to, and are not that one's.
+            guard let frame, frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue),
+                let inbox = SessionCallbacks.inbox(userData)
+            else { return 0 }
             return SessionCallbacks.beginFields(session, frame, inbox)
         }
         nghttp2_session_callbacks_set_on_header_callback(callbacks) {
@@ -34,7 +37,8 @@ enum SessionCallbacks {
             valueCount,
             _,
             userData in
-            guard let frame, let name, let value, let inbox = SessionCallbacks.inbox(userData),
+            guard let frame, frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue), let name, let value,
+                let inbox = SessionCallbacks.inbox(userData),
                 let slot = SessionCallbacks.slot(session, inbox, frame.pointee.hd.stream_id)
             else { return 0 }
             // Trailers say nothing that Ferry or APNs knows.
@@ -117,8 +121,9 @@ enum SessionCallbacks {
             }
             guard isLast else { return }
             inbox.pointee.slots[slot].isEnded = true
-            // A client's stream that has nothing more to send is closed in the same moment, which is reported.
-            if inbox.pointee.role == .server || inbox.pointee.slots[slot].sourceCount > 0 {
+            // A client's stream whose own end was sent is closed in the same moment, which is reported. The library learns
+            // of that end only when it writes again.
+            if inbox.pointee.role == .server || nghttp2_session_get_stream_local_close(session, header.stream_id) == 0 {
                 inbox.pointee.report(.ended(inbox.pointee.handle(slot)))
             }
         case NGHTTP2_SETTINGS.rawValue where header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0:

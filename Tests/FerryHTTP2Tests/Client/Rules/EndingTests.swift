@@ -1,0 +1,237 @@
+import FerryCore
+import FerryHTTP2
+import NIOCore
+import Testing
+
+@Suite("HTTP/2 client: connections that end")
+struct HTTP2EndingTests {
+    @Test func `what a GOAWAY excludes goes out again on the next connection, and the rest is waited for`() {
+        let scenario = Scenario()
+        scenario.submit(1...4)
+        let first = scenario.connect()
+        scenario.goAway(lastStreamID: 3)
+        #expect(scenario.dials.count == 1)
+        scenario.answer(1, 2)
+        #expect(scenario.finished == [first])
+        scenario.end(first)
+        scenario.connect()
+        #expect(scenario.arrived == [1, 2, 3, 4, 3, 4])
+        scenario.answer(3, 4)
+        #expect((1...4).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+    }
+
+    @Test func `a GOAWAY comes as a notice first`() {
+        let scenario = Scenario()
+        scenario.submit(1...3)
+        let first = scenario.connect()
+        scenario.goAway(lastStreamID: .max)
+        scenario.submit(4...4)
+        #expect(scenario.arrived == [1, 2, 3])
+        scenario.goAway(lastStreamID: 1)
+        scenario.answer(1)
+        #expect(scenario.finished == [first])
+        scenario.connect()
+        #expect(scenario.arrived == [1, 2, 3, 2, 3, 4])
+    }
+
+    @Test func `an empty pool is not refilled without work`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.goAway()
+        #expect(scenario.finished.count == 1)
+        scenario.end()
+        scenario.pass(.hours(3))
+        #expect(scenario.dialCount == 1)
+        #expect(scenario.events.contains { if case .completed = $0 { true } else { false } })
+    }
+
+    @Test(arguments: [HTTP2Options.UnknownPolicy.report, .resend])
+    func `a lost connection leaves what was written unknown`(policy: HTTP2Options.UnknownPolicy) {
+        let scenario = Scenario { $0.onUnknown = policy }
+        scenario.submit(1...2)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.end()
+        if policy == .report {
+            #expect(scenario.outcome(2) == .uncertain(.positionUnknown))
+            #expect(scenario.queued == 0)
+        } else {
+            scenario.connect()
+            scenario.answer(2)
+            #expect(scenario.outcome(2) == .accepted(.confirmed))
+            #expect(scenario.arrived == [1, 2, 2])
+        }
+    }
+
+    @Test func `what the system did not take is sent again under any policy`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let id = scenario.connect()
+        scenario.answer(1)
+        let handed = scenario.links[id]?.handed ?? 0
+        scenario.submit(2...2)
+        scenario.links[id]?.handed = handed
+        scenario.end()
+        #expect(scenario.outcome(2) == nil)
+        #expect(scenario.queued == 1)
+    }
+
+    @Test func `refused credentials end what was written and what is queued, and the next dial waits`() {
+        let scenario = Scenario()
+        scenario.submit(1...200)
+        scenario.connect()
+        scenario.end(nil, .credentialsRejected(ProviderError(.credentialsRejected, "refused")))
+        #expect((1...200).allSatisfy { scenario.outcome($0) == .undelivered(.credentials) })
+        #expect(scenario.errors == [.credentialsRejected])
+        scenario.submit(201...201)
+        #expect(scenario.dials.isEmpty)
+        scenario.failDial(.credentialsRejected(ProviderError(.credentialsRejected, "refused")))
+        #expect(scenario.outcome(201) == .undelivered(.credentials))
+    }
+
+    @Test func `after too many connections without an answer the queue is given up`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 2 }
+        scenario.submit(1...1)
+        for _ in 0..<3 { scenario.failDial() }
+        #expect(scenario.outcome(1) == .undelivered(.noConnection))
+        #expect(scenario.errors == [.connectionRetryLimit])
+    }
+
+    @Test func `without a connection a notification ends at its deadline`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 0 }
+        scenario.submit(1...1)
+        scenario.failDial()
+        scenario.pass(.seconds(61))
+        #expect(scenario.outcome(1) == .undelivered(.noConnection))
+    }
+
+    @Test func `a server that does not speak HTTP 2 is left, with one error`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let id = scenario.connect()
+        scenario.say(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
+        #expect(scenario.errors == [.protocolViolation])
+        #expect(scenario.finished == [id])
+        scenario.pass(.seconds(6))
+        #expect(scenario.closed == [id])
+        #expect(scenario.outcome(1) == .uncertain(.positionUnknown))
+    }
+
+    @Test func `a server that breaks the protocol with requests under way makes nothing spin`() {
+        let scenario = Scenario { $0.attemptTimeout = .seconds(1) }
+        scenario.submit(1...5)
+        scenario.connect()
+        scenario.say(RawFrame.pushPromise(1, promised: 2))
+        scenario.pass(.seconds(3))
+        scenario.pass(.seconds(10))
+        #expect((1...5).allSatisfy { scenario.outcome($0) == .uncertain(.noAnswer) })
+    }
+
+    @Test func `a connection on which no SETTINGS come is given up`() {
+        let scenario = Scenario { $0.attemptTimeout = .seconds(60) }
+        scenario.submit(1...2)
+        let id = scenario.connect(isSilent: true)
+        #expect(scenario.arrived == [1])
+        scenario.pass(.seconds(11))
+        #expect(scenario.closed == [id])
+        #expect(scenario.outcome(1) == .uncertain(.positionUnknown))
+        #expect(scenario.outcome(2) == nil)
+    }
+
+    @Test func `an idle connection is asked by PING, and is dead without an answer`() {
+        let scenario = Scenario { $0.pingInterval = .seconds(30) }
+        scenario.submit(1...1)
+        let id = scenario.connect()
+        scenario.answer(1)
+        // Answered each time.
+        scenario.pass(.minutes(5))
+        #expect(scenario.closed.isEmpty)
+        scenario.stick()
+        scenario.pass(.seconds(39))
+        #expect(scenario.closed.isEmpty)
+        scenario.pass(.seconds(30))
+        #expect(scenario.closed == [id])
+    }
+
+    // MARK: The end
+
+    @Test func `a shutdown sends what was taken, says GOAWAY and finishes`() {
+        let scenario = Scenario()
+        scenario.submit(1...2)
+        let id = scenario.connect()
+        scenario.shutDown()
+        #expect(scenario.finished.isEmpty)
+        scenario.answer(1, 2)
+        #expect(scenario.finished == [id])
+        #expect(!scenario.isFinished)
+        scenario.end()
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `a shutdown ends when the last notification is refused before the wire`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.pause(true)
+        scenario.submit([2]) { _ in
+            (try PushNotification(json: Scenario.payload(2), topic: "com.example.app", pushType: .voip), [1])
+        }
+        scenario.shutDown()
+        scenario.pause(false)
+        #expect(scenario.outcome(2) == .rejected(Rejection(reason: .badTopic, origin: .ferry)))
+        #expect(scenario.finished.count == 1)
+    }
+
+    @Test func `a shutdown ends when the peer reads nothing`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.stick()
+        scenario.shutDown()
+        scenario.pass(.seconds(6))
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `a shutdown ends when the peer never stops talking`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.shutDown()
+        for _ in 0..<10 where !scenario.isFinished {
+            scenario.say(RawFrame.ping)
+            scenario.pass(.seconds(1))
+        }
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `an abandoned provider is finished at once, and knows what was not written`() {
+        let scenario = Scenario()
+        scenario.settings.maxConcurrentStreams = 1
+        scenario.submit(1...2)
+        scenario.connect()
+        scenario.abandon()
+        #expect(scenario.outcome(1) == .uncertain(.shutDown))
+        #expect(scenario.outcome(2) == .undelivered(.shutDown))
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `nothing is kept of what is settled`() {
+        let scenario = Scenario()
+        scenario.submit(1...300)
+        scenario.connect()
+        scenario.reset(5, 2)
+        scenario.reset(6, 7)
+        scenario.pass(.seconds(2))
+        scenario.answerAll()
+        scenario.pass(.seconds(2))
+        scenario.answerAll()
+        #expect(scenario.outcomes.count == 300)
+        #expect(scenario.streamsHeld == 0)
+        #expect(scenario.queued == 0 && scenario.underWay == 0)
+    }
+}

@@ -1,0 +1,127 @@
+import FerryCore
+import FerryHTTP2
+import NIOCore
+import Testing
+
+@Suite("HTTP/2 client: how many requests are under way")
+struct HTTP2WindowTests {
+    @Test func `with provider tokens one request goes first, and the others after its answer`() {
+        let scenario = Scenario(usesTokens: true)
+        scenario.submit(1...10)
+        scenario.connect()
+        #expect(scenario.arrived == [1])
+        scenario.answer(1)
+        #expect(scenario.arrived == Array(1...10))
+    }
+
+    @Test func `a refused token does not open the window`() {
+        let scenario = Scenario(usesTokens: true)
+        scenario.submit(1...10)
+        scenario.connect()
+        scenario.answer(1, status: 403, "InvalidProviderToken")
+        #expect(scenario.arrived == [1, 2])
+        scenario.answer(2, status: 429, "TooManyProviderTokenUpdates")
+        scenario.pass(.minutes(21))
+        #expect(scenario.underWay <= 1)
+    }
+
+    @Test func `with a certificate the window is that of SETTINGS at once`() {
+        let scenario = Scenario()
+        scenario.settings.maxConcurrentStreams = 7
+        scenario.submit(1...10)
+        scenario.connect()
+        #expect(scenario.arrived.count == 7)
+    }
+
+    @Test func `SETTINGS that allow no stream hold everything, also at the cold start`() {
+        for usesTokens in [false, true] {
+            let scenario = Scenario(usesTokens: usesTokens)
+            scenario.settings.maxConcurrentStreams = 0
+            scenario.submit(1...3)
+            scenario.connect()
+            scenario.submit(4...4)
+            // One may have been written before SETTINGS came.
+            #expect(scenario.underWay <= 1)
+            #expect(scenario.outcomes.isEmpty)
+            scenario.update(maxConcurrentStreams: 10)
+            scenario.pass(.milliseconds(50))
+            scenario.answerAll()
+            scenario.answerAll()
+            #expect(scenario.outcomes.count == 4)
+        }
+    }
+
+    @Test func `SETTINGS that shrink hold what would be too much, and growing ones let it go`() {
+        let scenario = Scenario()
+        scenario.submit(1...2)
+        scenario.connect()
+        scenario.update(maxConcurrentStreams: 3)
+        scenario.submit(3...10)
+        #expect(scenario.arrived.count == 3)
+        scenario.answer(1)
+        #expect(scenario.arrived.count == 4)
+        scenario.update(maxConcurrentStreams: 1000)
+        #expect(scenario.arrived.count == 10)
+    }
+
+    @Test func `the option limits the window, too`() {
+        let scenario = Scenario { $0.maxStreams = 2 }
+        scenario.submit(1...10)
+        scenario.connect()
+        #expect(scenario.arrived == [1, 2])
+    }
+
+    @Test func `no second connection is made because SETTINGS says one stream`() {
+        let scenario = Scenario { $0.maxConnections = 4 }
+        scenario.settings.maxConcurrentStreams = 1
+        scenario.submit(1...100)
+        scenario.connect()
+        for name in 1...50 as ClosedRange<UInt32> { scenario.answer(name) }
+        scenario.pass(.seconds(1))
+        #expect(scenario.dialCount == 1)
+        #expect(scenario.arrived.count == 51)
+    }
+
+    @Test func `a second connection is made when the first is full`() {
+        let scenario = Scenario {
+            $0.maxConnections = 2
+            $0.maxStreams = 10
+        }
+        scenario.submit(1...100)
+        scenario.connect()
+        #expect(scenario.dialCount == 1)
+        scenario.answer(1)
+        #expect(scenario.dialCount == 2)
+        scenario.connect()
+        #expect(scenario.underWay == 20)
+    }
+
+    @Test func `REFUSED_STREAM sends the notification again and halves the window`() {
+        let scenario = Scenario()
+        scenario.settings.maxConcurrentStreams = 8
+        scenario.submit(1...9)
+        scenario.connect()
+        scenario.reset(1, 7)
+        #expect(scenario.outcomes.isEmpty)
+        scenario.answerAll()
+        #expect(scenario.underWay <= 4)
+        scenario.pass(.milliseconds(20))
+        scenario.answerAll()
+        #expect(scenario.arrived.count { $0 == 1 } == 2)
+        #expect((1...9).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+        #expect(scenario.events.contains { if case .windowAdjusted(4) = $0 { true } else { false } })
+    }
+
+    @Test func `while nothing may be written, nothing spins`() {
+        let scenario = Scenario { $0.maxConnections = 2 }
+        scenario.settings.maxConcurrentStreams = 2
+        scenario.submit(1...20)
+        scenario.connect()
+        scenario.answer(1)
+        // The second connection fails, and its wait ends while the first is not full any more.
+        scenario.failDial()
+        scenario.update(maxConcurrentStreams: 1)
+        scenario.pass(.seconds(5))
+        #expect(scenario.underWay == 2)
+    }
+}

@@ -1,0 +1,32 @@
+import FerryCore
+import FerryHTTP2
+import FerryMachine
+import NIOCore
+
+/// Who makes provider tokens, with a key that signs nothing.
+struct TokenOwner {
+    private(set) var machine: ProviderTokenMachine
+
+    init() {
+        guard let key = DeveloperIdentifier("KEYKEYKEY1"), let team = DeveloperIdentifier("TEAMTEAM01") else {
+            preconditionFailure("identifiers have ten characters")
+        }
+        self.machine = ProviderTokenMachine(keyID: key, teamID: team)
+    }
+
+    mutating func authorize(_ now: Moment) -> Authorization {
+        switch self.machine.authorize(now: now.monotonic, epochSeconds: now.epochSeconds) {
+        case .token(let token): .token(token)
+        case .held(let until): .held(until: until)
+        case .sign:
+            self.machine.signed(
+                [UInt8](repeating: UInt8(truncatingIfNeeded: self.machine.mintCount), count: 64),
+                now: now.monotonic
+            )
+        }
+    }
+
+    mutating func refused(_ reason: Reason, _ token: ProviderToken, _ now: Moment) {
+        self.machine.refused(reason, generation: token.generation, now: now.monotonic)
+    }
+}
