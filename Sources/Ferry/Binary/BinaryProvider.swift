@@ -78,6 +78,11 @@ public final class BinaryProvider: PushProvider {
         self.core.events(bufferingNewest: limit)
     }
 
+    /// The same without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
+    package func eventsWithoutTransmitted(bufferingNewest limit: Int) -> ProviderEvents {
+        self.core.events(bufferingNewest: limit, takesTransmitted: false)
+    }
+
     /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.
     ///
     /// Takes a round trip and the settle time from the last write, if nothing goes wrong.

@@ -74,8 +74,8 @@ final class ProviderCore<Wire: ProviderWire & ~Copyable>: Sendable {
         }
     }
 
-    func events(bufferingNewest limit: Int) -> ProviderEvents {
-        self.driver.events.subscribe(bufferingNewest: limit)
+    func events(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
+        self.driver.events.subscribe(bufferingNewest: limit, takesTransmitted: takesTransmitted)
     }
 
     func drain(within limit: Duration) async -> DrainReport {

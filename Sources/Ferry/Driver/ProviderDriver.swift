@@ -20,6 +20,11 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private static var chunk: Int { 96 << 10 }
     /// Timers closer than this are one timer.
     private static var timerResolution: TimeAmount { .microseconds(100) }
+    /// While more than this is queued, outcomes are on their way in numbers, and the stream's reader is woken for many.
+    private static var busyQueue: Int { 256 }
+    /// So many outcomes wake the reader at any rate, and so long they wait for others at most.
+    private static var readerBatch: Int { 128 }
+    private static var readerDelay: TimeAmount { .milliseconds(1) }
 
     let eventLoop: any EventLoop
     let events = EventHub()
@@ -43,6 +48,8 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private var bytes = ByteBuffer()
     private var given = GivenOutcomes()
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    /// When the stream's reader is woken for what it was not woken for yet.
+    private var wakesReaderAt: NIODeadline?
     private var isRunning = false
     private var runsAgain = false
 
@@ -111,6 +118,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
             self.write()
             self.carryOut()
             self.deliver()
+            self.wakeReader()
         } while self.runsAgain
         self.isRunning = false
         self.publish()
@@ -145,7 +153,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     private func write() {
-        self.wire.reportsTransmitted = self.events.hasSubscribers
+        self.wire.reportsTransmitted = self.events.hasTransmittedSubscribers
         self.wire.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
         for connection in self.connections.values where connection.isConnected {
             self.write(to: connection)
@@ -174,12 +182,26 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
         self.given.removeAll()
     }
 
+    /// Wakes the stream's reader, or lets outcomes wait for others: to wake a task costs more than a notification.
+    private func wakeReader() {
+        guard let stream, stream.unreadCount > 0 else { return self.wakesReaderAt = nil }
+        let isBusy = self.wire.queuedCount > Self.busyQueue && stream.unreadCount < Self.readerBatch
+        if isBusy, let wakesReaderAt, wakesReaderAt > .now() { return }
+        if isBusy, self.wakesReaderAt == nil {
+            self.wakesReaderAt = .now() + Self.readerDelay
+        } else {
+            self.wakesReaderAt = nil
+            stream.wakeReader()
+        }
+    }
+
     private func publish() {
         self.queue.occupy(queued: self.wire.queuedCount, unread: self.stream?.unreadCount ?? 0)
     }
 
     private func schedule() {
-        guard let deadline = self.wire.nextDeadline, !self.endings.isFinished else { return }
+        let deadline = min(self.wire.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
+        guard deadline < .distantFuture, !self.endings.isFinished else { return }
         if let timer, timer.deadline <= deadline { return }
         self.timer?.task.cancel()
         let at = max(deadline, .now() + Self.timerResolution)

@@ -79,6 +79,11 @@ public final class HTTP2Provider: PushProvider {
         self.core.events(bufferingNewest: limit)
     }
 
+    /// The same without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
+    package func eventsWithoutTransmitted(bufferingNewest limit: Int) -> ProviderEvents {
+        self.core.events(bufferingNewest: limit, takesTransmitted: false)
+    }
+
     /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.
     public func drain(within limit: Duration) async -> DrainReport {
         await self.core.drain(within: limit)

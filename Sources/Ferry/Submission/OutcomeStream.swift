@@ -100,22 +100,39 @@ final class OutcomeBuffer: Sendable {
 
     var unreadCount: Int { self.unread.load(ordering: .relaxed) }
 
+    /// Adds outcomes, which a reader that waits gets with ``wakeReader()``.
     func append(_ records: [OutcomeRecord]) {
-        let reader = self.state.withLock { state -> Continuation? in
-            if let reader = state.takeReader() { return reader }
+        guard !records.isEmpty else { return }
+        self.state.withLock { state in
             state.records += records
             self.unread.store(state.records.count, ordering: .relaxed)
-            return nil
+        }
+    }
+
+    /// Gives what there is to a reader that waits.
+    func wakeReader() {
+        let (reader, records) = self.state.withLock { state -> (Continuation?, [OutcomeRecord]) in
+            guard !state.records.isEmpty, let reader = state.takeReader() else { return (nil, []) }
+            return (reader, self.take(&state))
         }
         reader?.resume(returning: records)
     }
 
     func finish() {
-        let reader = self.state.withLock { state in
+        let (reader, records) = self.state.withLock { state -> (Continuation?, [OutcomeRecord]) in
             state.isFinished = true
-            return state.takeReader()
+            guard let reader = state.takeReader() else { return (nil, []) }
+            return (reader, self.take(&state))
         }
-        reader?.resume(returning: [])
+        reader?.resume(returning: records)
+    }
+
+    private func take(_ state: inout State) -> [OutcomeRecord] {
+        defer {
+            state.records = []
+            self.unread.store(0, ordering: .relaxed)
+        }
+        return state.records
     }
 
     /// The next outcome; nil at the end or when the task was cancelled.
@@ -142,11 +159,7 @@ final class OutcomeBuffer: Sendable {
                         state.reader = Reader(id: id, continuation: continuation)
                         return nil
                     }
-                    defer {
-                        state.records = []
-                        self.unread.store(0, ordering: .relaxed)
-                    }
-                    return state.records
+                    return self.take(&state)
                 }
                 guard let records else { return }
                 continuation.resume(returning: records)

@@ -153,10 +153,10 @@ final class SubmissionQueue: Sendable {
 
     /// Says how many places are taken, and lets callers in if there is room for some.
     ///
-    /// To wake a task costs more than to send a notification, so callers are let in for many at a time, as long as the
-    /// others leave by themselves. Unread outcomes do not: who waits may be the one who is to read them.
+    /// To wake a task costs more than to send a notification, so callers are let in for many at a time while many are
+    /// queued, which leave by themselves. Unread outcomes do not: who waits may be the one who is to read them.
     func occupy(queued: Int, unread: Int) {
-        self.admit(occupied: queued + unread, when: unread > 0 ? 1 : self.admission)
+        self.admit(occupied: queued + unread, when: queued > self.admission ? self.admission : 1)
     }
 
     /// Lets callers in if there is room.

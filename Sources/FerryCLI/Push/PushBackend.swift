@@ -3,10 +3,20 @@ internal import FerryHTTP2
 
 /// What a run sends with: everything that differs between the wires.
 struct PushBackend: Sendable {
-    /// Makes the provider, whose outcomes go there, and their stream.
+    /// A provider, the stream of its outcomes, and its events but for those of each write.
+    struct Made: Sendable {
+        var provider: any PushProvider
+        var outcomes: OutcomeStream
+        var events: ProviderEvents
+    }
+
+    /// How many events of the provider may wait to be looked at. Only contradictions and errors matter.
+    private static let eventLimit = 65_536
+
+    /// Makes the provider, whose outcomes go there.
     ///
     /// Throws what the provider's initialiser throws.
-    var make: @Sendable (OutcomeDelivery) throws -> (provider: any PushProvider, outcomes: OutcomeStream)
+    var make: @Sendable (OutcomeDelivery) throws -> Made
     var check: LineCheck
     /// The topic of lines that name none; nil where the provider knows it.
     var topic: String?
@@ -16,7 +26,7 @@ struct PushBackend: Sendable {
     /// - Throws: ``CommandFailure`` with status 2 when the credentials or what else was configured are of no use.
     func makeProvider(
         _ outcomes: OutcomeDelivery
-    ) throws(CommandFailure) -> (provider: any PushProvider, outcomes: OutcomeStream) {
+    ) throws(CommandFailure) -> Made {
         do {
             return try self.make(outcomes)
         } catch {
@@ -31,7 +41,11 @@ struct PushBackend: Sendable {
                 var configuration = configuration
                 configuration.outcomes = outcomes
                 let provider = try BinaryProvider(configuration)
-                return (provider, provider.outcomes)
+                return Made(
+                    provider: provider,
+                    outcomes: provider.outcomes,
+                    events: provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
+                )
             },
             check: .payload(limit: configuration.options.payloadLimit),
             topic: topic,
@@ -46,7 +60,11 @@ struct PushBackend: Sendable {
                 var configuration = configuration
                 configuration.outcomes = outcomes
                 let provider = try HTTP2Provider(configuration)
-                return (provider, provider.outcomes)
+                return Made(
+                    provider: provider,
+                    outcomes: provider.outcomes,
+                    events: provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
+                )
             },
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),
             topic: nil,

@@ -34,21 +34,19 @@ struct PushRun {
         var complaints: [String]
     }
 
-    /// How many events of the provider may wait to be looked at. Only contradictions and errors matter.
-    private static let eventLimit = 65_536
-
     /// - Throws: ``CommandFailure`` when the run cannot begin.
     func run() async throws -> Result {
         let ledger = self.events.map { _ in LineLedger() }
-        let (provider, outcomes) = try self.backend.makeProvider(ledger == nil ? .discard : .stream)
+        let made = try self.backend.makeProvider(ledger == nil ? .discard : .stream)
+        let provider = made.provider
         let stop = PushStop(provider, proof: self.proof)
         let file = try await self.openEvents(ledger, stop)
         let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil)
-        let watching = Task { [events = provider.events(bufferingNewest: Self.eventLimit)] in
-            for await event in events { watch.note(event) }
+        let watching = Task {
+            for await event in made.events { watch.note(event) }
         }
         let writing = file.map { file in
-            Task { await Self.write(outcomes, to: file, watching, stop) }
+            Task { await Self.write(made.outcomes, to: file, watching, stop) }
         }
         let say = self.say
         let signals = Signals { count in

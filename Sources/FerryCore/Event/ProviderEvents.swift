@@ -58,6 +58,7 @@ package final class EventHub: Sendable {
 
     private let state = Mutex(State())
     private let subscribers = Atomic<Int>(0)
+    private let transmittedSubscribers = Atomic<Int>(0)
 
     package init() {}
 
@@ -68,13 +69,18 @@ package final class EventHub: Sendable {
     /// False when nobody would read an event: whoever makes them may save the work.
     package var hasSubscribers: Bool { self.subscribers.load(ordering: .relaxed) > 0 }
 
+    /// The same of ``ProviderEvent/transmitted(_:tags:)``, of which there is one for each write.
+    package var hasTransmittedSubscribers: Bool { self.transmittedSubscribers.load(ordering: .relaxed) > 0 }
+
     /// A new subscription, which lives as long as someone holds it. One that is made after ``finish()`` has ended.
-    package func subscribe(bufferingNewest limit: Int) -> ProviderEvents {
-        let buffer = EventBuffer(limit: limit)
+    ///
+    /// - Parameter takesTransmitted: whether the subscription has ``ProviderEvent/transmitted(_:tags:)``.
+    package func subscribe(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
+        let buffer = EventBuffer(limit: limit, takesTransmitted: takesTransmitted)
         let finished = self.state.withLock { state in
             state.buffers.removeAll { $0.buffer == nil }
             state.buffers.append(Weak(buffer: buffer))
-            self.subscribers.store(state.buffers.count, ordering: .relaxed)
+            self.count(state.buffers.compactMap(\.buffer))
             return state.finished
         }
         if finished { buffer.finish() }
@@ -84,7 +90,8 @@ package final class EventHub: Sendable {
     /// Gives `event` to every subscription. Does nothing after ``finish()``.
     package func send(_ event: ProviderEvent) {
         guard self.hasSubscribers else { return }
-        for buffer in self.live() {
+        let isTransmitted = if case .transmitted = event { true } else { false }
+        for buffer in self.live() where buffer.takesTransmitted || !isTransmitted {
             buffer.append(event)
         }
     }
@@ -102,10 +109,15 @@ package final class EventHub: Sendable {
             let live = state.buffers.compactMap(\.buffer)
             if live.count < state.buffers.count {
                 state.buffers.removeAll { $0.buffer == nil }
-                self.subscribers.store(live.count, ordering: .relaxed)
+                self.count(live)
             }
             return live
         }
+    }
+
+    private func count(_ live: [EventBuffer]) {
+        self.subscribers.store(live.count, ordering: .relaxed)
+        self.transmittedSubscribers.store(live.count(where: \.takesTransmitted), ordering: .relaxed)
     }
 }
 
@@ -151,11 +163,13 @@ final class EventBuffer: Sendable {
         }
     }
 
+    let takesTransmitted: Bool
     private let limit: Int
     private let state = Mutex(State())
 
-    init(limit: Int) {
+    init(limit: Int, takesTransmitted: Bool) {
         self.limit = max(limit, 1)
+        self.takesTransmitted = takesTransmitted
     }
 
     func append(_ event: ProviderEvent) {

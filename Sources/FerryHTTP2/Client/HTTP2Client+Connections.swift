@@ -182,7 +182,9 @@ extension HTTP2Client {
 
 extension HTTP2Connection {
     /// Whether APNs may have the request: all of it was written, and the first byte of it may have left.
+    ///
+    /// The system is asked for whole writes only. Of the first that it did not take whole it may have taken a part.
     func mayHaveArrived(_ stream: HTTP2Session.Stream, _ request: InFlight.Request, handed: UInt64) -> Bool {
-        self.session.isSent(stream) && handed > request.sentFrom
+        self.session.isSent(stream) && handed >= request.sentFrom
     }
 }
