@@ -185,7 +185,13 @@ private final class BareHTTP2Handler: ChannelInboundHandler {
     private func request() throws {
         let entry = self.run.entries[self.next]
         self.next = (self.next + 1) % self.run.count
-        self.fields.write(entry, in: self.run.storage.arena, apnsID: self.nextIdentifier(), isFirst: false)
+        self.fields.write(
+            entry,
+            in: self.run.storage.arena,
+            apnsID: self.nextIdentifier(),
+            isFirst: false,
+            isFirstCollapseID: false
+        )
         let payload = UnsafeBufferPointer(
             start: UnsafePointer(self.run.storage.arena + Int(entry.offset) + Int(entry.tokenLength)),
             count: Int(entry.payloadLength)
