@@ -34,9 +34,12 @@ import Testing
         }
     }
 
-    @Test func `what does not exist yet is bad usage`() async throws {
+    @Test(arguments: [
+        ["gateway"], ["http2", "--run", "batch-hold"], ["binary", "--bare"], ["http2", "--bare", "--run", "http2-send"],
+    ])
+    func `what there is no run of is bad usage`(arguments: [String]) async throws {
         try await TemporaryDirectory.with { directory in
-            let output = try await FerryProgram.run(["bench", "http2"], in: directory)
+            let output = try await FerryProgram.run(["bench"] + arguments, in: directory)
             #expect(output.status == 2)
             #expect(output.result == "")
         }

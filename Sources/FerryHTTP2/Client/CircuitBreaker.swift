@@ -8,13 +8,14 @@ internal import NIOCore
 ///   closed ─────────────────────▶ open (nothing) ───────────────▶ half open (a few)
 ///     ▲                             ▲                                 │     │
 ///     └─────────────────────────────┼──────── any other answer ───────┼─────┘
-///                                   └──────── one more ───────────────┘
+///                                   └──────── all of them rejected ───┘
 /// ```
 struct CircuitBreaker {
     private enum State {
         case closed(inARow: Int)
         case open(until: NIODeadline)
-        case halfOpen(left: Int)
+        /// So many may still be sent, and so many of those that were have been rejected.
+        case halfOpen(left: Int, rejected: Int)
     }
 
     private let options: HTTP2Options.CircuitBreaker?
@@ -30,11 +31,11 @@ struct CircuitBreaker {
     mutating func allowance(now: NIODeadline) -> Int? {
         switch self.state {
         case .closed: return nil
-        case .halfOpen(let left): return left
+        case .halfOpen(let left, _): return left
         case .open(let until):
             guard until <= now else { return 0 }
             let trial = max(self.options?.trial ?? 1, 1)
-            self.state = .halfOpen(left: trial)
+            self.state = .halfOpen(left: trial, rejected: 0)
             return trial
         }
     }
@@ -43,7 +44,9 @@ struct CircuitBreaker {
     mutating func tick(now: NIODeadline) { _ = self.allowance(now: now) }
 
     mutating func sent() {
-        if case .halfOpen(let left) = self.state { self.state = .halfOpen(left: max(left - 1, 0)) }
+        if case .halfOpen(let left, let rejected) = self.state {
+            self.state = .halfOpen(left: max(left - 1, 0), rejected: rejected)
+        }
     }
 
     /// Notes an answer; returns whether sending stops because of it.
@@ -65,6 +68,9 @@ struct CircuitBreaker {
         case .open:
             // Still under way when sending stopped.
             return false
+        case .halfOpen(let left, let rejected) where left > 0 || rejected + 1 < max(options.trial, 1):
+            self.state = .halfOpen(left: left, rejected: rejected + 1)
+            return false
         case .closed, .halfOpen:
             self.state = .open(until: now + self.pauses.fail(using: &generator))
             return true
@@ -78,6 +84,8 @@ struct CircuitBreaker {
 
     /// Whether every notification that could show that all is well again has been sent, and no answer is under way.
     mutating func nothingUnderWay() {
-        if case .halfOpen(left: 0) = self.state { self.state = .halfOpen(left: max(self.options?.trial ?? 1, 1)) }
+        if case .halfOpen(left: 0, _) = self.state {
+            self.state = .halfOpen(left: max(self.options?.trial ?? 1, 1), rejected: 0)
+        }
     }
 }

@@ -19,8 +19,8 @@ public struct HTTP2Options: Sendable, Hashable {
         public var threshold = 100
         /// The first and the longest pause; doubled each time in between.
         public var pause: ClosedRange<Duration> = .seconds(1) ... .seconds(30)
-        /// How many notifications are tried after a pause.
-        public var trial = 10
+        /// How many notifications are tried after a pause. If all of them are rejected, the next is longer. At least 1.
+        public var trial = 50
 
         /// The defaults.
         public init() {}
