@@ -11,7 +11,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .unsafeFlags(
-        ["FerryCore", "FerryBinary", "FerryHTTP2", "FerryTesting"].flatMap {
+        ["FerryCore", "FerryMachine", "FerryBinary", "FerryHTTP2", "FerryTesting"].flatMap {
             ["-Xfrontend", "-testable-import-module", "-Xfrontend", $0]
         }
     ),
