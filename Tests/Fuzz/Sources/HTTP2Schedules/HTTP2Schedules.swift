@@ -1,0 +1,32 @@
+import FerryHTTP2
+import FerryMachine
+import FuzzSupport
+import NIOCore
+
+/// The schedules of `HTTP2ScheduleTests`, with the fuzzer in the place of chance: no outcome is a lie.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var input = FuzzInput(start, count)
+    let isAbandoned = input.byte() & 3 == 0
+    var choices = Choices(bytes: Array(input.rest)[...], rest: SplitMix64(seed: 1))
+    var schedule = World.Schedule.random(&choices)
+    let names = UInt32(choices.number(1...20))
+    schedule.misbehave(names, &choices)
+    let half = UInt32(choices.number(0...Int(names)))
+    let between = choices.number(0...100)
+    // The world goes on with a copy of what is left.
+    var world = World(schedule, seed: 1, choices: choices)
+    world.submit(0..<half)
+    for _ in 0..<between { world.step() }
+    world.submit(half..<names)
+    if isAbandoned {
+        for _ in 0..<between { world.step() }
+        world.abandon()
+    } else if let fault = world.finish() {
+        fatalError("\(fault)\n\(schedule)\(world.events.map { "\n\($0)" }.joined())")
+    }
+    if let fault = world.fault(names) {
+        fatalError("\(fault)\n\(schedule)\(world.events.map { "\n\($0)" }.joined())")
+    }
+    return 0
+}

@@ -1,0 +1,1 @@
+../../../FerryHTTP2Tests/Client/ReferenceAPNs.swift
