@@ -130,8 +130,9 @@ struct World: ~Copyable {
     /// the world's time passes before, or something went wrong on the way.
     mutating func run(limit: TimeAmount) -> Bool {
         let end = self.now + limit
-        while self.now < end, self.faults.isEmpty {
+        while self.faults.isEmpty {
             if self.client.isShuttingDown ? self.client.isFinished : self.client.isSettled { return true }
+            guard self.now < end else { break }
             self.step()
         }
         return false
