@@ -13,7 +13,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     do {
         let body = [UInt8]("{}".utf8)
         try body.withUnsafeBufferPointer { body in
-            var reader = try Reader(isServer: isServer, requests: requests, body: body)
+            var reader = try Reader(isServer: isServer)
+            try reader.begin(requests: requests, body: body)
             for piece in pieces { reader.receive(piece) }
             reader.end()
         }
@@ -32,13 +33,17 @@ private struct Reader: ~Copyable {
     private let isServer: Bool
     private var isOver = false
 
-    init(isServer: Bool, requests: Int, body: UnsafeBufferPointer<UInt8>) throws {
+    init(isServer: Bool) throws {
         self.isServer = isServer
         self.session = try HTTP2Session(role: isServer ? .server : .client)
+    }
+
+    /// Lets the peer say its first word, and a client make its requests.
+    mutating func begin(requests: Int, body: UnsafeBufferPointer<UInt8>) throws {
         // Each begins with SETTINGS that allow much.
         let settings: [UInt8] = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 3, 232]
-        self.receive(ByteBuffer(bytes: isServer ? Self.preface + [0, 0, 0, 4, 0, 0, 0, 0, 0] : settings))
-        guard !isServer else { return }
+        self.receive(ByteBuffer(bytes: self.isServer ? Self.preface + [0, 0, 0, 4, 0, 0, 0, 0, 0] : settings))
+        guard !self.isServer else { return }
         for _ in 0..<requests {
             self.block.clear()
             self.block.append(":method", "POST")
