@@ -197,7 +197,11 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     private func publish() {
-        self.queue.occupy(queued: self.wire.queuedCount, unread: self.stream?.unreadCount ?? 0)
+        self.queue.occupy(
+            queued: self.wire.queuedCount,
+            delayed: self.wire.delayedCount,
+            unread: self.stream?.unreadCount ?? 0
+        )
     }
 
     private func schedule() {
