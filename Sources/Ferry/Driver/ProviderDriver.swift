@@ -184,7 +184,8 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
 
     /// Wakes the stream's reader, or lets outcomes wait for others: to wake a task costs more than a notification.
     private func wakeReader() {
-        guard let stream, stream.unreadCount > 0 else { return self.wakesReaderAt = nil }
+        // Who comes while outcomes are there takes them without being woken.
+        guard let stream, stream.unreadCount > 0, stream.hasReader else { return self.wakesReaderAt = nil }
         let isBusy = self.wire.queuedCount > Self.busyQueue && stream.unreadCount < Self.readerBatch
         if isBusy, let wakesReaderAt, wakesReaderAt > .now() { return }
         if isBusy, self.wakesReaderAt == nil {
@@ -196,7 +197,11 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     private func publish() {
-        self.queue.occupy(queued: self.wire.queuedCount, unread: self.stream?.unreadCount ?? 0)
+        self.queue.occupy(
+            queued: self.wire.queuedCount,
+            delayed: self.wire.delayedCount,
+            unread: self.stream?.unreadCount ?? 0
+        )
     }
 
     private func schedule() {

@@ -17,6 +17,8 @@ protocol ProviderWire: ~Copyable, SendableMetatype {
     var reportsTransmitted: Bool { get set }
 
     var queuedCount: Int { get }
+    /// How many of those queued wait for a time to come.
+    var delayedCount: Int { get }
     var unsettledCount: Int { get }
     /// Whether everything has its outcome.
     var isSettled: Bool { get }
@@ -92,6 +94,8 @@ enum WireStep {
 
 /// What only some protocols want to know.
 extension ProviderWire where Self: ~Copyable {
+    var delayedCount: Int { 0 }
+
     mutating func writability(_ id: ConnectionID, isWritable: Bool) {}
 
     mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {}

@@ -25,8 +25,8 @@ public final class HTTP2Provider: PushProvider {
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, when the trust roots cannot be read, or when the proxy is not one; ``ValidationError`` when `topic`
-    ///   cannot be a topic.
+    ///   credentials, when the trust roots cannot be read, or when the port or the proxy is none; ``ValidationError``
+    ///   when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
         try configuration.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: configuration.topic)

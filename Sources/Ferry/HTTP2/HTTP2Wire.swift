@@ -46,6 +46,7 @@ extension HTTP2Wire: ProviderWire {
     }
 
     var queuedCount: Int { self.client.queuedCount }
+    var delayedCount: Int { self.client.delayedCount }
     var unsettledCount: Int { self.client.unsettledCount }
     var isSettled: Bool { self.client.isSettled }
     var isFinished: Bool { self.client.isFinished }

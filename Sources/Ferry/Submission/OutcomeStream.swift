@@ -100,6 +100,9 @@ final class OutcomeBuffer: Sendable {
 
     var unreadCount: Int { self.unread.load(ordering: .relaxed) }
 
+    /// Whether a call of `next()` waits.
+    var hasReader: Bool { self.state.withLock { $0.reader != nil } }
+
     /// Adds outcomes, which a reader that waits gets with ``wakeReader()``.
     func append(_ records: [OutcomeRecord]) {
         guard !records.isEmpty else { return }

@@ -28,6 +28,10 @@ final class SubmissionQueue: Sendable {
         var isClosed = false
         var waiters: Deque<Waiter> = []
         var nextWaiter: UInt64 = 0
+        /// How many places were free when the loop last said how many are taken.
+        var lastRoom = 0
+        /// How often, while callers waited, there were no more than the time before.
+        var stalls = 0
 
         mutating func take(_ run: BatchRun) {
             self.delivery.runs.append(run)
@@ -56,6 +60,8 @@ final class SubmissionQueue: Sendable {
     private let limit: Int
     /// How many places are free before callers are let in.
     private let admission: Int
+    /// So often the number of free places may stay behind while callers wait for it to grow.
+    private static let stallLimit = 4
     private let state = Mutex(State())
 
     init(limit: Int) {
@@ -154,9 +160,13 @@ final class SubmissionQueue: Sendable {
     /// Says how many places are taken, and lets callers in if there is room for some.
     ///
     /// To wake a task costs more than to send a notification, so callers are let in for many at a time while many are
-    /// queued, which leave by themselves. Unread outcomes do not: who waits may be the one who is to read them.
-    func occupy(queued: Int, unread: Int) {
-        self.admit(occupied: queued + unread, when: queued > self.admission ? self.admission : 1)
+    /// queued, which leave by themselves. Unread outcomes do not: who waits may be the one who is to read them. Nor do
+    /// delayed notifications. Where others take the places that become free, those who wait are not held back.
+    ///
+    /// - Parameter delayed: how many of those queued wait for a time to come.
+    func occupy(queued: Int, delayed: Int, unread: Int) {
+        let isBusy = queued - delayed > self.admission
+        self.admit(occupied: queued + unread, when: isBusy ? self.admission : 1)
     }
 
     /// Lets callers in if there is room.
@@ -168,7 +178,11 @@ final class SubmissionQueue: Sendable {
         let waiters = self.state.withLock { state -> [Waiter] in
             if let occupied { state.occupied = occupied }
             let room = self.limit - state.handedOver - state.occupied
-            guard room >= needed, !state.waiters.isEmpty else { return [] }
+            guard !state.waiters.isEmpty else { return [] }
+            if room <= state.lastRoom { state.stalls += 1 }
+            state.lastRoom = room
+            guard room >= needed || room > 0 && state.stalls >= Self.stallLimit else { return [] }
+            state.stalls = 0
             // Each waiter takes at least one place; more than there are places need not be woken.
             let woken = Array(state.waiters.prefix(room))
             state.waiters.removeFirst(woken.count)

@@ -16,6 +16,9 @@ struct DevicePacer {
     private let interval: TimeAmount?
     /// When the next notification may go to a device.
     private var next: [UInt32: NIODeadline] = [:]
+    /// How often devices are looked for that need not be remembered any more, when there is no room for others.
+    private static let sweepInterval = TimeAmount.seconds(1)
+    private var nextSweep = NIODeadline.distantPast
 
     init(_ interval: Duration?) {
         self.interval = interval.map { TimeAmount($0) }
@@ -36,7 +39,10 @@ struct DevicePacer {
     }
 
     private mutating func note(_ tokenHash: UInt32, _ due: NIODeadline, now: NIODeadline) {
-        if self.next.count >= Self.limit { self.next = self.next.filter { $0.value > now } }
+        if self.next.count >= Self.limit, self.nextSweep <= now {
+            self.nextSweep = now + Self.sweepInterval
+            self.next = self.next.filter { $0.value > now }
+        }
         if self.next.count < Self.limit || self.next[tokenHash] != nil { self.next[tokenHash] = due }
     }
 }

@@ -7,7 +7,6 @@ extension HTTP2Client {
     /// Bytes came on a connection.
     package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let connection = self.connection(id) else { return }
-        connection.lastReceived = now.monotonic
         connection.lastUse = now.monotonic
         do {
             try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try connection.session.receive(bytes) }
@@ -78,6 +77,7 @@ extension HTTP2Client {
         on connection: HTTP2Connection,
         now: Moment
     ) {
+        connection.lastAnswered = now.monotonic
         if let answer = connection.session.answer(of: stream) {
             self.answered(request, answer, on: connection, now: now)
         } else if errorCode == HTTP2ErrorCode.refusedStream.rawValue {

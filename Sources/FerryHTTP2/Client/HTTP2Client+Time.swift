@@ -90,8 +90,8 @@ extension HTTP2Client {
             let answer = connection.session.answer(of: stream)
             let isUnderstood = connection.session.isSent(stream)
             connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
-            if connection.lastReceived <= request.written {
-                // Not a byte since: whoever is silent for so long gets no more requests.
+            if connection.lastAnswered <= request.written {
+                // Not a word on any request since: whoever answers nothing for so long gets no more of them.
                 self.leave(connection, now: now)
             }
             if let answer {

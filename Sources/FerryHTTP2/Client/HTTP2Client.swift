@@ -133,6 +133,9 @@ package struct HTTP2Client: ~Copyable {
 
     package var queuedCount: Int { self.fresh.count + self.again.count + self.delayed.count }
 
+    /// How many of those wait for a time to come.
+    package var delayedCount: Int { self.delayed.count }
+
     package var unsettledCount: Int { self.connections.reduce(0) { $0 + $1.inFlight.count } }
 
     /// Whether everything has its outcome.

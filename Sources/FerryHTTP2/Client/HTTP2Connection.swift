@@ -34,7 +34,8 @@ final class HTTP2Connection {
     let since: NIODeadline
     /// When something came or was written last.
     var lastUse: NIODeadline
-    var lastReceived: NIODeadline
+    /// When the peer answered, refused or reset a request last. Other frames are no sign that it serves any.
+    var lastAnswered: NIODeadline
     /// When the answer to a PING is due.
     var pingDue: NIODeadline?
     /// Nothing is written before: the peer refuses streams.
@@ -47,7 +48,7 @@ final class HTTP2Connection {
         self.window = window
         self.since = now
         self.lastUse = now
-        self.lastReceived = now
+        self.lastAnswered = now
     }
 
     /// How many more requests may be written now.

@@ -71,6 +71,18 @@ struct HTTP2ProviderTests {
         }
     }
 
+    @Test(arguments: [-1, 0, 65_536, 70_000])
+    func `a port that is none is refused at once`(port: Int) throws {
+        let credentials = try TestCredentials()
+        var configuration = HTTP2Configuration(
+            host: "127.0.0.1",
+            port: port,
+            credentials: .certificate(credentials.client)
+        )
+        configuration.rejectUnauthorized = false
+        #expect(throws: TLSError.self) { try HTTP2Provider(configuration) }
+    }
+
     @Test func `an APNs that stays silent yields outcomes in time`() async throws {
         try await RawAPNs.run { _ in
             nil

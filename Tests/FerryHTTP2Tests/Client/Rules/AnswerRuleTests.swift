@@ -193,6 +193,22 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.outcome(1) == .accepted(.confirmed))
     }
 
+    @Test func `a connection that speaks and answers nothing is left, and the next one gets the work`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let first = scenario.connect()
+        for _ in 0..<11 {
+            scenario.pass(.seconds(1))
+            scenario.say(RawFrame.ping, on: first)
+        }
+        #expect(scenario.outcome(1) == .uncertain(.noAnswer))
+        #expect(scenario.finished == [first])
+        scenario.submit(2...2)
+        scenario.connect()
+        scenario.answer(2)
+        #expect(scenario.outcome(2) == .accepted(.confirmed))
+    }
+
     @Test func `what is sent again under resend ends as uncertain when its deadline comes`() {
         let scenario = Scenario {
             $0.onUnknown = .resend
