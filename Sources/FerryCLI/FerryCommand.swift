@@ -19,9 +19,11 @@ struct FerryCommand: AsyncParsableCommand {
               ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
               ferry simulate --http2 2197 --tls-dir tls
-              ferry push lines.jsonl --backend http2 --to localhost:2197 --ca tls/ca.pem \\
-                --topic com.example.ferry --p8 tls/token-key.p8 --key-id FERRYKEY01 --team-id FERRYTEAM1
-              ferry doctor localhost:2195 --ca tls/ca.pem --cert tls/client.pem --key tls/client-key.pem
+              ferry push lines.jsonl --backend http2 --to localhost:2197 \\
+                --ca tls/ca.pem --topic com.example.ferry \\
+                --p8 tls/token-key.p8 --key-id FERRYKEY01 --team-id FERRYTEAM1
+              ferry doctor localhost:2195 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
               ferry feedback --to localhost:2196 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
             """,

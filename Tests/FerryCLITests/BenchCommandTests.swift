@@ -35,7 +35,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["gateway"], ["http2", "--run", "batch-hold"], ["binary", "--bare"], ["http2", "--bare", "--run", "http2-send"],
+        ["gateway"], ["http2", "--run", "batch-hold"], ["binary", "--bare"],
+        ["http2", "--bare", "--run", "http2-batch"],
     ])
     func `what there is no run of is bad usage`(arguments: [String]) async throws {
         try await TemporaryDirectory.with { directory in

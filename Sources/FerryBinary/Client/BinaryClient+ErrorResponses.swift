@@ -214,7 +214,7 @@ extension BinaryClient {
         let error = ProviderError(
             .protocolViolation,
             "The peer does not speak the binary protocol: it began with byte \(firstByte) where an error response "
-                + "begins with 8. Check that host and port are those of a binary gateway."
+                + "begins with 8. Check that host and port are those of a binary gateway, and not of APNs over HTTP/2."
         )
         if let id = self.lanes[index].connectionID { self.report(.socketError(id, error)) }
         if self.lanes[index].violations == Self.violationLimit { self.report(.error(error)) }

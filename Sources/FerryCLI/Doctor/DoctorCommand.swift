@@ -134,7 +134,8 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     private func demand(_ endpoint: Endpoint) -> HostFacts.HTTP2Demand {
-        if self.http2 || AppleHost(endpoint.host)?.service == .http2 { return .needed }
+        // A provider token is of no use on another protocol.
+        if self.http2 || self.token.areGiven || AppleHost(endpoint.host)?.service == .http2 { return .needed }
         return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
     }
 

@@ -43,9 +43,10 @@ struct PushVerdict {
             let message = "APNs refuses the credentials, with the reason \(refusal.reason)\(reason)"
             findings.append(CommandFailure(.noConnection, message))
         }
-        if case .interrupted = self.cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {
+        if let cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {
             let place = line == 0 ? "before the first line" : "after line \(line)"
-            let message = "Interrupted; stopped \(place). What follows was not sent."
+            let word = if case .interrupted = cause { "Interrupted; stopped" } else { "The run stopped" }
+            let message = "\(word) \(place). What follows was not sent."
             findings.append(CommandFailure(.notAllAccepted, message))
         }
         return findings

@@ -48,7 +48,7 @@ import Testing
                     "It speaks HTTP/2 and allows 1 request at a time, as APNs does until it has accepted a provider token."
                 )
             )
-            #expect(sentences.contains("Provider tokens speak for you; no certificate is needed."))
+            #expect(sentences.contains("Provider tokens are to speak for you; only APNs knows if they do."))
             #expect(sentences.contains { $0.contains("a sample was signed and verified (ES256)") })
         }
     }

@@ -57,6 +57,12 @@ import Testing
         #expect(verdict.complaints == ["No connection."])
     }
 
+    @Test func `an error that ended the run says where to go on, if something is left`() {
+        var verdict = Self.verdict(delivered: false, cause: .failed(Self.refused))
+        verdict.fed.hasReachedEnd = false
+        #expect(verdict.complaints == ["No connection.", "The run stopped after line 3. What follows was not sent."])
+    }
+
     @Test func `an interrupt says where to go on, if something is left`() {
         var verdict = Self.verdict(cause: .interrupted)
         #expect(verdict.status == .success)

@@ -61,7 +61,7 @@ enum HTTP2Checks {
         case (true, true):
             .ok(.authentication, "Where the certificate is shown, APNs does not look at provider tokens.")
         case (true, false): .ok(.authentication, "The certificate speaks for you; no provider token is needed.")
-        case (false, true): .ok(.authentication, "Provider tokens speak for you; no certificate is needed.")
+        case (false, true): .ok(.authentication, "Provider tokens are to speak for you; only APNs knows if they do.")
         case (false, false): nil
         }
     }

@@ -69,7 +69,11 @@ enum TokenKeyChecks {
     private static func id(_ id: String?, _ check: Finding.Check, _ option: String, _ place: String) -> Finding? {
         guard let id else { return nil }
         guard let fault = DeveloperIdentifier.fault(in: id) else {
-            return .ok(check, "\(option) has \(DeveloperIdentifier.length) letters and digits, as it should.")
+            let length = DeveloperIdentifier.length
+            return .ok(
+                check,
+                "\(option) has \(length) letters and digits, as it should; only APNs knows if it is right."
+            )
         }
         return .fault(
             check,
