@@ -1,7 +1,6 @@
 import Ferry
 import FerryTesting
 import Foundation
-import NIOPosix
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct PushFilesTests {
@@ -27,9 +26,13 @@ import Testing
             let fifo = Self.fifo(harness.directory)
             let arguments = try harness.arguments(harness.lines(1...2000)) + ["--events", fifo]
             let program = try FerryProgram(arguments, in: harness.directory)
-            // On a thread that may block: opening it waits for the program.
-            async let read = NIOThreadPool.singleton.runIfActive {
-                try FileHandle(forReadingFrom: URL(filePath: fifo)).readToEnd()
+            // On a thread of its own, which may block: opening it waits for the program.
+            async let read = withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread {
+                    continuation.resume(
+                        with: Result { try FileHandle(forReadingFrom: URL(filePath: fifo)).readToEnd() }
+                    )
+                }
             }
             #expect(try await program.output().status == 0)
             #expect(try await read?.count { $0 == UInt8(ascii: "\n") } == 2000)

@@ -27,7 +27,7 @@ struct SubmissionTests {
             let rejected = try await provider.send(Self.notification(), to: bad)
             #expect(rejected == .rejected(Rejection(reason: .badDeviceToken, origin: .gateway, status: 8)))
             #expect(harness.outcomes.all.isEmpty)
-            _ = await provider.shutdown(within: .seconds(5))
+            _ = await provider.shutdown(within: .seconds(120))
         }
     }
 
@@ -47,7 +47,7 @@ struct SubmissionTests {
             }
             #expect(rejected == bad)
             #expect(try harness.arrived.count == 997)
-            _ = await provider.shutdown(within: .seconds(5))
+            _ = await provider.shutdown(within: .seconds(120))
         }
     }
 
@@ -94,7 +94,7 @@ struct SubmissionTests {
             _ = await events.first { if case .transmitted = $0 { true } else { false } }
             task.cancel()
             #expect(try await task.value == .accepted(.presumed))
-            _ = await provider.shutdown(within: .seconds(5))
+            _ = await provider.shutdown(within: .seconds(120))
         }
     }
 
@@ -149,7 +149,7 @@ struct SubmissionTests {
                 return try await group.reduce(0, +)
             }
             #expect(taken >= 60)
-            let report = await provider.shutdown(within: .seconds(10))
+            let report = await provider.shutdown(within: .seconds(120))
             #expect(report.outcomes.presumed == taken)
         }
     }
@@ -197,9 +197,9 @@ struct SubmissionTests {
         }
     }
 
-    /// Asks again and again, for some seconds at most.
+    /// Asks again and again, for two minutes at most.
     private static func poll(_ condition: () async -> Bool) async {
-        let deadline = ContinuousClock.now + .seconds(10)
+        let deadline = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < deadline {
             if await condition() { return }
             await Task.yield()
@@ -258,7 +258,7 @@ struct SubmissionTests {
             try await done.futureResult.get()
             chain.provider.withLock { $0 = nil }
             #expect(chain.seen.withLock { $0 } == Array(1...10))
-            _ = await provider.shutdown(within: .seconds(5))
+            _ = await provider.shutdown(within: .seconds(120))
         }
     }
 
@@ -278,7 +278,7 @@ struct SubmissionTests {
                         try await Harness.submit(number..<number + 1, to: provider)
                         submitted.increment()
                     }
-                    _ = await provider.shutdown(within: .seconds(20))
+                    _ = await provider.shutdown(within: .seconds(120))
                 }
                 // Nobody reads: the queue, the cache and the unread outcomes fill, and then submit waits.
                 await Self.poll { await provider.drain(within: .milliseconds(50)).outcomes.settled >= 50 }
@@ -299,7 +299,7 @@ struct SubmissionTests {
             configuration.outcomes = .stream
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
-            _ = await provider.shutdown(within: .seconds(20))
+            _ = await provider.shutdown(within: .seconds(120))
             var tags: [UInt64] = []
             for await record in provider.outcomes {
                 tags.append(record.tag.rawValue)
@@ -330,7 +330,7 @@ struct SubmissionTests {
                 #expect(await second.value == 0)
             }
             try await Harness.submit(0..<20, to: provider)
-            _ = await provider.shutdown(within: .seconds(10))
+            _ = await provider.shutdown(within: .seconds(120))
             #expect(await first.value.count == 20)
         }
     }
@@ -343,7 +343,7 @@ struct SubmissionTests {
             let complete = provider.events(bufferingNewest: 10_000)
             let short = provider.events(bufferingNewest: 3)
             try await Harness.submit(0..<50, to: provider)
-            _ = await provider.shutdown(within: .seconds(10))
+            _ = await provider.shutdown(within: .seconds(120))
             let all = await complete.all()
             let some = await short.all()
             let errors = all.count { if case .transmissionError = $0 { true } else { false } }
