@@ -89,9 +89,19 @@ package struct BinaryClient: ~Copyable {
 
     // MARK: What there is
 
-    package var queuedCount: Int { self.lanes.indices.reduce(0) { $0 + self.lanes[$1].queue.count } }
+    // By index: a copy of a lane would count references.
 
-    package var unsettledCount: Int { self.cached.unsettled }
+    package var queuedCount: Int {
+        var count = 0
+        for index in self.lanes.indices { count += self.lanes[index].queue.count }
+        return count
+    }
+
+    package var unsettledCount: Int {
+        var count = 0
+        for index in self.lanes.indices { count += self.lanes[index].connection?.cache.unsettledCount ?? 0 }
+        return count
+    }
 
     /// Whether everything has its outcome and nothing is being repaired.
     package var isSettled: Bool { self.queuedCount == 0 && self.unsettledCount == 0 }
