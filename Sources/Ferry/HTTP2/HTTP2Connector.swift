@@ -24,7 +24,7 @@ extension ProviderConnector {
                     applicationProtocols: ["h2"]
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
-                connectTimeout: max(configuration.options.connectTimeout, .milliseconds(1)),
+                connectTimeout: configuration.options.connectLimit,
                 proxy: configuration.proxy
             ),
             stallLimit: Self.http2StallLimit,

@@ -66,6 +66,7 @@ extension HTTP2Client {
             guard self.make(attempt, on: connection, now: now) else { return made }
             made += 1
             if attempt.wasWritten { self.outcomes.resent += 1 }
+            self.note(attempt.run, in: &tags)
         }
         while made < room, let run = self.fresh.popFirst(atMost: room - made) {
             for index in 0..<run.count {
@@ -78,12 +79,16 @@ extension HTTP2Client {
                     return made
                 }
                 made += 1
-                if self.reportsTransmitted, !one.entries[0].fields.isAwaited {
-                    tags.append(Tag(one.entries[0].tag))
-                }
+                self.note(one, in: &tags)
             }
         }
         return made
+    }
+
+    /// Notes the tag of what was written, where someone listens. That of an awaited notification is the provider's own.
+    private func note(_ run: BatchRun, in tags: inout [Tag]) {
+        guard self.reportsTransmitted, !run.entries[0].fields.isAwaited else { return }
+        tags.append(Tag(run.entries[0].tag))
     }
 
     /// Whether a device may get a notification now; if not, that waits or gets its outcome.

@@ -109,7 +109,7 @@ package struct HTTP2Client: ~Copyable {
         self.deadline = max(TimeAmount(options.deadline), .nanoseconds(1))
         self.attemptTimeout = max(TimeAmount(options.attemptTimeout), .milliseconds(1))
         self.pingInterval = max(TimeAmount(options.pingInterval), .seconds(1))
-        self.connectTimeout = max(TimeAmount(options.connectTimeout), .milliseconds(1))
+        self.connectTimeout = TimeAmount(options.connectLimit)
         self.usesTokens = usesTokens
         self.authority = authority
         self.fields = RequestFields(

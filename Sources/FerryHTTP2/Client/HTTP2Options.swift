@@ -31,6 +31,7 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How many requests may be under way on one connection: 1 to 100,000. What APNs allows in SETTINGS counts, too.
     public var maxStreams = 1000
     /// How long connecting may take: name look-up, TCP, proxy and TLS together, and as long again for SETTINGS to come.
+    /// 0, node-apn's "no limit", is 127 s: as long as Linux itself would try.
     public var connectTimeout: Duration = .seconds(10)
     /// How long APNs may take for one answer.
     public var attemptTimeout: Duration = .seconds(10)
@@ -59,6 +60,9 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How many notifications may wait for their next attempt: what APNs asks to be delayed beyond it ends with APNs'
     /// answer. They count for ``queueLimit``.
     public var delayLimit = 4096
+
+    /// How long connecting may take, with what 0 means.
+    package var connectLimit: Duration { self.connectTimeout > .zero ? self.connectTimeout : .seconds(127) }
 
     /// The defaults.
     public init() {}
