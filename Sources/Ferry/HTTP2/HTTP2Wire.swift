@@ -5,6 +5,10 @@ internal import NIOCore
 
 /// An ``HTTP2Client`` with whoever makes its provider tokens.
 struct HTTP2Wire: ~Copyable {
+    /// How many bytes are written at a time: one TLS record, with which APNs can begin while the next is made. Were it all
+    /// that may be under way, each side would wait while the other works.
+    private static let chunk = 16 << 10
+
     private var client: HTTP2Client
     /// Nil: a certificate speaks for the provider.
     private let tokens: ProviderTokenSource?
@@ -78,7 +82,7 @@ extension HTTP2Wire: ProviderWire {
 
     mutating func write(_ id: ConnectionID, into buffer: inout ByteBuffer, atMost limit: Int, now: Moment) -> Bool {
         self.authorize(now: now)
-        return self.client.write(id, into: &buffer, atMost: limit, now: now)
+        return self.client.write(id, into: &buffer, atMost: min(limit, Self.chunk), now: now)
     }
 
     // MARK: In

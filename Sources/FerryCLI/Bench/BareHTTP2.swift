@@ -71,7 +71,8 @@ private final class BareHTTP2Handler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private static let chunk = 96 << 10
+    /// As a provider writes: one TLS record, so that the server begins while the next is made.
+    private static let chunk = 16 << 10
     private static let stride = 32
 
     private struct Failure: Error, CustomStringConvertible {

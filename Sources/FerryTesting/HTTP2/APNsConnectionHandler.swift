@@ -8,8 +8,9 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What is written at once, in bytes.
-    private static let chunk = 64 << 10
+    /// What is read and written at once, in bytes: one TLS record. With more, client and server would wait for each other
+    /// in turn, each while the other works through all that may be under way.
+    private static let chunk = 16 << 10
 
     private let connections: APNsConnections
     private let number: Int
@@ -30,13 +31,12 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let actions = self.machine?.received(self.unwrapInboundIn(data), at: Self.now) ?? []
-        self.perform(actions, context)
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        self.write(context)
-        context.fireChannelReadComplete()
+        var bytes = self.unwrapInboundIn(data)
+        while bytes.readableBytes > 0, let piece = bytes.readSlice(length: min(bytes.readableBytes, Self.chunk)) {
+            let actions = self.machine?.received(piece, at: Self.now) ?? []
+            self.perform(actions, context)
+            self.write(context)
+        }
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
