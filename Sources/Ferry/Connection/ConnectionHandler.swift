@@ -45,6 +45,9 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     var isWritable: Bool { self.context?.channel.isWritable ?? false }
 
+    /// Whether something came that was not read. True when the connection is gone.
+    var hasUnreadBytes: Bool { self.context?.channel.hasUnreadBytes ?? true }
+
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
     }

@@ -24,7 +24,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private static var busyQueue: Int { 256 }
     /// So many outcomes wake the reader at any rate, and so long they wait for others at most.
     private static var readerBatch: Int { 128 }
-    private static var readerDelay: TimeAmount { .milliseconds(1) }
+    private static var readerDelay: TimeAmount { .milliseconds(5) }
 
     let eventLoop: any EventLoop
     let events = EventHub()
@@ -50,6 +50,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// When the stream's reader is woken for what it was not woken for yet.
     private var wakesReaderAt: NIODeadline?
+    private var busyPoll = BusyPoll()
     private var isRunning = false
     private var runsAgain = false
 
@@ -124,6 +125,9 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
         self.publish()
         self.schedule()
         self.checkEndings()
+        if let id = self.wire.bottleneck, let connection = self.connections[id] {
+            self.busyPoll.wait { connection.hasUnreadBytes }
+        }
     }
 
     private func collect() {

@@ -26,6 +26,8 @@ protocol ProviderWire: ~Copyable, SendableMetatype {
     var isFinished: Bool { get }
     /// When ``tick(now:)`` has something to do; nil when never.
     var nextDeadline: NIODeadline? { get }
+    /// The connection on whose next answer all that is queued waits, where few may be under way; nil otherwise.
+    var bottleneck: ConnectionID? { get }
 
     // MARK: Out
 
@@ -95,6 +97,8 @@ enum WireStep {
 /// What only some protocols want to know.
 extension ProviderWire where Self: ~Copyable {
     var delayedCount: Int { 0 }
+
+    var bottleneck: ConnectionID? { nil }
 
     mutating func writability(_ id: ConnectionID, isWritable: Bool) {}
 

@@ -55,6 +55,7 @@ extension HTTP2Wire: ProviderWire {
     var isSettled: Bool { self.client.isSettled }
     var isFinished: Bool { self.client.isFinished }
     var nextDeadline: NIODeadline? { self.client.nextDeadline }
+    var bottleneck: ConnectionID? { self.client.bottleneck }
 
     // MARK: Out
 

@@ -146,6 +146,13 @@ package struct HTTP2Client: ~Copyable {
         self.isShuttingDown && self.isSettled && self.connections.isEmpty && self.dialing == nil
     }
 
+    /// The connection on whose next answer all that is queued waits, where few may be under way; nil otherwise.
+    package var bottleneck: ConnectionID? {
+        guard self.hasWork, self.connections.count == 1, let connection = self.connections.first else { return nil }
+        let isNarrow = (1...BusyPoll.narrowWindow).contains(connection.inFlight.count)
+        return isNarrow && connection.room == 0 && !connection.isLeaving ? connection.id : nil
+    }
+
     /// Whether something could be written if there were a token.
     package var needsAuthorization: Bool {
         self.usesTokens && self.hasWork && !self.connections.isEmpty

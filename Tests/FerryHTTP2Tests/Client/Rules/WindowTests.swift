@@ -82,6 +82,22 @@ struct HTTP2WindowTests {
         #expect(scenario.arrived.count == 51)
     }
 
+    @Test func `a connection that lets few requests be under way is what the others wait for`() {
+        let scenario = Scenario()
+        scenario.settings.maxConcurrentStreams = 1
+        scenario.submit(1...2)
+        #expect(scenario.client.bottleneck == nil)
+        scenario.connect()
+        #expect(scenario.client.bottleneck != nil)
+        scenario.answer(1)
+        // Nothing waits behind the last.
+        #expect(scenario.client.bottleneck == nil)
+        scenario.submit(3...20)
+        #expect(scenario.client.bottleneck != nil)
+        scenario.update(maxConcurrentStreams: 10)
+        #expect(scenario.client.bottleneck == nil)
+    }
+
     @Test func `a second connection is made when the first is full`() {
         let scenario = Scenario {
             $0.maxConnections = 2
