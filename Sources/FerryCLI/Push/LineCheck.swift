@@ -17,7 +17,7 @@ enum LineCheck: Sendable {
             topic: line.topic,
             pushType: line.pushType?.code ?? 0,
             priority: line.priority?.rawValue ?? 0,
-            collapseIDLength: line.collapseID.count,
+            collapseID: line.collapseID,
             payloadLength: line.payload.count
         )
         guard let fault else { return nil }

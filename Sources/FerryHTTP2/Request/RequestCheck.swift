@@ -5,7 +5,7 @@ package import FerryCore
 /// Refuses only what APNs is known to refuse: everything else is APNs' to judge. The checks come in the order in which
 /// they stand here, and the first fault is the result.
 ///
-/// Cost: without a fault no allocation, and time in the length of the topic only.
+/// Cost: without a fault no allocation, and time in the lengths of topic and collapse id only.
 package struct RequestCheck: Sendable {
     /// Whether provider tokens authenticate; else a certificate does.
     package let usesTokens: Bool
@@ -26,12 +26,13 @@ package struct RequestCheck: Sendable {
     /// What is wrong with an entry whose bytes stand in `arena`; nil when nothing is.
     package func fault(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> RequestFault? {
         let topic = Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
+        let collapseID = topic + Int(entry.topicLength)
         return self.fault(
             tokenLength: Int(entry.tokenLength),
             topic: UnsafeBufferPointer(start: arena + topic, count: Int(entry.topicLength)),
             pushType: entry.pushType,
             priority: entry.priority,
-            collapseIDLength: Int(entry.collapseIDLength),
+            collapseID: UnsafeBufferPointer(start: arena + collapseID, count: Int(entry.collapseIDLength)),
             payloadLength: Int(entry.payloadLength)
         )
     }
@@ -39,31 +40,34 @@ package struct RequestCheck: Sendable {
     /// What is wrong with a notification to a device, for tools that say so; nil when nothing is.
     package func fault(of notification: PushNotification, to device: DeviceToken) -> RequestFault? {
         var topic = notification.topic ?? ""
+        var collapseID = notification.collapseID ?? ""
         return topic.withUTF8 { topic in
-            self.fault(
-                tokenLength: device.bytes.count,
-                topic: topic,
-                pushType: notification.pushType?.code ?? 0,
-                priority: notification.priority?.rawValue ?? 0,
-                collapseIDLength: notification.collapseID?.utf8.count ?? 0,
-                payloadLength: notification.payload.count
-            )
+            collapseID.withUTF8 { collapseID in
+                self.fault(
+                    tokenLength: device.bytes.count,
+                    topic: topic,
+                    pushType: notification.pushType?.code ?? 0,
+                    priority: notification.priority?.rawValue ?? 0,
+                    collapseID: collapseID,
+                    payloadLength: notification.payload.count
+                )
+            }
         }
     }
 
     /// What is wrong with a request; nil when nothing is.
     ///
     /// - Parameters:
-    ///   - topic: what the notification names; empty when it names none.
+    ///   - topic: what the notification names, in visible ASCII characters; empty when it names none.
     ///   - pushType: a ``PushType/code``; 0 when none was given.
     ///   - priority: the raw value; 0 when none was given.
-    ///   - collapseIDLength: 0 when there is none.
+    ///   - collapseID: empty when there is none.
     package func fault(
         tokenLength: Int,
         topic: UnsafeBufferPointer<UInt8>,
         pushType: UInt8,
         priority: UInt8,
-        collapseIDLength: Int,
+        collapseID: UnsafeBufferPointer<UInt8>,
         payloadLength: Int
     ) -> RequestFault? {
         guard 1...DeviceToken.maximumLength ~= tokenLength else { return .token(length: tokenLength) }
@@ -77,15 +81,24 @@ package struct RequestCheck: Sendable {
             guard pushType == 0 else { return .pushType(code: pushType) }
             if priority != 0, Priority(rawValue: priority) == nil { return .priority(priority, nil) }
         }
-        guard collapseIDLength <= PushNotification.maximumCollapseIDLength else {
-            return .collapseID(length: collapseIDLength)
+        guard collapseID.count <= PushNotification.maximumCollapseIDLength else {
+            return .collapseID(length: collapseID.count)
         }
+        guard Self.isFieldValue(collapseID) else { return .malformedCollapseID }
         guard payloadLength > 0, payloadLength <= PushTypeRules.payloadLimit else {
             // The shortest limit does for nearly all.
             let limit = self.payloadLimit(rules, topic: topic)
             return 1...limit ~= payloadLength ? nil : .payload(length: payloadLength, limit: limit)
         }
         return nil
+    }
+
+    /// Whether HTTP can carry the bytes as they are: no white space at either end, no control character but a tab (RFC 9110
+    /// section 5.5). A request with others is malformed, and a server resets it or drops the field.
+    private static func isFieldValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        func isSpace(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard !isSpace(bytes.first), !isSpace(bytes.last) else { return false }
+        return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == UInt8(ascii: "\t") }
     }
 
     /// A topic that lacks the suffix of its push type, or has that of another.

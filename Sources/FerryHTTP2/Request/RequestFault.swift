@@ -71,6 +71,11 @@ extension RequestFault {
         return RequestFault(.badCollapseID, "the collapse id has \(length) bytes; the limit is \(limit)")
     }
 
+    static let malformedCollapseID = RequestFault(
+        .badCollapseID,
+        "the collapse id begins or ends with white space, or holds a control character, which HTTP cannot carry"
+    )
+
     static func payload(length: Int, limit: Int) -> RequestFault {
         if length == 0 { return RequestFault(.payloadEmpty, "the payload is empty") }
         return RequestFault(.payloadTooLarge, "the payload has \(length) bytes; the limit is \(limit)")

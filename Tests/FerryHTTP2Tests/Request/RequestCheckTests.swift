@@ -154,6 +154,18 @@ import Testing
         #expect(fault.rejection == Rejection(reason: .badCollapseID, origin: .ferry))
     }
 
+    @Test(arguments: [" news", "news ", "\tnews", "news\t", " ", "a\nb", "a\u{0}b", "a\u{7f}b", "a\r\nb: c"])
+    func `A collapse id that HTTP cannot carry is refused`(collapseID: String) throws {
+        let fault = try #require(try verdict(collapseID: collapseID))
+        #expect(fault.rejection == Rejection(reason: .badCollapseID, origin: .ferry))
+        #expect(fault.message.contains("white space"))
+    }
+
+    @Test(arguments: ["two words", "a\tb", "äöü", "!~", "n"])
+    func `A collapse id of any other bytes passes`(collapseID: String) throws {
+        #expect(try verdict(collapseID: collapseID) == nil)
+    }
+
     @Test func `Codes that no type and no priority has are refused`() {
         for (type, priority, reason) in [
             (12, 0, Reason.invalidPushType), (255, 10, .invalidPushType), (0, 7, .badPriority), (1, 16, .badPriority),
@@ -164,7 +176,7 @@ import Testing
                     topic: topic,
                     pushType: UInt8(type),
                     priority: UInt8(priority),
-                    collapseIDLength: 0,
+                    collapseID: UnsafeBufferPointer(start: nil, count: 0),
                     payloadLength: 2
                 )
             }
@@ -179,15 +191,18 @@ import Testing
         for _ in 0..<50_000 {
             let suffix = generator.pick(self.check.table.all).suffix.text
             let topic = generator.pick(["", secret, secret + suffix, suffix])
+            let collapseID = String(repeating: "c", count: Int.random(in: 0...70, using: &generator))
             let fault = withBytes(topic) { topic in
-                self.check.fault(
-                    tokenLength: Int.random(in: 0...120, using: &generator),
-                    topic: topic,
-                    pushType: UInt8.random(in: 0...13, using: &generator),
-                    priority: generator.pick([0, 1, 5, 10, UInt8.random(in: .min ... .max, using: &generator)]),
-                    collapseIDLength: Int.random(in: 0...70, using: &generator),
-                    payloadLength: Int.random(in: 0...5200, using: &generator)
-                )
+                withBytes(collapseID + generator.pick(["", "", " ", "\t", "\r\n"])) { collapseID in
+                    self.check.fault(
+                        tokenLength: Int.random(in: 0...120, using: &generator),
+                        topic: topic,
+                        pushType: UInt8.random(in: 0...13, using: &generator),
+                        priority: generator.pick([0, 1, 5, 10, UInt8.random(in: .min ... .max, using: &generator)]),
+                        collapseID: collapseID,
+                        payloadLength: Int.random(in: 0...5200, using: &generator)
+                    )
+                }
             }
             guard let fault else {
                 good += 1

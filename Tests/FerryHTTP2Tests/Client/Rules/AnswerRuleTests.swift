@@ -354,6 +354,19 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.arrived == [2, 3])
     }
 
+    @Test func `a collapse id that HTTP cannot carry is refused before the wire`() {
+        let scenario = Scenario()
+        scenario.submit([1, 2, 3]) { name in
+            let collapseID = name == 2 ? "two words" : name == 1 ? " news" : "news "
+            return (try PushNotification(json: Scenario.payload(name), collapseID: collapseID), [1])
+        }
+        scenario.connect()
+        #expect(scenario.outcome(1) == .rejected(Rejection(reason: .badCollapseID, origin: .ferry)))
+        #expect(scenario.outcome(3) == scenario.outcome(1))
+        #expect(scenario.arrived == [2])
+        #expect(scenario.requests.first?.fields["apns-collapse-id"] == "two words")
+    }
+
     @Test func `what has expired is not sent`() {
         let scenario = Scenario()
         scenario.submit(1...1, expiration: scenario.epochSeconds - 1)
