@@ -8,6 +8,7 @@ extension HTTP2Client {
     package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let connection = self.connection(id) else { return }
         connection.lastUse = now.monotonic
+        let wasLeaving = connection.isLeaving
         do {
             try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try connection.session.receive(bytes) }
         } catch {
@@ -18,6 +19,8 @@ extension HTTP2Client {
         self.read(connection, now: now)
         // Without a GOAWAY of the peer, it has broken the protocol: only the own one is still to be written.
         if !connection.session.takesRequests { connection.isLeaving = true }
+        // Not as late as its end: the next one would be on its way by then.
+        if connection.isLeaving, !wasLeaving { self.countFailure(of: connection, nil, now: now) }
         self.finishIfDone(connection, now: now)
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)

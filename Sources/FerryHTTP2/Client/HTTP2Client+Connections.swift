@@ -90,8 +90,8 @@ extension HTTP2Client {
     private mutating func endedEarly(_ connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
         if let error, !connection.isFinished { self.report(.socketError(connection.id, error)) }
         // A connection that was never used and is closed on purpose has not failed.
-        guard !connection.hasAnswer, connection.hasIndexedNames || !connection.isFinished else { return }
-        self.countFailure(error, now: now)
+        guard connection.hasIndexedNames || !connection.isFinished else { return }
+        self.countFailure(of: connection, error, now: now)
     }
 
     /// Says what becomes of the requests of a connection that is gone.
@@ -114,13 +114,19 @@ extension HTTP2Client {
         self.countFailure(error, now: now)
     }
 
+    /// Counts a connection that has brought no answer, once.
+    mutating func countFailure(of connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
+        guard !connection.hasAnswer, !connection.isCounted else { return }
+        connection.isCounted = true
+        self.countFailure(error, now: now)
+    }
+
     /// Counts a connection without an answer, waits before the next, and gives up after too many.
     ///
     /// - Parameter error: why it ended; nil when the peer gave no reason.
-    mutating func countFailure(_ error: ProviderError?, now: Moment) {
+    private mutating func countFailure(_ error: ProviderError?, now: Moment) {
         self.failures += 1
-        let wait = self.dialBackOff.fail(using: &self.generator)
-        self.waitsToDialUntil = now.monotonic + wait
+        self.waitToDial(self.dialBackOff.fail(using: &self.generator), now: now)
         let limit = self.options.connectionRetryLimit
         guard limit > 0, self.failures > limit else { return }
         self.failures = 0
@@ -141,7 +147,13 @@ extension HTTP2Client {
         self.report(.socketError(id, error))
         self.report(.error(error))
         self.giveUpQueue(.credentials, .notRepeated)
-        self.waitsToDialUntil = now.monotonic + self.dialBackOff.fail(using: &self.generator)
+        self.waitToDial(self.dialBackOff.fail(using: &self.generator), now: now)
+    }
+
+    /// Makes no connection for so long.
+    mutating func waitToDial(_ wait: TimeAmount, now: Moment) {
+        let until = now.monotonic + wait
+        self.waitsToDialUntil = max(self.waitsToDialUntil ?? until, until)
     }
 
     // MARK: Leaving

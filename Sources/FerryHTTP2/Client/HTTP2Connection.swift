@@ -25,6 +25,8 @@ final class HTTP2Connection {
     var lingersUntil: NIODeadline?
     /// Whether there was any answer.
     var hasAnswer = false
+    /// Whether it was counted as a connection without an answer.
+    var isCounted = false
     /// Whether a request has written its `apns-id` so that HPACK knows the name.
     var hasIndexedNames = false
     /// The same of `apns-collapse-id`.

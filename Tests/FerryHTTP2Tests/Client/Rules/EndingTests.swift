@@ -10,9 +10,10 @@ struct HTTP2EndingTests {
         let scenario = Scenario()
         scenario.submit(1...4)
         let first = scenario.connect()
+        scenario.answer(1)
         scenario.goAway(lastStreamID: 3)
         #expect(scenario.dials.count == 1)
-        scenario.answer(1, 2)
+        scenario.answer(2)
         #expect(scenario.finished == [first])
         scenario.end(first)
         scenario.connect()
@@ -33,6 +34,77 @@ struct HTTP2EndingTests {
         #expect(scenario.finished == [first])
         scenario.connect()
         #expect(scenario.arrived == [1, 2, 3, 2, 3, 4])
+    }
+
+    /// Lets a connection come, with what is to happen on it; returns how long it was waited for.
+    private func wait(_ scenario: Scenario, _ happens: () -> Void) -> TimeAmount {
+        let start = scenario.now
+        scenario.connect()
+        let wait = scenario.now - start
+        happens()
+        return wait
+    }
+
+    /// The least that so many waits in a row last, when each is twice as long.
+    private func leastWaits(_ count: Int) -> [TimeAmount] {
+        [.zero] + (0..<count - 1).map { .milliseconds(187 << Int64($0)) }
+    }
+
+    @Test(arguments: [false, true])
+    func `a GOAWAY before any answer makes the next connection wait, longer each time`(isUnused: Bool) {
+        let scenario = Scenario {
+            $0.connectionRetryLimit = 0
+            $0.deadline = .seconds(3600)
+        }
+        scenario.pause(isUnused)
+        scenario.submit(1...1)
+        let waits = (0..<6).map { _ in
+            self.wait(scenario) {
+                scenario.goAway(lastStreamID: 0)
+                scenario.end()
+            }
+        }
+        #expect(zip(waits, self.leastWaits(6)).allSatisfy { $0 >= $1 }, "\(waits)")
+        #expect(scenario.dialCount == 6)
+        // An answer ends that.
+        scenario.pause(false)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.submit(2...2)
+        scenario.goAway(lastStreamID: 1)
+        #expect(scenario.dials.count == 1)
+    }
+
+    @Test func `connections that APNs leaves before any answer are given up after too many`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 2 }
+        scenario.pause(true)
+        scenario.submit(1...1)
+        for _ in 0..<3 {
+            scenario.connect()
+            scenario.goAway(lastStreamID: 0)
+            scenario.end()
+        }
+        #expect(scenario.outcome(1) == .undelivered(.noConnection))
+        #expect(scenario.errors == [.connectionRetryLimit])
+    }
+
+    @Test func `a server that breaks the protocol before any request is no reason to dial at once`() {
+        let scenario = Scenario()
+        scenario.pause(true)
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.say(RawFrame.pushPromise(1, promised: 2))
+        scenario.end()
+        #expect(scenario.dials.isEmpty)
+    }
+
+    @Test func `a GOAWAY that comes with the first answer makes the next connection at once`() {
+        let scenario = Scenario()
+        scenario.submit(1...2)
+        let first = scenario.connect()
+        scenario.links[first]?.server.goAway(lastStreamID: 1)
+        scenario.answer(1)
+        #expect(scenario.dials.count == 1)
     }
 
     @Test func `an empty pool is not refilled without work`() {
