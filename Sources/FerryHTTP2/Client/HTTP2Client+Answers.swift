@@ -68,7 +68,7 @@ extension HTTP2Client {
         self.report(.socketError(connection.id, error))
         // It had enough of this client: the next connection may wait.
         if goAway.errorCode == .enhanceYourCalm {
-            self.waitsToDialUntil = now.monotonic + self.dialBackOff.fail(using: &self.generator)
+            self.waitToDial(self.calmBackOff.fail(using: &self.generator), now: now)
         }
     }
 
@@ -140,6 +140,7 @@ extension HTTP2Client {
             connection.hasAnswer = true
             self.failures = 0
             self.dialBackOff.reset()
+            if connection.since + self.calmBackOff.cap <= now.monotonic { self.calmBackOff.reset() }
         }
         let before = connection.window.size
         if answer.status != .forbidden, rule != .whenThawed { connection.window.answered() }

@@ -79,6 +79,9 @@ package struct HTTP2Client: ~Copyable {
     var waitsToDialUntil: NIODeadline?
     var dialLimiter = DialLimiter()
     var dialBackOff: BackOff
+    /// The waits after ENHANCE_YOUR_CALM. A peer may answer before it says that, so an answer ends them only on a
+    /// connection that has lasted as long as the longest.
+    var calmBackOff: BackOff
     /// Connections in a row without an answer.
     var failures = 0
     var breaker: CircuitBreaker
@@ -119,6 +122,7 @@ package struct HTTP2Client: ~Copyable {
         self.authorization = usesTokens ? .held(until: .distantPast) : .certificate
         self.delayed = DelayQueue(limit: options.delayLimit)
         self.dialBackOff = BackOff(options.backOff)
+        self.calmBackOff = BackOff(options.backOff)
         self.breaker = CircuitBreaker(options.circuitBreaker)
         self.pacer = DevicePacer(options.devicePacing)
         self.generator = SplitMix64(seed: seed ?? .random(in: .min ... .max))

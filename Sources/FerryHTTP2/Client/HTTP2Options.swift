@@ -46,8 +46,8 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How many connections in a row may fail, or end without an answer: with one more, what is queued ends as
     /// `undelivered(.noConnection)`. 0: no limit.
     public var connectionRetryLimit = 10
-    /// The first and the longest wait after a failed connection; doubled in between. Each is 75 to 100 % of that, at
-    /// random.
+    /// The first and the longest wait after a failed connection, and after a GOAWAY with ENHANCE_YOUR_CALM; doubled in
+    /// between. Each is 75 to 100 % of that, at random.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)
     /// The least time between two notifications to one device. APNs keeps one notification for each device that it cannot
     /// reach, and a newer one overwrites it. Nil: none. The last 65,536 devices are remembered.

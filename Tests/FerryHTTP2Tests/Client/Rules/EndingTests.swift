@@ -107,6 +107,34 @@ struct HTTP2EndingTests {
         #expect(scenario.dials.count == 1)
     }
 
+    @Test func `ENHANCE_YOUR_CALM makes the wait longer each time, until a connection lasts`() {
+        let scenario = Scenario()
+        var waits: [TimeAmount] = []
+        for name in 1...6 as ClosedRange<UInt32> {
+            scenario.submit(name...name)
+            waits.append(
+                self.wait(scenario) {
+                    scenario.answer(name)
+                    scenario.goAway(errorCode: 11)
+                    scenario.end()
+                }
+            )
+        }
+        #expect(zip(waits, self.leastWaits(6)).allSatisfy { $0 >= $1 }, "\(waits)")
+        scenario.submit(7...7)
+        scenario.connect()
+        scenario.pass(.seconds(5))
+        scenario.answer(7)
+        scenario.pass(.seconds(25))
+        scenario.submit(8...8)
+        scenario.answer(8)
+        scenario.goAway(errorCode: 11)
+        scenario.end()
+        scenario.submit(9...9)
+        #expect(scenario.dials.isEmpty)
+        #expect(self.wait(scenario) {} <= .milliseconds(250))
+    }
+
     @Test func `an empty pool is not refilled without work`() {
         let scenario = Scenario()
         scenario.submit(1...1)
