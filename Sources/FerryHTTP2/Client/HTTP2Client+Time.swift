@@ -19,7 +19,10 @@ extension HTTP2Client {
         }
         for connection in self.connections {
             consider(connection.inFlight.firstWritten.map { $0 + self.attemptTimeout })
-            if self.hasWork { consider(connection.pausedUntil) }
+            if self.hasWork {
+                consider(connection.pausedUntil)
+                if !connection.isLeaving { consider(connection.closedSince.map { $0 + self.attemptTimeout }) }
+            }
             consider(connection.lingersUntil)
             guard !connection.isFinished else { continue }
             if connection.window.settings == nil {
@@ -60,6 +63,7 @@ extension HTTP2Client {
 
     private mutating func tick(_ connection: HTTP2Connection, now: Moment) {
         self.timeOut(connection, now: now)
+        self.leaveIfClosed(connection, now: now)
         if let until = connection.lingersUntil, until <= now.monotonic {
             self.act(.close(connection.id))
             self.ended(connection.id, .endOfStream, handed: .max, now: now)
@@ -79,6 +83,23 @@ extension HTTP2Client {
             connection.lastUse = now.monotonic
             connection.pingDue = now.monotonic + Self.pingLimit
         }
+    }
+
+    /// Leaves a connection that has allowed no stream for long, when there is work for another.
+    ///
+    /// "Servers SHOULD only set a zero value for short durations; if a server does not wish to accept requests, closing the
+    /// connection is more appropriate" (RFC 9113 section 6.5.2).
+    private mutating func leaveIfClosed(_ connection: HTTP2Connection, now: Moment) {
+        guard self.hasWork, !connection.isLeaving, let since = connection.closedSince,
+            since + self.attemptTimeout <= now.monotonic
+        else { return }
+        let error = ProviderError(
+            .connectionLost,
+            "\(self.authority) allows no requests on the connection: it is left."
+        )
+        self.report(.socketError(connection.id, error))
+        self.countFailure(of: connection, error, now: now)
+        self.leave(connection, now: now)
     }
 
     /// Ends the requests that were not answered in time.

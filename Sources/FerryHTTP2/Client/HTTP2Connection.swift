@@ -38,6 +38,8 @@ final class HTTP2Connection {
     var lastUse: NIODeadline
     /// When the peer answered, refused or reset a request last. Other frames are no sign that it serves any.
     var lastAnswered: NIODeadline
+    /// Since when SETTINGS allow no stream; nil when they allow some.
+    var closedSince: NIODeadline?
     /// When the answer to a PING is due.
     var pingDue: NIODeadline?
     /// Nothing is written before: the peer refuses streams.

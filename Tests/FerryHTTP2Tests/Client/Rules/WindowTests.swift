@@ -51,6 +51,59 @@ struct HTTP2WindowTests {
         }
     }
 
+    @Test func `a connection that allows no stream for long is left for another`() {
+        let scenario = Scenario()
+        scenario.submit(1...2)
+        let first = scenario.connect()
+        scenario.answer(1)
+        scenario.pass(.seconds(5))
+        scenario.update(maxConcurrentStreams: 0)
+        scenario.submit(3...4)
+        scenario.answer(2)
+        scenario.pass(.seconds(9))
+        #expect(scenario.dialCount == 1)
+        scenario.pass(.seconds(2))
+        #expect(scenario.finished == [first])
+        scenario.connect()
+        #expect(scenario.arrived == [1, 2, 3, 4])
+        scenario.answerAll()
+        #expect((1...4).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+    }
+
+    @Test func `a connection that allows no stream is kept while there is nothing to send`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.update(maxConcurrentStreams: 0)
+        scenario.pass(.minutes(10))
+        #expect(scenario.finished.isEmpty)
+        #expect(scenario.dialCount == 1)
+    }
+
+    @Test func `servers that allow no stream are tried one after the other, ever less often`() {
+        let scenario = Scenario {
+            $0.deadline = .seconds(3600)
+            $0.connectionRetryLimit = 0
+        }
+        scenario.settings.maxConcurrentStreams = 0
+        // Else the first request goes out before SETTINGS came.
+        scenario.pause(true)
+        scenario.submit(1...3)
+        var waits: [TimeAmount] = []
+        for count in 1...5 {
+            let start = scenario.now
+            scenario.connect()
+            waits.append(scenario.now - start)
+            #expect(scenario.dialCount == count)
+        }
+        #expect(waits[1] >= .seconds(10) && waits[4] >= .milliseconds(11_500), "\(waits)")
+        scenario.update(maxConcurrentStreams: 10)
+        scenario.pause(false)
+        scenario.answerAll()
+        #expect((1...3).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+    }
+
     @Test func `SETTINGS that shrink hold what would be too much, and growing ones let it go`() {
         let scenario = Scenario()
         scenario.submit(1...2)
