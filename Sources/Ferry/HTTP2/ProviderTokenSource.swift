@@ -57,6 +57,8 @@ public final class ProviderTokenSource: Sendable {
     public let teamID: String
     private let key: ES256Key
     private let state: Mutex<State>
+    /// How long the machine has slept: added to every time that the token machine is told.
+    private let slept: @Sendable () -> TimeAmount
 
     /// Makes a source. No token is made yet.
     ///
@@ -65,7 +67,18 @@ public final class ProviderTokenSource: Sendable {
     ///   - keyID: 10 characters, A to Z and 0 to 9; from the key's page of the developer account, or its file's name.
     ///   - teamID: 10 characters, A to Z and 0 to 9; from the membership page of the developer account.
     /// - Throws: ``TLSError`` with `malformedIdentifier`.
-    public init(key: ES256Key, keyID: String, teamID: String) throws(TLSError) {
+    public convenience init(key: ES256Key, keyID: String, teamID: String) throws(TLSError) {
+        let sleepTime = SleepTime()
+        try self.init(key: key, keyID: keyID, teamID: teamID, slept: { sleepTime.total })
+    }
+
+    /// - Parameter slept: how long the machine has slept so far.
+    package init(
+        key: ES256Key,
+        keyID: String,
+        teamID: String,
+        slept: @escaping @Sendable () -> TimeAmount
+    ) throws(TLSError) {
         let machine = try ProviderTokenMachine(
             keyID: Self.identifier(keyID, "key ID", "the key's page"),
             teamID: Self.identifier(teamID, "team ID", "the membership page")
@@ -74,6 +87,7 @@ public final class ProviderTokenSource: Sendable {
         self.teamID = teamID
         self.key = key
         self.state = Mutex(State(machine: machine))
+        self.slept = slept
     }
 
     private static func identifier(
@@ -103,6 +117,7 @@ public final class ProviderTokenSource: Sendable {
 
     /// As ``token()``, with the time that the token names as its own (`iat`, seconds since the UNIX epoch).
     package func issue(now: NIODeadline, epochSeconds: UInt32) throws -> (token: String, issuedAt: UInt32) {
+        let now = now + self.slept()
         let (authorization, issuedAt, failure) = self.state.withLock { state in
             (state.authorization(self.key, now, epochSeconds), state.machine.issuedAt, state.failure)
         }
@@ -124,11 +139,15 @@ public final class ProviderTokenSource: Sendable {
 
     /// By what right requests may be written now: a token, or none until a later time.
     package func authorization(now: NIODeadline, epochSeconds: UInt32) -> Authorization {
-        self.state.withLock { $0.authorization(self.key, now, epochSeconds) }
+        let slept = self.slept()
+        let authorization = self.state.withLock { $0.authorization(self.key, now + slept, epochSeconds) }
+        guard case .held(let until) = authorization else { return authorization }
+        return .held(until: until - slept)
     }
 
     /// Takes what APNs said of `token`. Reasons that are not about the token's age change nothing.
     package func refused(_ reason: Reason, _ token: ProviderToken, now: NIODeadline) {
+        let now = now + self.slept()
         self.state.withLock { $0.machine.refused(reason, generation: token.generation, now: now) }
     }
 

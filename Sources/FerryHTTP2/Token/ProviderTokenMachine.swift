@@ -4,7 +4,7 @@ package import NIOCore
 /// When a provider token is made, used, renewed and not used: one for all connections of a team and key.
 ///
 /// Nothing is made before the first ask. Every age is monotonic: a wall clock that jumps changes only what the next
-/// token says of its time.
+/// token says of its time. The owner's clock should go on while the machine sleeps, as the token's age does.
 ///
 /// ```
 ///          ask                 signed

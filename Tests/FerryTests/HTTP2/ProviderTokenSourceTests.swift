@@ -1,9 +1,11 @@
-import Ferry
 import FerryHTTP2
 import FerryOpenSSL
 import Foundation
 import NIOCore
+import Synchronization
 import Testing
+
+@testable import Ferry
 
 @Suite struct ProviderTokenSourceTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
@@ -43,6 +45,30 @@ import Testing
         #expect(second.issuedAt == 5000)
         #expect(source.mintCount == 2)
         #expect(source.signingFailure == nil)
+    }
+
+    @Test func `the time that the machine sleeps counts for a token's age`() throws {
+        let slept = Mutex<TimeAmount>(.zero)
+        let source = try ProviderTokenSource(key: .generate(), keyID: "ABCDE12345", teamID: "FGHIJ67890") {
+            slept.withLock { $0 }
+        }
+        #expect(try source.issue(now: Self.start, epochSeconds: 1000).issuedAt == 1000)
+        slept.withLock { $0 = .minutes(60) }
+        guard case .token(let token) = source.authorization(now: Self.start + .minutes(1), epochSeconds: 4660) else {
+            Issue.record("no token")
+            return
+        }
+        #expect(source.mintCount == 2)
+        source.refused(.expiredProviderToken, token, now: Self.start + .minutes(2))
+        let held = source.authorization(now: Self.start + .minutes(2), epochSeconds: 4720)
+        #expect(held == .held(until: Self.start + .minutes(21)))
+        slept.withLock { $0 = .minutes(79) }
+        #expect(try source.issue(now: Self.start + .minutes(2), epochSeconds: 5860).issuedAt == 5860)
+        #expect(source.mintCount == 3)
+    }
+
+    @Test func `a machine that is awake has not slept`() {
+        #expect(SleepTime().total == .zero)
     }
 
     @Test func `a refused token is not given away, and the error says when there will be another`() throws {
