@@ -18,6 +18,8 @@ extension ProviderDriver where Wire: ~Copyable {
     }
 
     private func dial(_ id: ConnectionID) {
+        // Then the wire is abandoned next.
+        guard !self.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
         self.dials[id] = self.eventLoop.assumeIsolated().scheduleTask(in: self.connector.connectTimeout) {
             // Said before the channel is closed, which would fail for a reason that is none.

@@ -210,7 +210,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
 
     private func schedule() {
         let deadline = min(self.wire.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
-        guard deadline < .distantFuture, !self.endings.isFinished else { return }
+        guard deadline < .distantFuture, !self.endings.isFinished, !self.hasLoopEnded else { return }
         if let timer, timer.deadline <= deadline { return }
         self.timer?.task.cancel()
         let at = max(deadline, .now() + Self.timerResolution)
