@@ -19,7 +19,8 @@ package struct OutcomeLog {
 
     /// Gives `outcome` to every notification of `run` that has none yet.
     ///
-    /// An outcome is final. For a notification that has one, bad news is a contradiction and anything else no news.
+    /// An outcome is final. For a notification that has one, bad news is a contradiction and anything else no news. On a
+    /// wire that has names there is neither: a second outcome is a fault of the machine.
     ///
     /// - Parameter apnsID: the name that APNs knows the notifications by, on a wire that has names.
     package mutating func give(_ outcome: Outcome, to run: BatchRun, apnsID: APNSID? = nil) {
@@ -31,6 +32,7 @@ package struct OutcomeLog {
         for index in 0..<run.count {
             let tag = Tag(entries[index].tag)
             guard !entries[index].marks.isSettled else {
+                assert(apnsID == nil, "a second outcome where each notification has a name, and so one answer")
                 if contradiction != nil {
                     contradictedCount += 1
                     // The tag of an awaited notification is the provider's own.

@@ -130,6 +130,7 @@ extension World {
             }
         }
         guard self.client.queuedCount == 0, self.client.unsettledCount == 0 else { return "something is left" }
+        guard self.client.outcomes.contradicted == 0 else { return "outcomes were contradicted" }
         let counts = self.client.outcomes.counts
         return counts.settled == Int(names) ? nil : "\(names) submitted, \(counts)"
     }
