@@ -22,21 +22,15 @@ enum EventLine {
             }
             bytes.append(UInt8(ascii: "\""))
         }
+        bytes.append(#","outcome":""#)
+        bytes.append(outcome.word)
+        bytes.append(UInt8(ascii: "\""))
         switch outcome {
-        case .accepted(.confirmed): bytes.append(#","outcome":"accepted","proof":"confirmed"}"#)
-        case .accepted(.presumed): bytes.append(#","outcome":"accepted","proof":"presumed"}"#)
-        case .rejected(let rejection):
-            bytes.append(#","outcome":"rejected""#)
-            self.append(rejection, to: &bytes)
-        case .expired: bytes.append(#","outcome":"expired"}"#)
-        case .undelivered(let cause):
-            bytes.append(#","outcome":"undelivered","reason":""#)
-            bytes.append(self.word(cause))
-            bytes.append(#""}"#)
-        case .uncertain(let cause):
-            bytes.append(#","outcome":"uncertain","reason":""#)
-            bytes.append(self.word(cause))
-            bytes.append(#""}"#)
+        case .accepted(let acceptance): self.append(#","proof":""#, acceptance.word, to: &bytes)
+        case .rejected(let rejection): self.append(rejection, to: &bytes)
+        case .expired: bytes.append(UInt8(ascii: "}"))
+        case .undelivered(let cause): self.append(#","reason":""#, cause.word, to: &bytes)
+        case .uncertain(let cause): self.append(#","reason":""#, cause.word, to: &bytes)
         }
         bytes.append(UInt8(ascii: "\n"))
     }
@@ -72,42 +66,13 @@ enum EventLine {
             bytes.append(#","timestamp":"#)
             bytes.append(contentsOf: String(timestamp).utf8)
         }
-        bytes.append(#","origin":""#)
-        bytes.append(self.word(rejection.origin))
+        self.append(#","origin":""#, rejection.origin.word, to: &bytes)
+    }
+
+    /// Appends the last member of an object, whose value needs no escapes.
+    private static func append(_ key: StaticString, _ word: StaticString, to bytes: inout [UInt8]) {
+        bytes.append(key)
+        bytes.append(word)
         bytes.append(#""}"#)
-    }
-
-    private static func word(_ origin: Rejection.Origin) -> StaticString {
-        switch origin {
-        case .gateway: "gateway"
-        case .apns: "apns"
-        case .ferry: "ferry"
-        case .inferred: "inferred"
-        }
-    }
-
-    private static func word(_ cause: Outcome.UndeliveredCause) -> StaticString {
-        switch cause {
-        case .shutDown: "shutDown"
-        case .cancelled: "cancelled"
-        case .evicted: "evicted"
-        case .discarded: "discarded"
-        case .credentials: "credentials"
-        case .noConnection: "noConnection"
-        case .released: "released"
-        case .deadline: "deadline"
-        }
-    }
-
-    private static func word(_ cause: Outcome.UncertainCause) -> StaticString {
-        switch cause {
-        case .positionUnknown: "positionUnknown"
-        case .peerCloses: "peerCloses"
-        case .shutDown: "shutDown"
-        case .notRepeated: "notRepeated"
-        case .released: "released"
-        case .noAnswer: "noAnswer"
-        case .reset: "reset"
-        }
     }
 }

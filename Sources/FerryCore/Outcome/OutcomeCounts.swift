@@ -34,3 +34,23 @@ public struct OutcomeCounts: Hashable, Sendable {
         }
     }
 }
+
+extension OutcomeCounts: CustomStringConvertible {
+    /// What is not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected".
+    public var description: String {
+        let acceptances = [(self.confirmed, "confirmed"), (self.presumed, "presumed")].listed ?? ""
+        let outcomes = [
+            (self.accepted, "accepted (\(acceptances))"), (self.rejected, "rejected"), (self.expired, "expired"),
+            (self.undelivered, "undelivered"), (self.uncertain, "uncertain"),
+        ]
+        return outcomes.listed ?? "no outcomes"
+    }
+}
+
+extension [(Int, String)] {
+    /// Numbers with their words, in one line, without zeros; nil when all are zero.
+    var listed: String? {
+        let parts = self.filter { $0.0 != 0 }.map { "\($0.0) \($0.1)" }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}

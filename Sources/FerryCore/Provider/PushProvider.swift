@@ -84,6 +84,17 @@ public struct DrainReport: Sendable, Hashable {
     }
 }
 
+extension DrainReport: CustomStringConvertible {
+    /// What is not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected; 3 unsettled, 4 resent".
+    public var description: String {
+        let rest = [
+            (self.unsettled, "unsettled"), (self.contradicted, "contradicted"), (self.resent, "resent"),
+            (self.strayBytes, "stray bytes"),
+        ]
+        return "\(self.outcomes)" + (rest.listed.map { "; \($0)" } ?? "")
+    }
+}
+
 /// Why notifications were not taken.
 @nonexhaustive
 public enum SubmitError: Error, Hashable, CustomStringConvertible {

@@ -1,0 +1,42 @@
+extension Outcome {
+    /// Why it came to this and what to do about it, in one or two sentences; nil for an acceptance, and for a reason
+    /// that Ferry does not know.
+    public var explanation: String? {
+        switch self {
+        case .accepted: nil
+        case .rejected(let rejection): rejection.reason.explanation
+        case .expired: "The expiration passed before the notification was written."
+        case .undelivered(let cause): cause.explanation
+        case .uncertain(let cause): cause.explanation
+        }
+    }
+}
+
+extension Outcome.UndeliveredCause {
+    fileprivate var explanation: String {
+        switch self {
+        case .shutDown: "The provider was shut down before it was written. Send it again."
+        case .cancelled: "The caller withdrew it before it was written."
+        case .evicted: "The gateway discarded it, and the cache no longer held it. Send it again, with a larger cache."
+        case .discarded: "The gateway discarded it, and buffersNotifications is off. Send it again."
+        case .credentials: "The peer refused the provider's credentials. Correct them and send it again."
+        case .noConnection: "Too many connections in a row failed. Send it again when the cause is found."
+        case .released: "The last reference to the provider was dropped before it was written."
+        case .deadline: "Its deadline passed before it could be written. Send it again."
+        }
+    }
+}
+
+extension Outcome.UncertainCause {
+    fileprivate var explanation: String {
+        switch self {
+        case .positionUnknown: "The connection ended, and nothing says how far the peer had read."
+        case .peerCloses: "The peer closed every connection that carried it alone. Do not send it again as it is."
+        case .shutDown: "The provider was shut down before the peer's silence had lasted long enough."
+        case .notRepeated: "An earlier copy may have arrived; the next one was not written any more."
+        case .released: "The last reference to the provider was dropped before it was settled."
+        case .noAnswer: "The peer did not answer in time."
+        case .reset: "The peer reset the request without an answer."
+        }
+    }
+}
