@@ -17,8 +17,11 @@ import Testing
                 #expect(
                     Set(run.keys) == [
                         "name", "perSecond", "cpuMicrosecondsEach", "p50Ms", "p99Ms", "peakMiB", "allocationsEach",
+                        "count", "clientMicrosecondsEach",
                     ]
                 )
+                #expect(run["count"] as? Int ?? 0 >= 1000)
+                #expect(run["clientMicrosecondsEach"] as? Double ?? 0 > 0)
                 #expect(run["perSecond"] as? Double ?? 0 > 0)
                 #expect(run["p99Ms"] as? Double ?? 0 > 0)
             }

@@ -20,7 +20,8 @@ struct BenchResult: Equatable, Sendable {
         func text(_ value: Double?) -> String { value.map { "\(Self.rounded($0))" } ?? "null" }
         return #"{"name":"\#(self.name)","perSecond":\#(Self.rounded(self.perSecond)),"#
             + #""cpuMicrosecondsEach":\#(text(self.cpuMicrosecondsEach)),"p50Ms":\#(text(self.p50Ms)),"#
-            + #""p99Ms":\#(text(self.p99Ms)),"peakMiB":\#(text(self.peakMiB)),"allocationsEach":null}"#
+            + #""p99Ms":\#(text(self.p99Ms)),"peakMiB":\#(text(self.peakMiB)),"allocationsEach":null,"#
+            + #""count":\#(self.count),"clientMicrosecondsEach":\#(text(self.clientMicrosecondsEach))}"#
     }
 
     /// The object of `--json`.
