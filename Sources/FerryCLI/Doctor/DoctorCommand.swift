@@ -87,8 +87,12 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let certificate = try self.certificateFacts()
-        var findings = self.credentialFindings(certificate)
-        if let host { findings += try await self.hostFindings(host, certificate) }
+        let tokenKey = self.tokenKeyFindings()
+        var findings = self.credentialFindings(certificate) + tokenKey
+        if let host {
+            let isTokenKeyGood = self.token.areGiven && !tokenKey.contains { $0.severity == .fault }
+            findings += try await self.hostFindings(host, certificate, hasTokenKey: isTokenKeyGood)
+        }
         let report = DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
         try Console.print(self.json ? report.json() : report.text)
         if report.status != .success { throw report.status }
@@ -119,11 +123,14 @@ struct DoctorCommand: AsyncParsableCommand {
         if let certificate {
             findings += IdentityChecks.findings(certificate) + checks.findings(certificate.certificates)
         }
-        if let p8 = self.token.p8 {
-            let facts = CredentialInspector.tokenKey(p8, keyID: self.token.keyID, teamID: self.token.teamID)
-            findings += TokenKeyChecks.findings(facts)
-        }
         return findings
+    }
+
+    private func tokenKeyFindings() -> [Finding] {
+        self.token.p8.map { p8 in
+            let facts = CredentialInspector.tokenKey(p8, keyID: self.token.keyID, teamID: self.token.teamID)
+            return TokenKeyChecks.findings(facts)
+        } ?? []
     }
 
     // MARK: Host
@@ -139,7 +146,12 @@ struct DoctorCommand: AsyncParsableCommand {
         return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
     }
 
-    private func hostFindings(_ endpoint: Endpoint, _ certificate: CertificateFacts?) async throws -> [Finding] {
+    /// - Parameter hasTokenKey: whether there is a key that provider tokens can be signed with.
+    private func hostFindings(
+        _ endpoint: Endpoint,
+        _ certificate: CertificateFacts?,
+        hasTokenKey: Bool
+    ) async throws -> [Finding] {
         if let retired = ServiceCheck.finding(endpoint.host) { return [retired] }
         let identity = certificate?.usableIdentity
         let facts: HostFacts
@@ -163,7 +175,7 @@ struct DoctorCommand: AsyncParsableCommand {
             + HandshakeChecks.findings(facts)
             + ServerCertificateChecks.findings(facts, now: Date())
             + ClientCertificateChecks.findings(facts, shown: shown)
-            + HTTP2Checks.findings(facts, .init(hasCertificate: identity != nil, hasTokenKey: self.token.areGiven))
+            + HTTP2Checks.findings(facts, .init(hasCertificate: identity != nil, hasTokenKey: hasTokenKey))
     }
 
     /// Where APNs speaks HTTP/2.

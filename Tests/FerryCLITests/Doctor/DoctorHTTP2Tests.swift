@@ -53,6 +53,25 @@ import Testing
         }
     }
 
+    @Test func `a key that cannot sign does not speak for anybody`() async throws {
+        try await Self.withAPNs { harness, port, token in
+            let arguments = ["localhost:\(port)", "--http2"] + harness.ca
+            let key = try harness.secret("p384.p8", PushHTTP2InputTests.otherCurve.utf8)
+            let ids = ["--key-id", "FERRYKEY01", "--team-id", "FERRYTEAM1"]
+            for (credentials, problem) in [
+                (["--p8", key] + ids, "notP256"), (Array(token.prefix(2)) + ["--key-id", "short"], "malformedID"),
+            ] {
+                let report = try await harness.doctor(arguments + credentials)
+                #expect(report.status == 1)
+                #expect(report.problems.map(\.problem) == [problem])
+                #expect(!report.findings.contains { $0.check == "authentication" })
+                #expect(
+                    !report.findings.contains { $0.check == "tokenKey" && $0.severity == "ok" && problem == "notP256" }
+                )
+            }
+        }
+    }
+
     @Test func `with a certificate there is no cold start`() async throws {
         try await Self.withAPNs({ $0.requiresClientCertificate = true }) { harness, port, _ in
             let client = try harness.options(harness.authority.client())

@@ -2,7 +2,7 @@ internal import Ferry
 
 /// Whether a server that agreed on HTTP/2 speaks it, and by what right requests are made.
 enum HTTP2Checks {
-    /// What was given to speak for the provider.
+    /// What can speak for the provider.
     struct Credentials: Sendable {
         var hasCertificate: Bool
         var hasTokenKey: Bool
