@@ -25,7 +25,7 @@ public final class BinaryProvider: PushProvider {
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, or when the trust roots cannot be read.
+    ///   credentials, when the trust roots cannot be read, or when the port is none.
     public init(_ configuration: BinaryConfiguration) throws(TLSError) {
         try configuration.identity?.validate(at: .now)
         let options = configuration.options

@@ -34,6 +34,9 @@ struct TLSConnector: Sendable {
         connectTimeout: Duration,
         proxy: HTTPProxy? = nil
     ) throws(TLSError) {
+        guard 1...65_535 ~= port else {
+            throw TLSError(.invalidConfiguration, "The port of \(host) is not 1 to 65535.")
+        }
         self.host = host
         self.port = port
         self.serverName = serverName ?? host

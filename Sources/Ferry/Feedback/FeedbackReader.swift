@@ -23,7 +23,7 @@ public struct FeedbackReader: Sendable {
     /// Checks the credentials. Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, or when the trust roots cannot be read.
+    ///   credentials, when the trust roots cannot be read, or when the port is none.
     public init(_ configuration: FeedbackConfiguration) throws(TLSError) {
         try configuration.identity?.validate(at: .now)
         self.configuration = configuration

@@ -8,9 +8,6 @@ extension ProviderConnector {
 
     /// To APNs over HTTP/2.
     init(_ configuration: HTTP2Configuration) throws(TLSError) {
-        guard 1...65_535 ~= configuration.port else {
-            throw TLSError(.invalidConfiguration, "The port of \(configuration.host) is not 1 to 65535.")
-        }
         if let fault = configuration.proxy?.fault(connectingTo: configuration.host) { throw fault }
         self.init(
             tls: try TLSConnector(

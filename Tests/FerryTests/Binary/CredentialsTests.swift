@@ -21,6 +21,18 @@ struct CredentialsTests {
         Set(events.compactMap { if case .socketError(_, let error) = $0 { error.code } else { nil } })
     }
 
+    @Test(arguments: [-1, 0, 65_536])
+    func `a port that is none is refused on every wire`(port: Int) throws {
+        func fault(_ make: () throws -> Void) -> String? {
+            do { try make() } catch { return (error as? TLSError)?.description }
+            return nil
+        }
+        let binary = fault { _ = try BinaryProvider(BinaryConfiguration(host: "localhost", port: port)) }
+        let feedback = fault { _ = try FeedbackReader(FeedbackConfiguration(host: "localhost", port: port)) }
+        #expect(binary == "The port of localhost is not 1 to 65535.")
+        #expect(feedback == binary)
+    }
+
     @Test(arguments: [TLSVersion.tls12, .tls13])
     func `a refused client certificate is one error, and nothing is called accepted`(
         version: TLSVersion
