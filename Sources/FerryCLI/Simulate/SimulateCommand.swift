@@ -74,6 +74,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
     func run() async throws {
         var configuration = try self.configuration()
+        try self.check(configuration.script)
         let recorder = try self.recorder()
         configuration.recorder = recorder
         configuration.feedback = try await self.startFeedback(configuration)
@@ -115,6 +116,15 @@ struct SimulateCommand: AsyncParsableCommand {
             }
         }
         return configuration
+    }
+
+    private func check(_ script: GatewayScript) throws {
+        let services: [(ScriptCheck.Service, Int?)] = [
+            (.binary, self.binary), (.http2, self.http2), (.feedback, self.feedback),
+        ]
+        let check = ScriptCheck(script: script, simulated: Set(services.filter { $1 != nil }.map(\.0)))
+        if let fault = check.fault { throw CommandFailure.usage(fault) }
+        for warning in check.warnings { Console.error("ferry: warning: \(warning)") }
     }
 
     private func startGateway(_ configuration: SimulatedGateway.Configuration) async throws -> SimulatedGateway? {
