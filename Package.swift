@@ -210,7 +210,7 @@ let package = Package(
         .testTarget(
             name: "FerryCLITests",
             dependencies: [
-                "FerryCLI", "Ferry", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
+                "FerryCLI", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -18,7 +18,7 @@ extension BinaryClient {
             case .response(let response):
                 self.respond(to: response, on: index, handed: handed, now: now)
             case .notAResponse(let firstByte):
-                self.violated(index, firstByte: firstByte, handed: handed, now: now)
+                self.violated(index, firstByte: firstByte, ForeignProtocol(bytes), handed: handed, now: now)
             case .needMore, nil:
                 break
             }
@@ -208,13 +208,23 @@ extension BinaryClient {
     }
 
     /// Bytes that are no error response.
-    private mutating func violated(_ index: Int, firstByte: UInt8, handed: UInt64, now: Moment) {
+    private mutating func violated(
+        _ index: Int,
+        firstByte: UInt8,
+        _ foreign: ForeignProtocol?,
+        handed: UInt64,
+        now: Moment
+    ) {
         self.positionUnknown(index, .noCulprit, handed: handed, now: now)
         self.lanes[index].violations += 1
+        let what =
+            foreign.map { "it speaks \($0)." }
+            ?? "it began with byte \(firstByte) where an error response begins with 8."
         let error = ProviderError(
             .protocolViolation,
-            "The peer does not speak the binary protocol: it began with byte \(firstByte) where an error response "
-                + "begins with 8. Check that host and port are those of a binary gateway, and not of APNs over HTTP/2."
+            "The peer does not speak the binary protocol: \(what) Check that host and port are those of a binary gateway, "
+                + "and not of APNs over HTTP/2.",
+            cause: foreign
         )
         if let id = self.lanes[index].connectionID { self.report(.socketError(id, error)) }
         if self.lanes[index].violations == Self.violationLimit { self.report(.error(error)) }

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryBinary
 
 /// Says what a library says of a connection or of credentials in the words of the command line.
 enum ConnectionAdvice {
@@ -7,6 +8,8 @@ enum ConnectionAdvice {
     static let givePassphrase = "give its passphrase with --passphrase-file"
     static let noCertificate = "No certificate was given, and the server asks for one"
     static let giveCertificate = "use --cert and --key, or --p12"
+    private static let sendByHTTP2 = "send to a server of HTTP/2 with --backend http2"
+    private static let sendByBinary = "send to a gateway of the binary protocol with --backend binary"
 
     /// What a library advises, and what its option is here.
     private static func words(for code: TLSError.Code) -> (library: String, option: String)? {
@@ -14,6 +17,7 @@ enum ConnectionAdvice {
         case .untrustedPeer: ("add the CA that issued it to the trust roots", self.nameTheAuthority)
         case .peerNameMismatch: ("set the server name", self.giveServerName)
         case .passphraseRequired: ("give its passphrase", self.givePassphrase)
+        case .noCommonApplicationProtocol: ("Check host and port", "Check host and port, and \(self.sendByBinary)")
         default: nil
         }
     }
@@ -27,11 +31,17 @@ enum ConnectionAdvice {
         (error as? TLSError).map { self.sentence($0) } ?? "\(error)"
     }
 
-    static func sentence(_ error: ProviderError, hasIdentity: Bool) -> String {
+    /// - Parameter usesTokens: whether provider tokens speak for the provider, so that it needs no certificate.
+    static func sentence(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool = false) -> String {
+        if error.isOfForeignProtocol {
+            return error.message.replacing("and not of APNs over HTTP/2", with: "or \(self.sendByHTTP2)")
+        }
         guard let code = self.tlsCode(error) else { return error.message }
         // Without a certificate of TLS in it, it is the provider token that was refused.
         if error.code == .credentialsRejected, code == .certificateRejected, !hasIdentity {
-            return "\(self.noCertificate): \(self.giveCertificate)."
+            let sentence = "\(self.noCertificate): \(self.giveCertificate)"
+            // APNs asks for none where tokens do.
+            return usesTokens ? "\(sentence); \(self.sendByBinary)." : "\(sentence)."
         }
         return self.sentence(error.message, code)
     }
@@ -46,4 +56,12 @@ enum ConnectionAdvice {
         if let tls = error.cause as? TLSError { return tls.code }
         return (error.cause as? ProviderError).flatMap { self.tlsCode($0) }
     }
+}
+
+extension ProviderError {
+    /// Whether the peer showed by what it said that it speaks another protocol.
+    var isOfForeignProtocol: Bool { self.cause is ForeignProtocol }
+
+    /// Whether the peer cannot be agreed with on HTTP/2.
+    var isOfMissingHTTP2: Bool { (self.cause as? TLSError)?.code == .noCommonApplicationProtocol }
 }

@@ -22,6 +22,8 @@ struct PushBackend: Sendable {
     var topic: String?
     /// Whether a certificate is shown.
     var hasIdentity: Bool
+    /// Whether provider tokens speak for the provider.
+    var usesTokens = false
 
     /// - Throws: ``CommandFailure`` with status 2 when the credentials or what else was configured are of no use.
     func makeProvider(
@@ -68,7 +70,8 @@ struct PushBackend: Sendable {
             },
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),
             topic: nil,
-            hasIdentity: !usesTokens
+            hasIdentity: !usesTokens,
+            usesTokens: usesTokens
         )
     }
 }

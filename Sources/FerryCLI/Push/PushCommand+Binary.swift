@@ -51,6 +51,9 @@ extension PushCommand {
         if self.server.to == nil, file.host == nil, configuration.identity == nil {
             throw ValidationError(ServerOptions.missingCertificate)
         }
+        if AppleHost(configuration.host)?.service == .http2 {
+            throw ValidationError("\(configuration.host) speaks HTTP/2: send to it with --backend http2.")
+        }
         return configuration
     }
 

@@ -12,6 +12,11 @@ extension PushCommand {
         }
         try self.refuse(self.binary.given)
         try self.server.validate(for: "send")
+        if let to = self.server.to, let apple = AppleHost(to.host), apple.service != .http2 {
+            throw ValidationError(
+                "\(to.host) never spoke HTTP/2, and Apple has switched it off: use \(apple.successor)."
+            )
+        }
         if self.token.areGiven, self.credentials.areGiven {
             throw ValidationError("--p8 excludes --cert and --p12: HTTP/2 takes a provider token or a certificate.")
         }

@@ -89,7 +89,14 @@ struct PushRun {
             cause: stop.cause,
             connection: watch.connection,
             refusal: watch.refusal,
-            hasIdentity: self.backend.hasIdentity
+            hasIdentity: self.backend.hasIdentity,
+            usesTokens: self.backend.usesTokens
+        )
+        return Result(
+            summary: summary,
+            status: verdict.status,
+            causes: tally.table,
+            complaints: verdict.complaints
         )
         return Result(summary: summary, status: verdict.status, complaints: verdict.complaints)
     }

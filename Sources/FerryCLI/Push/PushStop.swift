@@ -70,7 +70,10 @@ final class PushStop: Sendable {
 
     func fail(_ error: ProviderError) {
         let isRefusal = error.code == .credentialsRejected
-        self.stop(.failed(error), within: isRefusal ? Self.refusalLimit : Self.failureLimit)
+        // With a peer that speaks another protocol every further attempt is in vain.
+        let isVain = error.isOfForeignProtocol || error.isOfMissingHTTP2
+        let limit = isVain ? .zero : isRefusal ? Self.refusalLimit : Self.failureLimit
+        self.stop(.failed(error), within: limit)
     }
 
     func fail(_ failure: FileFailure) {

@@ -14,6 +14,8 @@ struct PushVerdict {
     var refusal: Rejection?
     /// Whether the provider has a certificate.
     var hasIdentity = true
+    /// Whether provider tokens speak for the provider.
+    var usesTokens = false
 
     /// The gravest of what happened, which has the highest number.
     var status: ExitStatus {
@@ -53,7 +55,7 @@ struct PushVerdict {
     }
 
     private func sentence(_ error: ProviderError) -> String {
-        ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity)
+        ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity, usesTokens: self.usesTokens)
     }
 }
 

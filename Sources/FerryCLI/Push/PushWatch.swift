@@ -55,12 +55,13 @@ final class PushWatch: Sendable {
         case .disconnected(let id, let open):
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
-            // A certificate that is not trusted now will not be trusted at the next attempt.
             let isMade = self.state.withLock { state in
                 if !state.connection.isMade { state.connection = .failed(error) }
                 return state.connection.isMade
             }
-            if error.code == .peerNotTrusted, !isMade { self.stop.fail(error) }
+            // What is so at the first attempt will be so at the next.
+            let isLasting = error.code == .peerNotTrusted || error.isOfMissingHTTP2
+            if error.isOfForeignProtocol || isLasting && !isMade { self.stop.fail(error) }
             self.say?(error.message)
         case .error(let error) where error.code == .tooManyRejections:
             // Sending pauses and goes on; what was rejected has its outcome.

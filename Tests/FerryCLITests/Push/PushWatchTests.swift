@@ -1,4 +1,6 @@
 import Ferry
+import FerryBinary
+import FerryOpenSSL
 import Synchronization
 import Testing
 
@@ -70,6 +72,32 @@ import Testing
         note(.invalidProviderToken, 403)
         note(.unregistered, 410)
         #expect(watch.refusal?.reason == .invalidProviderToken)
+    }
+
+    @Test func `a peer that speaks another protocol ends the run, without another attempt`() throws {
+        let errors = [
+            (ProviderError(.protocolViolation, "HTTP", cause: ForeignProtocol.http2), isFirst: false),
+            (
+                ProviderError(.connectFailed, "no h2", cause: TLSError(.noCommonApplicationProtocol, "none")),
+                isFirst: true
+            ),
+        ]
+        for (error, isFirst) in errors {
+            let (watch, stop) = try Self.watch(Words())
+            if !isFirst { watch.note(.connected(ConnectionID(1), open: 1)) }
+            watch.note(.socketError(ConnectionID(1), error))
+            guard case .failed(let failure) = stop.cause else { return #expect(Bool(false)) }
+            #expect(failure.message == error.message)
+            #expect(stop.end.map { $0 <= .now } == true)
+        }
+    }
+
+    @Test func `a server that agrees on HTTP/2 no more is tried again`() throws {
+        let (watch, stop) = try Self.watch(Words())
+        watch.note(.connected(ConnectionID(1), open: 1))
+        let error = ProviderError(.connectFailed, "no h2", cause: TLSError(.noCommonApplicationProtocol, "none"))
+        watch.note(.socketError(ConnectionID(2), error))
+        #expect(!stop.isSet)
     }
 
     @Test func `a gateway that is not trusted at the first connection ends the run`() throws {

@@ -130,6 +130,29 @@ import Testing
         #expect(scenario.all(1...3, are: .presumed))
     }
 
+    @Test(
+        arguments: [
+            (Array("HTTP/1.1 400 Bad Request\r\n".utf8), ForeignProtocol.http1),
+            ([0, 0, 0, 4, 0, 0, 0, 0, 0], .http2),
+            ([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1], .http2),
+            // Too few, an acknowledgement, a length that no SETTINGS have, another frame.
+            ([0, 0, 6, 4, 0, 0, 0, 0], nil), ([0, 0, 0, 4, 1, 0, 0, 0, 0], nil), ([0, 0, 5, 4, 0, 0, 0, 0, 0], nil),
+            ([0, 0, 8, 7, 0, 0, 0, 0, 0], nil), (Array("HTTP/".utf8), nil),
+        ] as [([UInt8], ForeignProtocol?)]
+    )
+    func `a peer that speaks HTTP is named as the cause`(bytes: [UInt8], foreign: ForeignProtocol?) {
+        let scenario = Scenario()
+        scenario.open(1...1)
+        scenario.receive(bytes)
+        let errors = scenario.events.compactMap { event -> ProviderError? in
+            if case .socketError(_, let error) = event { error } else { nil }
+        }
+        #expect(errors.map(\.code) == [.protocolViolation])
+        #expect(errors.first?.cause as? ForeignProtocol == foreign)
+        #expect(errors.first?.message.contains(foreign.map { "it speaks \($0)." } ?? "it began with byte") == true)
+        #expect(scenario.outcomes.isEmpty)
+    }
+
     @Test func `three violations in a row are counted anew after progress`() {
         let scenario = Scenario()
         scenario.submit(1...1)
