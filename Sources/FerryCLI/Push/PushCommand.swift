@@ -148,6 +148,7 @@ struct PushCommand: AsyncParsableCommand {
             status = max(status, error.status)
             complaints.append(error.message)
         }
+        if !self.json, let causes = result.causes { Console.error(causes) }
         for complaint in complaints { Console.error("ferry: \(complaint)") }
         if status != .success { throw status }
     }

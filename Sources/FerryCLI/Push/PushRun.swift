@@ -30,6 +30,8 @@ struct PushRun {
     struct Result: Sendable {
         var summary: PushSummary
         var status: ExitStatus
+        /// Why notifications were not accepted, for people; nil when all were.
+        var causes: String?
         /// Why the run did not go well, one sentence each.
         var complaints: [String]
     }
@@ -37,7 +39,8 @@ struct PushRun {
     /// - Throws: ``CommandFailure`` when the run cannot begin.
     func run() async throws -> Result {
         let ledger = self.events.map { _ in LineLedger() }
-        let made = try self.backend.makeProvider(ledger == nil ? .discard : .stream)
+        let tally = OutcomeTally()
+        let made = try self.backend.makeProvider(ledger == nil ? .sink(tally) : .stream)
         let provider = made.provider
         let stop = PushStop(provider, proof: self.proof)
         let file = try await self.openEvents(ledger, stop)
@@ -46,7 +49,7 @@ struct PushRun {
             for await event in made.events { watch.note(event) }
         }
         let writing = file.map { file in
-            Task { await Self.write(made.outcomes, to: file, watching, stop) }
+            Task { await Self.write(made.outcomes, to: file, tally, watching, stop) }
         }
         let say = self.say
         let signals = Signals { count in
@@ -98,7 +101,6 @@ struct PushRun {
             causes: tally.table,
             complaints: verdict.complaints
         )
-        return Result(summary: summary, status: verdict.status, complaints: verdict.complaints)
     }
 
     private func openEvents(_ ledger: LineLedger?, _ stop: PushStop) async throws -> EventsFile? {
@@ -162,6 +164,7 @@ struct PushRun {
     private static func write(
         _ outcomes: OutcomeStream,
         to file: EventsFile,
+        _ tally: OutcomeTally,
         _ watching: Task<Void, Never>,
         _ stop: PushStop
     ) async -> Written {
@@ -171,6 +174,7 @@ struct PushRun {
         while true {
             let batch = await iterator.nextBatch()
             if batch.isEmpty { break }
+            tally.settled(batch.span)
             await file.write(batch)
             if let failure = file.failure, !hasFailed {
                 hasFailed = true

@@ -50,6 +50,29 @@ import Testing
         }
     }
 
+    @Test func `why some were rejected is said to people, with and without events`() async throws {
+        let rules = [
+            HTTP2Rule(tokens: try APNsHarness.tokens([3, 70])),
+            HTTP2Rule(tokens: try APNsHarness.tokens([5]), status: 410),
+        ]
+        try await APNsHarness.run(rules: rules) { harness in
+            let arguments =
+                try ["push", harness.lines(1...100), "--backend", "http2", "--topic", APNsHarness.topic]
+                + harness.server()
+                + harness.token()
+            let plain = try await FerryProgram.run(arguments, in: harness.directory)
+            #expect(plain.status == 1)
+            let causes = plain.messages.split(separator: "\n")
+            #expect(causes.count == 2)
+            #expect(causes.first?.hasPrefix("2  rejected: BadDeviceToken (400). The device token is invalid") == true)
+            #expect(causes.last?.hasPrefix("1  rejected: Unregistered (410). ") == true)
+            #expect(!plain.result.contains("BadDeviceToken"))
+            let events = ["--events", harness.directory.path("events")]
+            #expect(try await FerryProgram.run(arguments + events, in: harness.directory).messages == plain.messages)
+            #expect(try await FerryProgram.run(arguments + ["--json"], in: harness.directory).messages == "")
+        }
+    }
+
     @Test func `rejected tokens are status 1, with reason and time in the events`() async throws {
         let gone = try APNsHarness.tokens([3, 70])
         let rules = [HTTP2Rule(tokens: gone, status: 410, timestamp: 1_700_000_000_123)]

@@ -1,0 +1,58 @@
+internal import Ferry
+internal import FerryCore
+internal import Synchronization
+
+/// Counts why notifications were not accepted. Safe from any thread.
+final class OutcomeTally: OutcomeSink {
+    /// How many causes are told apart: a peer may make up reasons.
+    private static let limit = 64
+    /// How many of them are listed.
+    private static let lines = 5
+
+    private struct State {
+        var counts: [Outcome: Int] = [:]
+        /// Those beyond the limit.
+        var others = 0
+    }
+
+    private let state = Mutex(State())
+
+    func settled(_ outcomes: Span<OutcomeRecord>) {
+        for index in outcomes.indices {
+            // Nearly all are accepted, and those cost nothing more.
+            if case .accepted = outcomes[index].outcome { continue }
+            self.count(outcomes[index].outcome)
+        }
+    }
+
+    private func count(_ outcome: Outcome) {
+        var cause = outcome
+        if case .rejected(var rejection) = outcome {
+            // Each device has another one.
+            rejection.timestamp = nil
+            cause = .rejected(rejection)
+        }
+        self.state.withLock { state in
+            if state.counts[cause] != nil || state.counts.count < Self.limit {
+                state.counts[cause, default: 0] += 1
+            } else {
+                state.others += 1
+            }
+        }
+    }
+
+    /// The most frequent causes with their numbers, a line for each; nil when everything was accepted.
+    var table: String? {
+        let (counts, others) = self.state.withLock { ($0.counts, $0.others) }
+        // The text decides between equals, so that the same run says the same.
+        let causes = counts.map { (count: $0.value, outcome: $0.key, text: "\($0.key)") }
+            .sorted { ($1.count, $0.text) < ($0.count, $1.text) }
+        guard !causes.isEmpty else { return nil }
+        var rows = causes.prefix(Self.lines).map { cause in
+            ["\(cause.count)", [cause.text, cause.outcome.explanation].compactMap { $0 }.joined(separator: ". ")]
+        }
+        let rest = causes.dropFirst(Self.lines).reduce(others) { $0 + $1.count }
+        if rest > 0 { rows.append(["\(rest)", "others"]) }
+        return TextTable(rows: rows, alignment: [.right, .left]).description
+    }
+}
