@@ -42,20 +42,29 @@ struct LineFeeder {
 
     /// Reads all there is. What was submitted before the input could not be read any more was submitted.
     func run() async -> (Result, (any Error)?) {
-        let parser = LineParser(topic: self.topic)
+        var lines = LineInspector(
+            self.reader,
+            topic: self.topic,
+            check: self.check,
+            isStrict: self.isStrict,
+            say: self.say
+        )
+        var result = Result()
+        let failure = await self.feed(&lines, &result)
+        result.lines = lines.count
+        result.badLines = lines.badCount
+        result.endedBadly = lines.endedBadly
+        return (result, failure)
+    }
+
+    /// - Returns: why the input could not be read to its end; nil when it was, or when something else ended it.
+    private func feed(_ lines: inout LineInspector, _ result: inout Result) async -> (any Error)? {
         var pacer = self.rate.map { Pacer(perSecond: $0, now: .now) }
         let limit = pacer?.batch ?? Self.batchLimit
-        var result = Result()
         var batch = PushBatch(capacity: limit)
         var records: LineRecords?
         while true {
-            while !result.endedBadly, !self.stop.isSet, let line = self.reader.next() {
-                let index = result.lines
-                result.lines += 1
-                guard let line = self.parse(line, number: index + 1, parser, &result) else { continue }
-                if let warning = self.check.warning(of: line) {
-                    self.say("\(self.reader.name):\(index + 1): \(warning)")
-                }
+            while !self.stop.isSet, let (index, line) = lines.next() {
                 if self.ledger != nil {
                     if records == nil { records = LineRecords(first: index, capacity: min(limit, 1024)) }
                     records?.append(index, ref: line.ref, hex: line.hex)
@@ -65,51 +74,16 @@ struct LineFeeder {
                 await self.submit(&batch, &records, &pacer, &result)
             }
             await self.submit(&batch, &records, &pacer, &result)
-            if self.stop.isSet || result.endedBadly { return (result, nil) }
+            if self.stop.isSet || lines.endedBadly { return nil }
             do {
-                guard try await self.reader.fill() else {
+                guard try await lines.fill() else {
                     result.hasReachedEnd = !self.reader.wasInterrupted
-                    return (result, nil)
+                    return nil
                 }
             } catch {
-                return (result, self.stop.isSet ? nil : error)
+                return self.stop.isSet ? nil : error
             }
         }
-    }
-
-    private func parse(
-        _ line: LineReader.Line,
-        number: UInt64,
-        _ parser: LineParser,
-        _ result: inout Result
-    ) -> PushLine? {
-        do throws(LineFaults) {
-            guard case .bytes(let bytes) = line else {
-                throw LineFaults(messages: ["the line is longer than \(LineReader.lineLimit) bytes"])
-            }
-            if Self.isBlank(bytes) { return nil }
-            defer { self.warn(of: parser, number) }
-            let line = try parser.parse(bytes)
-            if let fault = self.check.fault(of: line) { throw LineFaults(messages: [fault]) }
-            return line
-        } catch {
-            self.say("\(self.reader.name):\(number): \(error)")
-            result.badLines += 1
-            result.endedBadly = self.isStrict
-            return nil
-        }
-    }
-
-    private func warn(of parser: LineParser, _ number: UInt64) {
-        guard !parser.unknownMembers.isEmpty else { return }
-        for name in parser.takeUnknownMembers() {
-            self.say("\(self.reader.name):\(number): warning: the member \(name) is not known and ignored")
-        }
-    }
-
-    private static func isBlank(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let first = line.first, first <= 0x20 else { return line.isEmpty }
-        return line.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
     }
 
     private static func append(_ line: PushLine, tag: UInt64, to batch: inout PushBatch) -> Bool {

@@ -50,7 +50,7 @@ struct PushCommand: AsyncParsableCommand {
     )
     var config: String?
 
-    @Flag(help: "Read --config and the credentials, say what is wrong with them, and send nothing.")
+    @Flag(help: "Read --config, the credentials and every line, say what is wrong with them, and send nothing.")
     var dryRun = false
 
     @OptionGroup(title: "Server")
@@ -129,7 +129,7 @@ struct PushCommand: AsyncParsableCommand {
         if self.dryRun {
             // What can be wrong before a connection is made.
             _ = try backend.makeProvider(.discard)
-            return Console.error("nothing was sent: this was a dry run")
+            return try await self.runDry(backend)
         }
         var run = PushRun(backend: backend, input: try self.input())
         run.events = self.events
@@ -151,6 +151,22 @@ struct PushCommand: AsyncParsableCommand {
         if !self.json, let causes = result.causes { Console.error(causes) }
         for complaint in complaints { Console.error("ferry: \(complaint)") }
         if status != .success { throw status }
+    }
+
+    private func runDry(_ backend: PushBackend) async throws {
+        // Who names no file looks at the configuration, and does not want to be waited for.
+        if self.file == "-", Console.isInputTerminal { return Console.error(DryRun.nothingSent) }
+        let lines = LineInspector(
+            try self.input(),
+            topic: backend.topic,
+            check: backend.check,
+            isStrict: self.strict,
+            say: { Console.error($0) }
+        )
+        var run = DryRun(lines)
+        await run.run()
+        for sentence in run.sentences { Console.error(sentence) }
+        if run.status != .success { throw run.status }
     }
 
     private func input() throws -> LineReader {

@@ -33,6 +33,9 @@ enum Console {
     /// Whether a person looks at standard error.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
+    /// Whether standard input comes from a person.
+    static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
     private static func write(_ text: String, to descriptor: Int32) throws(FileFailure) {
         var text = text
         let failure = text.withUTF8 { bytes -> FileFailure? in

@@ -125,11 +125,11 @@ import Testing
     @Test func `a dry run says what is wrong, and sends nothing`() async throws {
         try await PushHarness.run { harness in
             let good = try await harness.push(
-                ["push", "/none/lines", "--config", Self.config(harness), "--dry-run"]
+                ["push", harness.lines(1...3), "--config", Self.config(harness), "--dry-run"]
             )
             #expect(good.status == 0)
             #expect(good.result == "")
-            #expect(good.messages.hasSuffix("nothing was sent: this was a dry run\n"))
+            #expect(good.messages.hasSuffix("nothing was sent: this was a dry run; 3 lines are good\n"))
             let bad = try await harness.push(
                 ["push", "--config", Self.config(harness, ["key": "/none/key.pem"]), "--dry-run"]
             )

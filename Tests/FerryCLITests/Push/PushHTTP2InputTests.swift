@@ -141,12 +141,12 @@ import Testing
         }
     }
 
-    @Test func `a dry run reads the credentials and connects to nobody`() async throws {
+    @Test func `a dry run reads credentials and lines, and connects to nobody`() async throws {
         try await APNsHarness.run { harness in
             for credentials in [harness.token(), harness.certificate] {
                 let output = try await harness.push(harness.lines(1...3), as: credentials, "--dry-run")
                 #expect(output.status == 0)
-                #expect(output.messages == "nothing was sent: this was a dry run\n")
+                #expect(output.messages == "nothing was sent: this was a dry run; 3 lines are good\n")
             }
             #expect(harness.apns.counts.connections == 0)
         }

@@ -1,0 +1,101 @@
+/// Reads lines, and names those that are bad.
+struct LineInspector {
+    /// How long device tokens of APNs are, in bytes. Apple says that it may change ("Registering Your App with APNs"), so
+    /// that another length is no fault.
+    private static let usualTokenLength = 32
+
+    let reader: LineReader
+    let check: LineCheck
+    /// Whether a bad line ends the input.
+    let isStrict: Bool
+    /// Gets messages for people.
+    let say: @Sendable (String) -> Void
+    private let parser: LineParser
+    /// Lines so far, with those that are bad or blank.
+    private(set) var count: UInt64 = 0
+    private(set) var goodCount = 0
+    private(set) var badCount = 0
+    /// How many of the good ones the provider will reject before it sends them.
+    private(set) var refusedCount = 0
+    /// Whether a bad line ended the input.
+    private(set) var endedBadly = false
+    private var sawShortToken = false
+
+    /// - Parameter topic: of lines that name none; nil where the provider knows it.
+    init(
+        _ reader: LineReader,
+        topic: String?,
+        check: LineCheck,
+        isStrict: Bool,
+        say: @escaping @Sendable (String) -> Void
+    ) {
+        self.reader = reader
+        self.check = check
+        self.isStrict = isStrict
+        self.say = say
+        self.parser = LineParser(topic: topic)
+    }
+
+    /// The next good line that is in memory, with its index; nil when there is none: then ``fill()``, unless the input
+    /// ended badly.
+    mutating func next() -> (index: UInt64, line: PushLine)? {
+        while !self.endedBadly, let line = self.reader.next() {
+            self.count += 1
+            if let line = self.parse(line) { return (self.count - 1, line) }
+        }
+        return nil
+    }
+
+    /// Reads on; false when there is nothing more.
+    func fill() async throws -> Bool { try await self.reader.fill() }
+
+    private mutating func parse(_ line: LineReader.Line) -> PushLine? {
+        do throws(LineFaults) {
+            guard case .bytes(let bytes) = line else {
+                throw LineFaults(messages: ["the line is longer than \(LineReader.lineLimit) bytes"])
+            }
+            if Self.isBlank(bytes) { return nil }
+            defer { self.warnOfUnknownMembers() }
+            let line = try self.parser.parse(bytes)
+            if let fault = self.check.fault(of: line) { throw LineFaults(messages: [fault]) }
+            self.warn(of: line)
+            self.goodCount += 1
+            return line
+        } catch {
+            self.name("\(error)")
+            self.badCount += 1
+            self.endedBadly = self.isStrict
+            return nil
+        }
+    }
+
+    /// Names the last line.
+    private func name(_ message: String) {
+        self.say("\(self.reader.name):\(self.count): \(message)")
+    }
+
+    private mutating func warn(of line: PushLine) {
+        if let warning = self.check.warning(of: line) {
+            self.name(warning)
+            self.refusedCount += 1
+        }
+        guard line.token.count < Self.usualTokenLength, !self.sawShortToken else { return }
+        self.sawShortToken = true
+        self.name(
+            "warning: the device token has \(line.token.count) bytes, and those of APNs have \(Self.usualTokenLength); "
+                + "this is said only once"
+        )
+    }
+
+    private func warnOfUnknownMembers() {
+        guard !self.parser.unknownMembers.isEmpty else { return }
+        for name in self.parser.takeUnknownMembers() {
+            self.name("warning: the member \(name) is not known and ignored")
+        }
+    }
+
+    private static func isBlank(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let first = line.first, first <= 0x20 else { return line.isEmpty }
+        return line.allSatisfy { $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }
+    }
+}

@@ -1,0 +1,70 @@
+import Ferry
+import FerryTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct PushDryRunTests {
+    private static let bad = #"{"token":"abc","payload":{}}"#
+
+    @Test func `a dry run checks every line as a run does, and connects to nobody`() async throws {
+        try await APNsHarness.run { harness in
+            let voip = #"{"token":"\#(PushHarness.token(9))","payload":{},"topic":"com.a","pushType":"voip"}"#
+            let text = [PushHarness.line(1), Self.bad, "", PushHarness.line(2), voip].joined(separator: "\n")
+            let file = try harness.directory.write("lines", text)
+            let dry = try await harness.push(file, "--dry-run")
+            #expect(dry.status == 1)
+            #expect(dry.result == "")
+            #expect(harness.apns.counts.connections == 0)
+            let run = try await harness.push(file)
+            let named = run.messages.split(separator: "\n").filter { $0.hasPrefix(file) }
+            #expect(named.count == 2)
+            #expect(
+                dry.messages.split(separator: "\n")
+                    == named + ["nothing was sent: this was a dry run; 2 lines are good, 2 are bad"]
+            )
+        }
+    }
+
+    @Test func `a bad line ends a strict dry run, and what cannot be read is status 2`() async throws {
+        try await APNsHarness.run { harness in
+            let file = try harness.directory.write("lines", "\(Self.bad)\n\(PushHarness.line(1))\n")
+            let strict = try await harness.push(file, "--dry-run", "--strict")
+            #expect(strict.status == 2)
+            #expect(strict.messages.hasSuffix("ferry: Line 1 is bad; nothing after it was read.\n"))
+            for path in ["/none/lines", harness.directory.path("")] {
+                let output = try await harness.push(path, "--dry-run")
+                #expect(output.status == 2)
+                #expect(output.messages.contains("The input cannot be read"), "\(output.messages)")
+            }
+        }
+    }
+
+    @Test func `what the provider would reject by itself is status 1`() async throws {
+        try await PushHarness.run { harness in
+            let text = String(repeating: "x", count: 2048)
+            let line = #"{"token":"\#(PushHarness.token(1))","payload":{"a":"\#(text)"}}"#
+            let file = try harness.directory.write("lines", "\(line)\n\(PushHarness.line(2))\n")
+            let output = try await harness.push(harness.arguments(file), "--dry-run")
+            #expect(output.status == 1)
+            #expect(output.messages.hasPrefix("\(file):1: the payload has 2056 bytes; at most 2048 are sent\n"))
+            #expect(
+                output.messages.hasSuffix(
+                    "nothing was sent: this was a dry run; 1 line is good, 1 would be rejected\n"
+                )
+            )
+        }
+    }
+
+    @Test func `a short device token is warned of once, and sent`() async throws {
+        try await PushHarness.run { harness in
+            let lines = [PushHarness.line(1)] + ["00fe", "00fd"].map { #"{"token":"\#($0)","payload":{}}"# }
+            let file = try harness.directory.write("lines", lines.joined(separator: "\n"))
+            let output = try await harness.push(harness.arguments(file))
+            #expect(output.status == 0)
+            #expect(
+                output.messages == "\(file):2: warning: the device token has 2 bytes, and those of APNs have 32; "
+                    + "this is said only once\n"
+            )
+            #expect(harness.recorder.notifications.count == 3)
+        }
+    }
+}
