@@ -2,7 +2,6 @@ public import FerryBinary
 internal import FerryCore
 public import FerryOpenSSL
 public import NIOCore
-internal import NIOPosix
 
 /// A feedback service of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
 ///
@@ -44,19 +43,15 @@ public final class SimulatedFeedback: Sendable {
     }
 
     /// The address that is bound.
-    public let host: String
+    public var host: String { self.listener.host }
     /// The port that is bound.
-    public let port: Int
+    public var port: Int { self.listener.port }
     let list: FeedbackList
-    private let listener: any Channel
-    private let open: OpenChannels
+    private let listener: Listener
 
-    private init(_ listener: any Channel, _ list: FeedbackList, _ open: OpenChannels, host: String) {
-        self.host = host
-        self.port = listener.localAddress?.port ?? 0
-        self.list = list
+    private init(_ listener: Listener, _ list: FeedbackList) {
         self.listener = listener
-        self.open = open
+        self.list = list
     }
 
     /// Starts a service.
@@ -75,27 +70,21 @@ public final class SimulatedFeedback: Sendable {
                 clientCertificates: configuration.clientCertificates
             )
         )
-        let (list, open) = (FeedbackList(configuration.script), OpenChannels())
+        let list = FeedbackList(configuration.script)
         let isSilent = configuration.script.handshake == .silent
-        let listener = try await ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.backlog, value: 256)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    list.countConnection()
-                    try open.add(channel)
-                    guard !isSilent else { return }
-                    let socket = SocketHandler(bytesPerSecond: nil)
-                    let handler = FeedbackServiceHandler(list: list, socket: socket)
-                    let tls = try TLSHandler(server: context)
-                    try channel.pipeline.syncOperations.addHandlers([socket, tls, handler] as [any ChannelHandler])
-                }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(host: configuration.host, port: configuration.port)
-            .get()
-        return SimulatedFeedback(listener, list, open, host: configuration.host)
+        let listener = try await Listener.bind(
+            host: configuration.host,
+            port: configuration.port,
+            on: group
+        ) { channel in
+            list.countConnection()
+            guard !isSilent else { return }
+            let socket = SocketHandler()
+            let handler = FeedbackServiceHandler(list: list, socket: socket)
+            let tls = try TLSHandler(server: context)
+            try channel.pipeline.syncOperations.addHandlers([socket, tls, handler] as [any ChannelHandler])
+        }
+        return SimulatedFeedback(listener, list)
     }
 
     /// Puts a device on the list.
@@ -113,7 +102,7 @@ public final class SimulatedFeedback: Sendable {
     ///
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.open.stop(self.listener, within: limit)
+        await self.listener.stop(within: limit)
     }
 }
 

@@ -8,7 +8,7 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
 
     private var machine: GatewayMachine
     private let socket: SocketHandler
-    private let statistics: GatewayStatistics
+    private let statistics: ServerStatistics<GatewayCounts>
     private let feedback: FeedbackList?
     private var reported = GatewayMachine.Counts()
     private var isOpen = false
@@ -16,7 +16,7 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
     init(
         machine: GatewayMachine,
         socket: SocketHandler,
-        statistics: GatewayStatistics,
+        statistics: ServerStatistics<GatewayCounts>,
         feedback: FeedbackList?
     ) {
         self.machine = machine

@@ -1,10 +1,9 @@
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// The connections of a ``SimulatedGateway`` and what they share. Safe from any thread.
+/// What the connections of a ``SimulatedGateway`` share. Safe from any thread.
 final class GatewayConnections: Sendable {
-    let statistics = GatewayStatistics()
-    let open = OpenChannels()
+    let statistics = ServerStatistics<GatewayCounts>()
     let recorder: (any GatewayRecorder)?
     /// Whether a connection may stop being read, so that little of it should lie between the client and the gateway.
     let readsLittle: Bool
@@ -39,23 +38,14 @@ final class GatewayConnections: Sendable {
     /// Builds the pipeline of an accepted connection. On its event loop.
     func add(_ channel: any Channel) throws {
         let number = self.statistics.countConnection()
-        try self.open.add(channel)
         guard self.rules.script.handshake != .silent else {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
         }
         let rate = self.rules.script.bytesPerSecond
         if rate != nil || self.readsLittle {
-            let chunk = rate.map { SocketHandler.chunk(bytesPerSecond: $0) } ?? SocketHandler.smallBuffer
-            try channel.syncOptions?.setOption(
-                .recvAllocator,
-                value: FixedSizeRecvByteBufferAllocator(capacity: chunk)
-            )
-            try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+            try channel.read(atMost: rate.map { SocketHandler.chunk(bytesPerSecond: $0) } ?? SocketHandler.smallBuffer)
         }
-        // The machine has lingered before it closes.
-        var limits = TLSHandler.Limits()
-        limits.shutdown = .milliseconds(250)
         let socket = SocketHandler(bytesPerSecond: rate)
         let machine = GatewayMachine(rules: self.rules, connection: number, recorder: self.recorder)
         let connection = GatewayConnectionHandler(
@@ -64,7 +54,7 @@ final class GatewayConnections: Sendable {
             statistics: self.statistics,
             feedback: self.feedback
         )
-        let tls = try TLSHandler(server: self.context, limits: limits)
+        let tls = try TLSHandler(server: self.context, limits: .briefShutdown)
         try channel.pipeline.syncOperations.addHandlers([socket, tls, connection] as [any ChannelHandler])
     }
 }

@@ -2,10 +2,9 @@ internal import FerryHTTP2
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// The connections of a ``SimulatedAPNs`` and what they share. Safe from any thread.
+/// What the connections of a ``SimulatedAPNs`` share. Safe from any thread.
 final class APNsConnections: Sendable {
-    let statistics = APNsStatistics()
-    let open = OpenChannels()
+    let statistics = ServerStatistics<APNsCounts>()
     let recorder: (any APNsRecorder)?
     /// Whether a connection may stop being read, so that little of it should lie between the client and the server.
     let readsLittle: Bool
@@ -40,23 +39,15 @@ final class APNsConnections: Sendable {
     /// Builds the pipeline of an accepted connection. On its event loop.
     func add(_ channel: any Channel) throws {
         let number = self.statistics.countConnection()
-        try self.open.add(channel)
         guard self.rules.script.handshake != .silent else {
             try channel.syncOptions?.setOption(.autoRead, value: false)
             return
         }
         if self.readsLittle {
-            try channel.syncOptions?.setOption(
-                .recvAllocator,
-                value: FixedSizeRecvByteBufferAllocator(capacity: SocketHandler.smallBuffer)
-            )
-            try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+            try channel.read(atMost: SocketHandler.smallBuffer)
         }
-        // Whoever was told that the connection ends has nothing more to say.
-        var limits = TLSHandler.Limits()
-        limits.shutdown = .milliseconds(250)
         let socket = SocketHandler()
-        let tls = try TLSHandler(server: self.context, limits: limits)
+        let tls = try TLSHandler(server: self.context, limits: .briefShutdown)
         let connection = APNsConnectionHandler(connections: self, number: number, socket: socket, tls: tls)
         try channel.pipeline.syncOperations.addHandlers([socket, tls, connection] as [any ChannelHandler])
     }

@@ -1,6 +1,5 @@
 public import FerryOpenSSL
 public import NIOCore
-internal import NIOPosix
 
 /// APNs over HTTP/2, for tests: TLS on a port of its own, and trouble by script.
 ///
@@ -46,23 +45,15 @@ public final class SimulatedAPNs: Sendable {
     }
 
     /// The address that is bound.
-    public let host: String
+    public var host: String { self.listener.host }
     /// The port that is bound.
-    public let port: Int
-    private let listener: any Channel
+    public var port: Int { self.listener.port }
+    private let listener: Listener
     private let connections: APNsConnections
-    private let flushing: RepeatedTask?
 
-    private init(_ listener: any Channel, _ connections: APNsConnections, host: String) {
-        self.host = host
-        self.port = listener.localAddress?.port ?? 0
+    private init(_ listener: Listener, _ connections: APNsConnections) {
         self.listener = listener
         self.connections = connections
-        self.flushing = connections.recorder.map { recorder in
-            listener.eventLoop.scheduleRepeatedTask(initialDelay: .milliseconds(100), delay: .milliseconds(100)) { _ in
-                recorder.flush()
-            }
-        }
     }
 
     /// Starts a simulated APNs.
@@ -74,37 +65,24 @@ public final class SimulatedAPNs: Sendable {
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedAPNs {
         let connections = try APNsConnections(configuration)
-        var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.backlog, value: 256)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-        if connections.readsLittle {
-            // Of the listener, so that it holds for the first window that a client is offered.
-            bootstrap = bootstrap.serverChannelOption(
-                .socketOption(.so_rcvbuf),
-                value: SocketOptionValue(SocketHandler.smallBuffer)
-            )
-        }
-        let listener =
-            try await bootstrap
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try connections.add(channel) }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(host: configuration.host, port: configuration.port)
-            .get()
-        return SimulatedAPNs(listener, connections, host: configuration.host)
+        let listener = try await Listener.bind(
+            host: configuration.host,
+            port: configuration.port,
+            on: group,
+            readsLittle: connections.readsLittle,
+            flush: configuration.recorder?.flush,
+            accept: connections.add
+        )
+        return SimulatedAPNs(listener, connections)
     }
 
-    /// What happened so far. Cost: a few loads.
+    /// What happened so far. Holds a lock for a few instructions.
     public var counts: APNsCounts { self.connections.statistics.snapshot }
 
     /// Closes the listener and all connections, without ceremony, and flushes the recorder.
     ///
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
-        self.flushing?.cancel()
-        await self.connections.open.stop(self.listener, within: limit)
-        self.connections.recorder?.flush()
+        await self.listener.stop(within: limit)
     }
 }

@@ -30,7 +30,6 @@ final class RecordedConnections: Sendable {
     /// Builds the pipeline of a client's connection. On its event loop.
     func accept(_ channel: any Channel) throws {
         let number = self.connections.add(1, ordering: .relaxed).newValue
-        try self.open.add(channel)
         let owner = TeeHandler.Owner(
             isReady: { client in self.connect(client, number, on: channel.eventLoop) },
             failed: self.configuration.onProblem
@@ -91,9 +90,8 @@ final class RecordedConnections: Sendable {
     }
 
     private var limits: TLSHandler.Limits {
-        var limits = TLSHandler.Limits()
+        var limits = TLSHandler.Limits.briefShutdown
         limits.handshake = self.configuration.connectTimeout
-        limits.shutdown = .milliseconds(250)
         return limits
     }
 }

@@ -1,6 +1,5 @@
 internal import FerryOpenSSL
 public import NIOCore
-internal import NIOPosix
 
 /// Stands between any client and any gateway, ends the TLS of both, and writes what they say to a transcript.
 ///
@@ -41,17 +40,15 @@ public final class RecordingGateway: Sendable {
     }
 
     /// The address that is bound.
-    public let host: String
+    public var host: String { self.listener.host }
     /// The port that is bound.
-    public let port: Int
-    private let listener: any Channel
+    public var port: Int { self.listener.port }
+    private let listener: Listener
     private let connections: RecordedConnections
 
-    private init(_ listener: any Channel, _ connections: RecordedConnections) {
+    private init(_ listener: Listener, _ connections: RecordedConnections) {
         self.listener = listener
         self.connections = connections
-        self.host = connections.configuration.host
-        self.port = listener.localAddress?.port ?? 0
     }
 
     /// Starts recording.
@@ -64,15 +61,13 @@ public final class RecordingGateway: Sendable {
         on group: (any EventLoopGroup)? = nil
     ) async throws -> RecordingGateway {
         let connections = try RecordedConnections(configuration)
-        let listener = try await ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try connections.accept(channel) }
-            }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(host: configuration.host, port: configuration.port)
-            .get()
+        let listener = try await Listener.bind(
+            host: configuration.host,
+            port: configuration.port,
+            on: group,
+            open: connections.open,
+            accept: connections.accept
+        )
         return RecordingGateway(listener, connections)
     }
 
@@ -84,7 +79,7 @@ public final class RecordingGateway: Sendable {
     ///
     /// - Parameter limit: how long to wait for the sockets to close.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.connections.open.stop(self.listener, within: limit)
+        await self.listener.stop(within: limit)
         self.connections.writer.flush()
     }
 }

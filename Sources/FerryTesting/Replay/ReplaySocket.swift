@@ -15,17 +15,15 @@ internal import NIOPosix
 /// Its methods may be called from any thread. ``finish(within:)`` must be called: it closes the socket.
 public final class ReplaySocket: Sendable {
     /// The address that is bound.
-    public let host: String
+    public var host: String { self.listener.host }
     /// The port that is bound.
-    public let port: Int
-    private let listener: any Channel
+    public var port: Int { self.listener.port }
+    private let listener: Listener
     private let run: ReplayRun
 
-    private init(_ listener: any Channel, _ run: ReplayRun, host: String) {
+    private init(_ listener: Listener, _ run: ReplayRun) {
         self.listener = listener
         self.run = run
-        self.host = host
-        self.port = listener.localAddress?.port ?? 0
     }
 
     /// Listens for the client of a transcript. Its connections are taken in the order of the transcript's.
@@ -49,23 +47,15 @@ public final class ReplaySocket: Sendable {
             try TLSContext(server: .init(identity: $0.server, maximum: .tls12, clientCertificates: .requested))
         }
         let run = ReplayRun(replay, on: group.any())
-        let listener = try await ServerBootstrap(group: group)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    guard let connection = run.takeNext() else {
-                        run.refuse()
-                        throw ChannelError.alreadyClosed
-                    }
-                    let tls = try context.map { try TLSHandler(server: $0, limits: Self.limits) }
-                    try Self.configure(channel, tls, connection, run)
-                }
+        let listener = try await Listener.bind(host: host, port: port, on: group) { channel in
+            guard let connection = run.takeNext() else {
+                run.refuse()
+                throw ChannelError.alreadyClosed
             }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(host: host, port: port)
-            .get()
-        return ReplaySocket(listener, run, host: host)
+            let tls = try context.map { try TLSHandler(server: $0, limits: .briefShutdown) }
+            try Self.configure(channel, tls, connection, run)
+        }
+        return ReplaySocket(listener, run)
     }
 
     /// Waits until the transcript has been replayed to its end, and closes the socket.
@@ -74,7 +64,7 @@ public final class ReplaySocket: Sendable {
     ///   when a handshake failed.
     public func finish(within limit: Duration) async throws {
         defer {
-            self.listener.close(promise: nil)
+            self.listener.close()
             self.run.closeAll()
         }
         try await self.run.finish(within: limit)
@@ -129,7 +119,7 @@ public final class ReplaySocket: Sendable {
                     channel.eventLoop.makeCompletedFuture {
                         let serverName = tls?.serverName ?? host
                         let handler = try context.map {
-                            try TLSHandler(client: $0, serverName: serverName, limits: Self.limits)
+                            try TLSHandler(client: $0, serverName: serverName, limits: .briefShutdown)
                         }
                         try Self.configure(channel, handler, connection, run)
                     }
@@ -144,12 +134,6 @@ public final class ReplaySocket: Sendable {
             run.closeAll()
         }
         try await run.finish(within: limit)
-    }
-
-    private static var limits: TLSHandler.Limits {
-        var limits = TLSHandler.Limits()
-        limits.shutdown = .milliseconds(250)
-        return limits
     }
 
     private static func configure(
