@@ -73,8 +73,8 @@ struct BenchCommand: AsyncParsableCommand {
     /// The names of all runs.
     private var names: [String] {
         switch self.target {
-        case .binary: BinaryBench.Scenario.allCases.map(\.rawValue)
-        case .http2: HTTP2Bench.Scenario.allCases.map(\.rawValue)
+        case .binary: BinaryBench.names
+        case .http2: HTTP2Bench.names
         }
     }
 
@@ -93,23 +93,14 @@ struct BenchCommand: AsyncParsableCommand {
         do {
             for name in names {
                 if Console.isTerminal { Console.status("\(name) …") }
-                results.append(try await benchmark.run(name))
+                results.append(try await benchmark.run(named: name))
             }
         } catch {
-            await benchmark.stop()
+            await benchmark.threads.stop()
             throw CommandFailure(.notAllAccepted, "The benchmark failed: \(Sentence.of(error))")
         }
         if Console.isTerminal { Console.status("") }
-        await benchmark.stop()
+        await benchmark.threads.stop()
         try Console.print(self.json ? BenchResult.json(results) : BenchResult.table(results))
     }
-}
-
-/// A family of runs on one set of event loops.
-protocol Benchmark {
-    /// - Throws: ``BenchImbalance``, or what keeps the run from beginning.
-    func run(_ name: String) async throws -> BenchResult
-
-    /// Ends the event loops.
-    func stop() async
 }

@@ -49,8 +49,3 @@ struct BenchResult: Equatable, Sendable {
 
     private static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 }
-
-/// A benchmark whose books do not balance measured nothing.
-struct BenchImbalance: Error, CustomStringConvertible {
-    var description: String
-}

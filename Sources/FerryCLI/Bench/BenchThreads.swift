@@ -1,0 +1,45 @@
+internal import NIOCore
+internal import NIOPosix
+
+/// The event loops of a benchmark: a thread for the client and one for the server.
+struct BenchThreads {
+    let clients = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let servers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
+    func stop() async {
+        try? await self.clients.shutdownGracefully()
+        try? await self.servers.shutdownGracefully()
+    }
+
+    /// What `body` costs, which does something `count` times.
+    func measure(
+        _ name: String,
+        _ note: String,
+        count: Int,
+        _ body: () async throws -> Latencies
+    ) async throws -> BenchResult {
+        ProcessMeter.resetPeak()
+        let before = (ProcessMeter.now, ProcessMeter.processTime, await self.clientTime)
+        let latencies = try await body()
+        let after = (ProcessMeter.now, ProcessMeter.processTime, await self.clientTime)
+        let peak = ProcessMeter.peak
+        return BenchResult(
+            name: name,
+            note: note,
+            count: count,
+            perSecond: Double(count) / (Double(after.0 - before.0) * 1e-9),
+            cpuMicrosecondsEach: (after.1 - before.1) * 1e6 / Double(count),
+            clientMicrosecondsEach: (after.2 - before.2) * 1e6 / Double(count),
+            p50Ms: latencies.milliseconds(0.5),
+            p99Ms: latencies.milliseconds(0.99),
+            peakMiB: peak
+        )
+    }
+
+    /// Processor time of the client's thread, in seconds.
+    private var clientTime: Double {
+        get async {
+            (try? await self.clients.next().submit { ProcessMeter.threadTime }.get()) ?? 0
+        }
+    }
+}

@@ -1,0 +1,85 @@
+internal import Ferry
+
+/// A family of runs on one set of threads.
+protocol Benchmark {
+    associatedtype Scenario: BenchScenario
+
+    /// Notifications of the longest runs.
+    var count: Int { get }
+    var threads: BenchThreads { get }
+
+    /// - Throws: ``BenchImbalance``, or what keeps the run from beginning.
+    func run(_ scenario: Scenario) async throws -> BenchResult
+}
+
+/// One run of a benchmark. Its raw value is its name.
+protocol BenchScenario: RawRepresentable<String>, CaseIterable {
+    /// What is done with how many, relative to the longest.
+    var share: Double { get }
+    /// What is done, and what the latency is, in a few words.
+    var note: String { get }
+}
+
+extension Benchmark {
+    /// The names of all runs.
+    static var names: [String] { Scenario.allCases.map(\.rawValue) }
+
+    func run(named name: String) async throws -> BenchResult {
+        guard let scenario = Scenario(rawValue: name) else {
+            throw BenchImbalance(description: "There is no run \(name).")
+        }
+        return try await self.run(scenario)
+    }
+
+    /// How many notifications a run sends.
+    func count(of scenario: Scenario) -> Int {
+        max(Int(Double(self.count) * scenario.share), BenchLoad.taskCount)
+    }
+
+    /// Measures a provider, and shuts it down.
+    ///
+    /// - Parameters:
+    ///   - kind: how notifications are given to it.
+    ///   - sink: the provider's, made for ``count(of:)``.
+    ///   - proof: the outcome that each notification must have.
+    ///   - received: how many the server accepted so far.
+    /// - Throws: ``BenchImbalance`` when not all were accepted, or the books differ.
+    func measure(
+        _ scenario: Scenario,
+        _ kind: BenchLoad.Kind,
+        _ provider: any PushProvider,
+        _ sink: BenchSink,
+        proof: KeyPath<OutcomeCounts, Int>,
+        received: () -> Int
+    ) async throws -> BenchResult {
+        let count = self.count(of: scenario)
+        let load = try BenchLoad(provider: provider, sink: sink)
+        let warmUp = max(count / 10, BenchLoad.taskCount)
+        _ = try await load.run(kind, warmUp, isTimed: false)
+        _ = await provider.drain(within: .seconds(60))
+        let result = try await self.threads.measure(scenario.rawValue, scenario.note, count: count) {
+            let latencies = try await load.run(kind, count, isTimed: true)
+            guard await provider.drain(within: .seconds(60)).unsettled == 0 else {
+                throw BenchImbalance(description: "\(scenario.rawValue): not everything has an outcome after 60 s.")
+            }
+            return latencies
+        }
+        let report = await provider.shutdown(within: .seconds(10), proof: .silence)
+
+        let (expected, total) = (count + warmUp, load.accepted + sink.accepted)
+        guard report.outcomes[keyPath: proof] == expected, report.outcomes.settled == expected, total == expected,
+            sink.others == 0, received() == expected, report.contradicted == 0
+        else {
+            throw BenchImbalance(
+                description: "\(scenario.rawValue): of \(expected) the provider reports \(report.outcomes.accepted) "
+                    + "accepted, \(total) outcomes were delivered, and the server accepted \(received())."
+            )
+        }
+        return result
+    }
+}
+
+/// A benchmark whose books do not balance measured nothing.
+struct BenchImbalance: Error, CustomStringConvertible {
+    var description: String
+}
