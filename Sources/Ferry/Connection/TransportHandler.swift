@@ -12,7 +12,7 @@ final class TransportHandler: ChannelDuplexHandler {
 
     /// Bytes that TLS wrote.
     private(set) var written: UInt64 = 0
-    /// Bytes that the system took, counted by whole writes.
+    /// Bytes that the system took, counted by whole flushes.
     private(set) var handed: UInt64 = 0
     /// Bytes that were read.
     private var consumed: UInt64 = 0
@@ -39,11 +39,27 @@ final class TransportHandler: ChannelDuplexHandler {
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        let count = UInt64(self.unwrapOutboundIn(data).readableBytes)
-        self.written += count
-        let promise = promise ?? context.eventLoop.makePromise()
-        promise.futureResult.assumeIsolated().whenSuccess { self.handed += count }
+        self.written += UInt64(self.unwrapOutboundIn(data).readableBytes)
         context.write(data, promise: promise)
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        context.flush()
+        // What a channel held when it ended was not handed over.
+        guard context.channel.isActive else { return }
+        if (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) == 0 {
+            self.handed = self.written
+        } else {
+            self.mark(context)
+        }
+    }
+
+    /// Notes when everything up to here is with the system: nothing stands behind it, and is written last.
+    private func mark(_ context: ChannelHandlerContext) {
+        let end = self.written
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        promise.futureResult.assumeIsolated().whenSuccess { self.handed = max(self.handed, end) }
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: promise)
     }
 
     /// Closes the socket without a word of TLS, and drops what was not sent.
