@@ -8,8 +8,11 @@ enum ConnectionAdvice {
     static let givePassphrase = "give its passphrase with --passphrase-file"
     static let noCertificate = "No certificate was given, and the server asks for one"
     static let giveCertificate = "use --cert and --key, or --p12"
+    private static let notOpened = "nothing in between opens TLS"
+    /// What a server of HTTP/2 does that gives up who does not ask for it.
+    private static let closedEach = "The peer closed each without a word."
     private static let sendByHTTP2 = "send to a server of HTTP/2 with --backend http2"
-    private static let sendByBinary = "send to a gateway of the binary protocol with --backend binary"
+    private static let sendByBinary = "if it is a gateway of the binary protocol, use --backend binary"
 
     /// What a library advises, and what its option is here.
     private static func words(for code: TLSError.Code) -> (library: String, option: String)? {
@@ -17,7 +20,7 @@ enum ConnectionAdvice {
         case .untrustedPeer: ("add the CA that issued it to the trust roots", self.nameTheAuthority)
         case .peerNameMismatch: ("set the server name", self.giveServerName)
         case .passphraseRequired: ("give its passphrase", self.givePassphrase)
-        case .noCommonApplicationProtocol: ("Check host and port", "Check host and port, and \(self.sendByBinary)")
+        case .noCommonApplicationProtocol: (self.notOpened, "\(self.notOpened); \(self.sendByBinary)")
         default: nil
         }
     }
@@ -36,7 +39,12 @@ enum ConnectionAdvice {
         if error.isOfForeignProtocol {
             return error.message.replacing("and not of APNs over HTTP/2", with: "or \(self.sendByHTTP2)")
         }
-        guard let code = self.tlsCode(error) else { return error.message }
+        guard let code = self.tlsCode(error) else {
+            return error.message.replacing(
+                self.closedEach,
+                with: "\(self.closedEach) A server of HTTP/2 does so: use --backend http2 if it is one."
+            )
+        }
         // Without a certificate of TLS in it, it is the provider token that was refused.
         if error.code == .credentialsRejected, code == .certificateRejected, !hasIdentity {
             let sentence = "\(self.noCertificate): \(self.giveCertificate)"

@@ -62,6 +62,13 @@ import Testing
         #expect(ConnectionAdvice.sentence(error, hasIdentity: false) == error.message)
     }
 
+    @Test func `a peer that closes without a word may be a server of HTTP/2`() {
+        let message = "4 connections in a row failed; what was queued is given up. The peer closed each without a word."
+        let sentence = ConnectionAdvice.sentence(ProviderError(.connectionRetryLimit, message), hasIdentity: true)
+        #expect(sentence.hasPrefix(message))
+        #expect(sentence.contains("--backend http2"))
+    }
+
     @Test func `a key that is locked is to be opened with --passphrase-file`() throws {
         let client = try TestCredentials().client
         let archive = try client.pkcs12(passphrase: "secret")
