@@ -113,6 +113,8 @@ extension HTTP2Client {
             connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
             if connection.lastAnswered <= request.written {
                 // Not a word on any request since: whoever answers nothing for so long gets no more of them.
+                let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
+                self.countFailure(of: connection, error, now: now)
                 self.leave(connection, now: now)
             }
             if let answer {
