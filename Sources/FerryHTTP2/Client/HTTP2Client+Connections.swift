@@ -13,10 +13,10 @@ extension HTTP2Client {
     /// Makes a connection when there is work that none takes, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
         guard self.dialing == nil, self.hasWork else { return }
-        let usable = self.connections.filter { !$0.isLeaving }
-        if !usable.isEmpty {
-            guard usable.count < max(self.options.maxConnections, 1), usable.allSatisfy(\.isSaturated),
-                self.fresh.count + self.again.count >= usable[0].window.size
+        if let first = self.connections.first(where: { !$0.isLeaving }) {
+            guard self.connections.count(where: { !$0.isLeaving }) < max(self.options.maxConnections, 1),
+                self.connections.allSatisfy({ $0.isLeaving || $0.isSaturated }),
+                self.fresh.count + self.again.count >= first.window.size
             else { return }
         }
         if let until = self.waitsToDialUntil {

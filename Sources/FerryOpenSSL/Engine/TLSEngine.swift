@@ -44,6 +44,8 @@ package struct TLSEngine: ~Copyable {
     /// A server's BIO that has grown beyond this is replaced as soon as it is empty: a gateway has many idle connections.
     /// A client has few, and keeps what a record needs.
     static let keptBIOLength = 4096
+    /// A client keeps buffers up to this long, and uses them again once nobody else holds them.
+    static let keptBufferLength = 2 * recordLength
 
     private let context: TLSContext
     private let handle: OwnedConnection
@@ -58,6 +60,9 @@ package struct TLSEngine: ~Copyable {
     private var sentCloseNotify = false
     private var waitingCiphertext = ByteBuffer()
     private var producedCiphertext = ByteBuffer()
+    /// What was given out last, by a client.
+    private var lastCiphertext = ByteBuffer()
+    private var lastPlaintext = ByteBuffer()
     private var largestInput = 0
     private var largestOutput = 0
 
@@ -157,6 +162,7 @@ package struct TLSEngine: ~Copyable {
         releaseOutput()
         guard producedCiphertext.readableBytes > 0 else { return nil }
         defer { producedCiphertext = ByteBuffer() }
+        lastCiphertext = kept(producedCiphertext)
         return producedCiphertext
     }
 
@@ -173,6 +179,7 @@ package struct TLSEngine: ~Copyable {
         var rest = plaintext.readableBytesView
         guard !rest.isEmpty else { return }
         let records = rest.count / Self.recordLength + 1
+        if producedCiphertext.capacity == 0 { producedCiphertext = Self.reuse(&lastCiphertext) }
         producedCiphertext.reserveCapacity(minimumWritableBytes: rest.count + records * Self.recordOverhead)
         while !rest.isEmpty {
             let piece = rest.prefix(Self.recordLength)
@@ -237,7 +244,7 @@ package struct TLSEngine: ~Copyable {
     /// Decrypts all that can be, into one buffer. What ends the connection waits until that has been given out.
     private mutating func stepReading() -> Event? {
         let ssl = handle.pointer
-        var plaintext = ByteBuffer()
+        var plaintext = Self.reuse(&lastPlaintext)
         reading: while true {
             // Plaintext is shorter than its ciphertext, so that one allocation is the rule.
             if plaintext.writableBytes == 0 {
@@ -266,6 +273,7 @@ package struct TLSEngine: ~Copyable {
             }
         }
         releaseInput()
+        lastPlaintext = kept(plaintext)
         return plaintext.readableBytes > 0 ? .plaintext(plaintext) : lastEvent.take()
     }
 
@@ -286,6 +294,18 @@ package struct TLSEngine: ~Copyable {
     }
 
     // MARK: Buffers
+
+    private func kept(_ buffer: ByteBuffer) -> ByteBuffer {
+        role == .client && buffer.capacity <= Self.keptBufferLength ? buffer : ByteBuffer()
+    }
+
+    /// An empty buffer, with the memory of `last` if nobody else holds that.
+    private static func reuse(_ last: inout ByteBuffer) -> ByteBuffer {
+        var buffer = ByteBuffer()
+        swap(&buffer, &last)
+        if buffer.capacity > 0 { buffer.clear() }
+        return buffer
+    }
 
     /// Gives OpenSSL the next piece of input; false when there is none left.
     private mutating func feed() -> Bool {
