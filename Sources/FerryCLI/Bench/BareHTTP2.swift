@@ -190,8 +190,7 @@ private final class BareHTTP2Handler: ChannelInboundHandler {
             entry,
             in: self.run.storage.arena,
             apnsID: self.nextIdentifier(),
-            isFirst: false,
-            isFirstCollapseID: false
+            known: [.apnsID, .collapseID]
         )
         let payload = UnsafeBufferPointer(
             start: UnsafePointer(self.run.storage.arena + Int(entry.offset) + Int(entry.tokenLength)),

@@ -90,7 +90,7 @@ extension HTTP2Client {
     private mutating func endedEarly(_ connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
         if let error, !connection.isFinished { self.report(.socketError(connection.id, error)) }
         // A connection that was never used and is closed on purpose has not failed.
-        guard connection.hasIndexedNames || !connection.isFinished else { return }
+        guard connection.isUsed || !connection.isFinished else { return }
         self.countFailure(of: connection, error, now: now)
     }
 

@@ -160,8 +160,7 @@ extension HTTP2Client {
             entry,
             in: arena,
             apnsID: attempt.apnsID,
-            isFirst: !connection.hasIndexedNames,
-            isFirstCollapseID: !connection.hasIndexedCollapseID
+            known: connection.indexedNames
         )
         let payload = UnsafeBufferPointer(
             start: UnsafePointer(arena + Int(entry.offset) + Int(entry.tokenLength)),
@@ -169,8 +168,7 @@ extension HTTP2Client {
         )
         do {
             let stream = try connection.session.request(self.fields.block, body: payload)
-            connection.hasIndexedNames = true
-            if entry.collapseIDLength > 0 { connection.hasIndexedCollapseID = true }
+            connection.indexedNames.formUnion(IndexedNames(of: entry))
             self.breaker.sent()
             var generation: UInt64 = 0
             if case .token(let token) = self.authorization { generation = token.generation }

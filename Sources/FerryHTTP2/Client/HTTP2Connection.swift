@@ -27,10 +27,8 @@ final class HTTP2Connection {
     var hasAnswer = false
     /// Whether it was counted as a connection without an answer.
     var isCounted = false
-    /// Whether a request has written its `apns-id` so that HPACK knows the name.
-    var hasIndexedNames = false
-    /// The same of `apns-collapse-id`.
-    var hasIndexedCollapseID = false
+    /// What requests have put into the table of HPACK.
+    var indexedNames: IndexedNames = []
     /// Where the stream below TLS ends.
     var sentTo: UInt64 = 0
     let since: NIODeadline
@@ -54,6 +52,9 @@ final class HTTP2Connection {
         self.lastUse = now
         self.lastAnswered = now
     }
+
+    /// Whether a request was written.
+    var isUsed: Bool { !self.indexedNames.isEmpty }
 
     /// How many more requests may be written now.
     var room: Int { self.isLeaving ? 0 : max(self.window.size - self.inFlight.count, 0) }

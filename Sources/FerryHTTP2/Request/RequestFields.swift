@@ -4,13 +4,15 @@ package import FerryCore
 ///
 /// HPACK as Apple asks for it: `:path` and `authorization` as literals that no table keeps; `apns-id` and
 /// `apns-collapse-id`, which differ each time, into the table once for each connection, so that their names are known,
-/// and from then on as literals; all others indexed.
+/// and from then on as literals; all others indexed. `apns-expiration` is treated as one or the other, by whether it is
+/// the same as in the request before: values that differ each time would push all others out of the table.
 package struct RequestFields: ~Copyable {
     /// What a bare request costs is measured with the same block.
     package private(set) var block = HeaderBlock()
     package let check: RequestCheck
     private let authority: StableBytes
     private var authorization: StableBytes?
+    private var lastExpiration: UInt32?
     private static let pathPrefix: StaticString = "/3/device/"
 
     /// - Parameter authority: the value of `:authority`.
@@ -27,14 +29,12 @@ package struct RequestFields: ~Copyable {
     /// Writes the fields for an entry whose bytes stand in `arena`. They refer to it.
     ///
     /// - Parameters:
-    ///   - isFirst: whether this is the first request of its connection.
-    ///   - isFirstCollapseID: whether it is the first that has a collapse id.
+    ///   - known: the names that earlier requests of the connection have put into the table.
     package mutating func write(
         _ entry: BatchEntry,
         in arena: UnsafePointer<UInt8>,
         apnsID: APNSID,
-        isFirst: Bool,
-        isFirstCollapseID: Bool
+        known: IndexedNames
     ) {
         self.block.clear()
         self.block.append(":method", "POST")
@@ -62,12 +62,16 @@ package struct RequestFields: ~Copyable {
             if priority == 0 { priority = rules.defaultPriority?.rawValue ?? 0 }
         }
         if priority > 0 { self.block.append("apns-priority", UInt64(priority)) }
-        if entry.fields.hasExpiration { self.block.append("apns-expiration", UInt64(entry.expiration)) }
+        if entry.fields.hasExpiration {
+            let isIndexed = !known.contains(.expiration) || entry.expiration == self.lastExpiration
+            self.block.append("apns-expiration", UInt64(entry.expiration), isIndexed ? .usual : .literal)
+            self.lastExpiration = entry.expiration
+        }
         if entry.collapseIDLength > 0 {
             let bytes = UnsafeBufferPointer(start: collapseID, count: Int(entry.collapseIDLength))
-            self.block.append("apns-collapse-id", bytes, isFirstCollapseID ? .usual : .literal)
+            self.block.append("apns-collapse-id", bytes, known.contains(.collapseID) ? .literal : .usual)
         }
-        self.block.append("apns-id", upTo: APNSID.textLength, isFirst ? .usual : .literal) { target in
+        self.block.append("apns-id", upTo: APNSID.textLength, known.contains(.apnsID) ? .literal : .usual) { target in
             apnsID.writeText(to: UnsafeMutableBufferPointer(start: target, count: APNSID.textLength))
             return APNSID.textLength
         }
@@ -89,6 +93,24 @@ package struct RequestFields: ~Copyable {
             target[2 * index] = digits.utf8Start[Int(byte >> 4)]
             target[2 * index + 1] = digits.utf8Start[Int(byte & 15)]
         }
+    }
+}
+
+/// Fields whose values differ from request to request, and whose names the table of a connection has.
+package struct IndexedNames: OptionSet, Sendable {
+    package static let apnsID = IndexedNames(rawValue: 1)
+    package static let collapseID = IndexedNames(rawValue: 2)
+    package static let expiration = IndexedNames(rawValue: 4)
+
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Those that the request for an entry has.
+    init(of entry: BatchEntry) {
+        self = .apnsID
+        if entry.collapseIDLength > 0 { self.insert(.collapseID) }
+        if entry.fields.hasExpiration { self.insert(.expiration) }
     }
 }
 

@@ -429,6 +429,25 @@ struct HTTP2AnswerRuleTests {
         #expect(second.byteCount < first.byteCount - 30)
     }
 
+    @Test func `an expiration that stays is in the table, and one that changes does not fill it`() throws {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let id = scenario.connect()
+        var kinds: [FieldLines.Kind?] = []
+        for (name, expiration) in zip(2..., [100, 100, 200, 300, 300, 300] as [UInt32]) {
+            let before = scenario.links[id]?.bytes.count ?? 0
+            let date = Expiration(epochSeconds: 4_000_000_000 + expiration)
+            scenario.submit([UInt32(name)]) {
+                (try PushNotification(json: Scenario.payload($0), expiration: date), [1])
+            }
+            let bytes = scenario.links[id]?.bytes.dropFirst(before)
+            let block = try #require(FieldLines(of: bytes, names: scenario.requests.last?.names))
+            #expect(block.spelledOut == (name == 2 ? ["apns-expiration"] : []))
+            kinds.append(block.kinds["apns-expiration"])
+        }
+        #expect(kinds == [.incremental, .indexed, .neverIndexed, .neverIndexed, .incremental, .indexed])
+    }
+
     @Test func `a collapse id is known by name from its first use on`() throws {
         let scenario = Scenario()
         scenario.submit(1...1)
