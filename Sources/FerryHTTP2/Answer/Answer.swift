@@ -13,19 +13,23 @@ package struct Answer: Hashable, Sendable {
     package var reason: Reason?
     /// Since when APNs knows the device token to be dead, in milliseconds since the UNIX epoch. Only with status 410.
     package var timestamp: Int64?
+    /// `retry-after` of a refusal, in seconds (RFC 9110 section 10.2.3); nil when there was none, or when it was a date.
+    package var retryAfter: UInt32?
 
     package init(
         status: HTTPStatus,
         apnsID: APNSID? = nil,
         uniqueID: String? = nil,
         reason: Reason? = nil,
-        timestamp: Int64? = nil
+        timestamp: Int64? = nil,
+        retryAfter: UInt32? = nil
     ) {
         self.status = status
         self.apnsID = apnsID
         self.uniqueID = uniqueID
         self.reason = reason
         self.timestamp = timestamp
+        self.retryAfter = retryAfter
     }
 
     /// Whether APNs took the notification. Nothing but status 200 says so.
@@ -58,6 +62,7 @@ package struct AnswerDecoder: Sendable {
     /// Nil until it came, and when it was no UUID.
     package private(set) var apnsID: APNSID?
     private var uniqueID: String?
+    private var retryAfter: UInt32?
 
     /// Apple's value is a UUID of 36 characters. What is longer than this is left out.
     package static let maximumUniqueIDLength = 128
@@ -73,6 +78,8 @@ package struct AnswerDecoder: Sendable {
         } else if name.equals("apns-unique-id") {
             let isUsable = value.count <= Self.maximumUniqueIDLength && value.allSatisfy { 0x21...0x7e ~= $0 }
             self.uniqueID = isUsable ? String(decoding: value, as: UTF8.self) : nil
+        } else if name.equals("retry-after") {
+            self.retryAfter = UInt32(String(decoding: value.prefix(11), as: UTF8.self))
         }
     }
 
@@ -84,16 +91,15 @@ package struct AnswerDecoder: Sendable {
     /// - Parameter body: all of it, read during the call. Of an acceptance it is not looked at.
     package func answer(body: UnsafeBufferPointer<UInt8>) -> Answer? {
         guard let status = self.status else { return nil }
-        guard status != .ok, !body.isEmpty else {
-            return Answer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID)
-        }
+        guard status != .ok else { return Answer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID) }
         let told = AnswerBody(body)
         return Answer(
             status: status,
             apnsID: self.apnsID,
             uniqueID: self.uniqueID,
             reason: told.reason,
-            timestamp: status == .gone ? told.timestamp : nil
+            timestamp: status == .gone ? told.timestamp : nil,
+            retryAfter: self.retryAfter
         )
     }
 }

@@ -156,7 +156,8 @@ extension HTTP2Client {
             self.outcomes.give(.accepted(.confirmed), to: request.attempt.run, apnsID: apnsID)
             return
         }
-        self.rejected(request, rejection, isMoving || rule != .onNewConnection ? rule : nil, on: connection, now: now)
+        let usable = isMoving || rule != .onNewConnection ? rule : nil
+        self.rejected(request, rejection, usable, answer.retryAfter, on: connection, now: now)
     }
 
     /// Whether a new connection may be of use to a notification that was refused for the connection's key: not if this one
@@ -191,6 +192,7 @@ extension HTTP2Client {
         _ request: InFlight.Request,
         _ rejection: Rejection,
         _ rule: RetryRule?,
+        _ retryAfter: UInt32?,
         on connection: HTTP2Connection,
         now: Moment
     ) {
@@ -200,9 +202,11 @@ extension HTTP2Client {
         case .never, .afterRepair, nil:
             self.finallyRejected(attempt, rejection)
         case .later:
-            _ = self.delay(attempt, Self.serverRetry, rejection, now: now)
+            _ = self.delay(attempt, Self.serverRetry, asked: retryAfter, rejection, now: now)
         case .forDevice:
-            guard let due = self.delay(attempt, Self.deviceRetry, rejection, now: now) else { return }
+            guard let due = self.delay(attempt, Self.deviceRetry, asked: retryAfter, rejection, now: now) else {
+                return
+            }
             self.pacer.hold(attempt.run.entries[0].tokenHash, until: due, now: now.monotonic)
         case .withNewToken, .whenThawed:
             guard case .token(let token) = self.authorization else {
@@ -249,16 +253,20 @@ extension HTTP2Client {
     }
 
     /// Waits before the next attempt, if deadline, expiration and room allow it; returns until when.
+    ///
+    /// - Parameter asked: the seconds that the answer asked for, in place of the shortest wait.
     private mutating func delay(
         _ attempt: Attempt,
         _ waits: ClosedRange<Duration>,
+        asked: UInt32?,
         _ rejection: Rejection,
         now: Moment
     ) -> NIODeadline? {
         let entry = attempt.run.entries[0]
-        let (first, longest) = (TimeAmount(waits.lowerBound), TimeAmount(waits.upperBound))
-        let doubled = first.nanoseconds << Int64(min(entry.retries, 16))
-        let wait = min(doubled, longest.nanoseconds)
+        let first = asked.map { TimeAmount.seconds(max(Int64($0), 1)) } ?? TimeAmount(waits.lowerBound)
+        let longest = max(first, TimeAmount(waits.upperBound))
+        let (doubled, isTooLong) = first.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(entry.retries, 16)))
+        let wait = isTooLong ? longest.nanoseconds : min(doubled, longest.nanoseconds)
         // Up to a quarter more, so that what failed together does not come back together.
         let jitter = Int64.random(in: 0...wait / 4, using: &self.generator)
         let due = now.monotonic + .nanoseconds(wait + jitter)

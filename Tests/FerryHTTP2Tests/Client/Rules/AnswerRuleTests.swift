@@ -93,6 +93,34 @@ struct HTTP2AnswerRuleTests {
         #expect((1...3).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
     }
 
+    @Test(arguments: [(429, "TooManyRequests"), (503, "ServiceUnavailable"), (503, "")])
+    func `an answer that says when to come back is believed`(status: Int, reason: String) {
+        let scenario = Scenario { $0.deadline = .seconds(60) }
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1, status: status, reason, retryAfter: 20)
+        scenario.pass(.seconds(19))
+        #expect(scenario.arrived == [1])
+        // Up to a quarter more.
+        scenario.pass(.seconds(7))
+        #expect(scenario.arrived == [1, 1])
+        scenario.answer(1)
+        #expect(scenario.outcome(1) == .accepted(.confirmed))
+    }
+
+    @Test(arguments: [4_294_967_295, 20_000_000_000, 0] as [UInt64])
+    func `a time to come back that is too far away, or none, does no harm`(seconds: UInt64) {
+        let scenario = Scenario { $0.deadline = .seconds(60) }
+        scenario.submit(1...1)
+        scenario.connect()
+        for _ in 0..<3 {
+            scenario.answer(1, status: 429, "TooManyRequests", retryAfter: seconds)
+            scenario.pass(.seconds(10))
+            if scenario.outcome(1) != nil { return }
+        }
+        #expect(scenario.arrived.count <= 4)
+    }
+
     @Test func `a status 500 is the outcome when the deadline comes before the next attempt`() {
         let scenario = Scenario()
         scenario.submit(1...1)

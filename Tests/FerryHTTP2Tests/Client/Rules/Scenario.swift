@@ -209,8 +209,8 @@ final class Scenario {
     }
 
     /// Answers with a status, and a reason unless it is empty.
-    func answer(_ names: UInt32..., status: Int = 200, _ reason: String = "") {
-        for name in names { self.answer(name, status, reason) }
+    func answer(_ names: UInt32..., status: Int = 200, _ reason: String = "", retryAfter: UInt64? = nil) {
+        for name in names { self.answer(name, status, reason, retryAfter) }
         self.exchange()
     }
 
@@ -218,12 +218,13 @@ final class Scenario {
         while let request = self.requests.first { self.answer(request.name, status: status, reason) }
     }
 
-    private func answer(_ name: UInt32, _ status: Int, _ reason: String) {
+    private func answer(_ name: UInt32, _ status: Int, _ reason: String, _ retryAfter: UInt64?) {
         guard let request = self.take(name), let link = self.links[request.connection] else {
             return self.complain("\(name) is not there")
         }
         self.block.clear()
         self.block.append(":status", UInt64(status))
+        if let retryAfter { self.block.append("retry-after", retryAfter) }
         let identifier = Array((request.fields["apns-id"] ?? "").utf8)
         do {
             try identifier.withUnsafeBufferPointer {
