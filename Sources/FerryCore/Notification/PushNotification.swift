@@ -3,7 +3,9 @@
 /// A value is valid as a whole: what no wire could take is refused when it is made. What only one wire refuses (2,049
 /// bytes on the binary protocol, a missing topic on HTTP/2) becomes the notification's outcome, because a migrating
 /// provider chooses the wire later.
-public struct PushNotification: Hashable, Sendable {
+///
+/// Its description shows only the payload's length: what people are told does not belong into logs.
+public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
     /// The largest payload that any wire takes: VoIP and broadcast Live Activities over HTTP/2.
     public static let maximumPayloadLength = 5120
     /// Apple's cap on `apns-collapse-id`.
@@ -25,6 +27,11 @@ public struct PushNotification: Hashable, Sendable {
     public let collapseID: String?
     /// Nil: HTTP/2 makes one up, the binary protocol has none.
     public let apnsID: APNSID?
+
+    public var description: String {
+        let topic = self.topic.map { " for \($0)" } ?? ""
+        return "notification\(topic) with a payload of \(self.payload.count) bytes"
+    }
 
     /// Takes JSON as it stands.
     ///

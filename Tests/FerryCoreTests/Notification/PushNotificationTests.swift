@@ -2,6 +2,20 @@ import FerryCore
 import Testing
 
 @Suite struct PushNotificationTests {
+    @Test func `What is printed shows neither payload nor token`() throws {
+        let notification = try PushNotification(json: Array(#"{"aps":{"alert":"secret"}}"#.utf8), topic: "com.example")
+        #expect("\(notification)" == "notification for com.example with a payload of 26 bytes")
+        let rejection = Rejection(reason: .badDeviceToken, origin: .apns, status: 400, timestamp: nil)
+        let device = try DeviceToken(Array(repeating: 0xab, count: 32))
+        let event = ProviderEvent.transmissionError(rejection, tag: nil, notification: notification, device: device)
+        let secret = Array("secret".utf8).map(String.init).joined(separator: ", ")
+        for text in ["\(event)", String(reflecting: event)] {
+            #expect(
+                !text.contains("secret") && !text.contains(secret) && !text.contains("abab") && !text.contains("171")
+            )
+        }
+    }
+
     @Test func `The payload goes out byte for byte`() throws {
         let json = #" { "aps" : { "alert" : "\/ é" } , "aps":1 } "#
         #expect(try PushNotification(json: json.utf8).payload == Array(json.utf8))
