@@ -19,8 +19,10 @@ extension Outcome.UndeliveredCause {
         case .cancelled: "The caller withdrew it before it was written."
         case .evicted: "The gateway discarded it, and the cache no longer held it. Send it again, with a larger cache."
         case .discarded: "The gateway discarded it, and buffersNotifications is off. Send it again."
-        case .credentials: "The peer refused the provider's credentials. Correct them and send it again."
-        case .noConnection: "Too many connections in a row failed. Send it again when the cause is found."
+        case .credentials:
+            "The peer refused the provider's credentials, or no provider token could be made. Correct that and send it "
+                + "again."
+        case .noConnection: "There was no connection to write it to. Send it again when the cause is found."
         case .released: "The last reference to the provider was dropped before it was written."
         case .deadline: "Its deadline passed before it could be written. Send it again."
         }
@@ -32,7 +34,8 @@ extension Outcome.UncertainCause {
         switch self {
         case .positionUnknown: "The connection ended, and nothing says how far the peer had read."
         case .peerCloses: "The peer closed every connection that carried it alone. Do not send it again as it is."
-        case .shutDown: "The provider was shut down before the peer's silence had lasted long enough."
+        case .shutDown:
+            "The provider was shut down before the peer had answered, or been silent for long enough."
         case .notRepeated: "An earlier copy may have arrived; the next one was not written any more."
         case .released: "The last reference to the provider was dropped before it was settled."
         case .noAnswer: "The peer did not answer in time."

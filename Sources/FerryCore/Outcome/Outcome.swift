@@ -33,10 +33,10 @@ public enum Outcome: Hashable, Sendable {
         case evicted
         /// It followed a rejected notification, so the gateway discarded it, and `buffersNotifications` is off.
         case discarded
-        /// The peer refused the provider's credentials.
+        /// The peer refused the provider's credentials, or there was no provider token when the deadline passed.
         case credentials
         /// More connections in a row failed, or ended without a notification accepted or rejected by name, than
-        /// `connectionRetryLimit` allows.
+        /// `connectionRetryLimit` allows; or, over HTTP/2, there was no connection when the deadline passed.
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released
@@ -51,7 +51,7 @@ public enum Outcome: Hashable, Sendable {
         case positionUnknown
         /// Every connection that carried it alone was closed without a word.
         case peerCloses
-        /// The provider was shut down before the peer's silence had lasted long enough.
+        /// The provider was shut down before the peer had answered, or, on the binary protocol, been silent for long enough.
         case shutDown
         /// An earlier copy may have arrived; the one that was to replace it was not written any more.
         case notRepeated

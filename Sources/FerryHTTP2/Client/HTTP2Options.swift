@@ -36,7 +36,8 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How long APNs may take for one answer.
     public var attemptTimeout: Duration = .seconds(10)
     /// How long a notification may take from submission to its outcome, all attempts together, but for the answer of the
-    /// last. What is not written by then ends as `undelivered(.deadline)`, or with what APNs said last.
+    /// last. What is not written by then ends with what APNs said last; else as `undelivered(.deadline)`, or with
+    /// `.noConnection` or `.credentials` while there was none.
     public var deadline: Duration = .seconds(60)
     /// How long a connection may be idle before a PING asks whether it is still there. Apple wants an hour; a NAT on the
     /// way may want 30 to 300 s.

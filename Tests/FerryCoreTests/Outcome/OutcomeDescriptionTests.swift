@@ -43,4 +43,13 @@ import Testing
             #expect(outcome.explanation?.hasSuffix(".") == true)
         }
     }
+
+    @Test func `an explanation holds for each way to its outcome, on either wire`() {
+        // Connections may have been made and closed by the peer, or the deadline came between two.
+        #expect(Outcome.undelivered(.noConnection).explanation?.contains("failed") == false)
+        // Over HTTP/2 nothing waits for silence.
+        #expect(Outcome.uncertain(.shutDown).explanation?.contains("answered") == true)
+        // A token that cannot be signed was refused by nobody.
+        #expect(Outcome.undelivered(.credentials).explanation?.contains("token") == true)
+    }
 }
