@@ -67,8 +67,9 @@ extension HTTP2Client {
         guard goAway.errorCode != .noError || goAway.reason != nil else { return }
         let error = ProviderError(.connectionLost, "\(self.authority) closes the connection: \(goAway).")
         self.report(.socketError(connection.id, error))
-        // It had enough of this client: the next connection may wait.
-        if goAway.errorCode == .enhanceYourCalm {
+        // It had enough of this client: the next connection may wait. However often it says so.
+        if goAway.errorCode == .enhanceYourCalm, !connection.askedForCalm {
+            connection.askedForCalm = true
             self.waitToDial(self.calmBackOff.fail(using: &self.generator), now: now)
         }
     }

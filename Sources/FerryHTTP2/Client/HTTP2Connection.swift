@@ -27,6 +27,8 @@ final class HTTP2Connection {
     var hasAnswer = false
     /// Whether it was counted as a connection without an answer.
     var isCounted = false
+    /// Whether a GOAWAY said ENHANCE_YOUR_CALM.
+    var askedForCalm = false
     /// What requests have put into the table of HPACK.
     var indexedNames: IndexedNames = []
     /// Where the stream below TLS ends.

@@ -132,7 +132,21 @@ struct HTTP2EndingTests {
         scenario.end()
         scenario.submit(9...9)
         #expect(scenario.dials.isEmpty)
-        #expect(self.wait(scenario) {} <= .milliseconds(250))
+        let wait = self.wait(scenario) {}
+        #expect(wait <= .milliseconds(250))
+    }
+
+    @Test func `ENHANCE_YOUR_CALM that a connection says twice counts once`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        let goAway = RawFrame.bytes(type: 7, [0, 0, 0, 1, 0, 0, 0, 11])
+        scenario.say(Array(repeatElement(goAway, count: 20).joined()))
+        scenario.end()
+        scenario.submit(2...2)
+        let wait = self.wait(scenario) {}
+        #expect(wait <= .milliseconds(250))
     }
 
     @Test func `an empty pool is not refilled without work`() {
