@@ -32,7 +32,7 @@ extension HTTP2Client {
             case .settings(let limit):
                 let before = connection.window.size
                 connection.window.settingsCame(limit)
-                connection.closedSince = limit > 0 ? nil : connection.closedSince ?? now.monotonic
+                if limit == 0, connection.firstClosed == nil { connection.firstClosed = now.monotonic }
                 if connection.window.size != before { self.report(.windowAdjusted(connection.window.size)) }
             case .closed(let stream, let errorCode):
                 guard let request = connection.inFlight.remove(stream) else { continue }

@@ -17,6 +17,7 @@ extension HTTP2Client {
         now: Moment
     ) -> Bool {
         guard let connection = self.connection(id), !connection.isFinished else { return false }
+        if connection.window.size > 0 { connection.firstClosed = nil }
         let start = buffer.writerIndex
         var tags: [Tag] = []
         while buffer.writerIndex - start < limit {

@@ -38,8 +38,9 @@ final class HTTP2Connection {
     var lastUse: NIODeadline
     /// When the peer answered, refused or reset a request last. Other frames are no sign that it serves any.
     var lastAnswered: NIODeadline
-    /// Since when SETTINGS allow no stream; nil when they allow some.
-    var closedSince: NIODeadline?
+    /// When SETTINGS first allowed no stream since requests could be written last. Streams that are taken back before that
+    /// were none.
+    var firstClosed: NIODeadline?
     /// When the answer to a PING is due.
     var pingDue: NIODeadline?
     /// Nothing is written before: the peer refuses streams.
@@ -57,6 +58,9 @@ final class HTTP2Connection {
 
     /// Whether a request was written.
     var isUsed: Bool { !self.indexedNames.isEmpty }
+
+    /// Since when SETTINGS allow no stream; nil when they allow some.
+    var closedSince: NIODeadline? { self.window.settings == 0 ? self.firstClosed : nil }
 
     /// How many more requests may be written now.
     var room: Int { self.isLeaving ? 0 : max(self.window.size - self.inFlight.count, 0) }

@@ -70,6 +70,43 @@ struct HTTP2WindowTests {
         #expect((1...4).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
     }
 
+    @Test func `a connection that takes every stream back before it can be used is left`() {
+        let scenario = Scenario { $0.deadline = .seconds(3600) }
+        scenario.submit(1...1)
+        let first = scenario.connect(isSilent: true)
+        scenario.say(RawFrame.settings(maxConcurrentStreams: 0))
+        scenario.say(RawFrame.headers(1, [(":status", "200")], isLast: true))
+        #expect(scenario.outcome(1) == .accepted(.confirmed))
+        scenario.submit(2...2)
+        let flap = RawFrame.settings(maxConcurrentStreams: 1) + RawFrame.settings(maxConcurrentStreams: 0)
+        for _ in 0..<20 where scenario.finished.isEmpty {
+            scenario.pass(.seconds(1))
+            scenario.say(flap)
+        }
+        #expect(scenario.finished == [first])
+        scenario.connect()
+        scenario.answer(2)
+        #expect(scenario.outcome(2) == .accepted(.confirmed))
+    }
+
+    @Test func `the time that a connection was closed before counts no more once it is open`() {
+        let scenario = Scenario { $0.deadline = .seconds(3600) }
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.update(maxConcurrentStreams: 0)
+        scenario.pass(.minutes(1))
+        scenario.update(maxConcurrentStreams: 1)
+        scenario.pass(.minutes(1))
+        scenario.update(maxConcurrentStreams: 0)
+        scenario.submit(2...2)
+        scenario.pass(.seconds(9))
+        #expect(scenario.finished.isEmpty)
+        scenario.update(maxConcurrentStreams: 1)
+        scenario.answer(2)
+        #expect(scenario.outcome(2) == .accepted(.confirmed))
+    }
+
     @Test func `a connection that allows no stream is kept while there is nothing to send`() {
         let scenario = Scenario()
         scenario.submit(1...1)
