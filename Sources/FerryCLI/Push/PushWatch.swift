@@ -14,6 +14,8 @@ final class PushWatch: Sendable {
     private struct State {
         var window: Int?
         var connection = Connection.none
+        /// Whether a connection that was made has ended.
+        var hasEnded = false
         /// Outcomes that turned out wrong.
         var contradicted = 0
         var refusal: Rejection?
@@ -53,15 +55,17 @@ final class PushWatch: Sendable {
             self.state.withLock { $0.connection = .made }
             self.say?("\(id) is open, of \(open)")
         case .disconnected(let id, let open):
+            self.state.withLock { $0.hasEnded = true }
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
-            let isMade = self.state.withLock { state in
+            let (isMade, hasEnded) = self.state.withLock { state in
                 if !state.connection.isMade { state.connection = .failed(error) }
-                return state.connection.isMade
+                return (state.connection.isMade, state.hasEnded)
             }
             // What is so at the first attempt will be so at the next.
             let isLasting = error.code == .peerNotTrusted || error.isOfMissingHTTP2
-            if error.isOfForeignProtocol || isLasting && !isMade { self.stop.fail(error) }
+            // What comes after other connections may be the word of something in between.
+            if error.isOfForeignProtocol && !hasEnded || isLasting && !isMade { self.stop.fail(error) }
             self.say?(error.message)
         case .error(let error) where error.code == .tooManyRejections:
             // Sending pauses and goes on; what was rejected has its outcome.

@@ -92,6 +92,19 @@ import Testing
         }
     }
 
+    @Test func `one connection of many that brings another protocol ends no run`() throws {
+        let (watch, stop) = try Self.watch(Words())
+        let error = ProviderError(.protocolViolation, "HTTP", cause: ForeignProtocol.http1)
+        watch.note(.connected(ConnectionID(1), open: 1))
+        watch.note(.disconnected(ConnectionID(1), open: 0))
+        watch.note(.connected(ConnectionID(2), open: 1))
+        watch.note(.socketError(ConnectionID(2), error))
+        #expect(!stop.isSet)
+        // So says the provider when it has seen enough of them.
+        watch.note(.error(error))
+        #expect(stop.isSet)
+    }
+
     @Test func `a server that agrees on HTTP/2 no more is tried again`() throws {
         let (watch, stop) = try Self.watch(Words())
         watch.note(.connected(ConnectionID(1), open: 1))
