@@ -36,7 +36,7 @@ enum ConnectionAdvice {
 
     /// - Parameter usesTokens: whether provider tokens speak for the provider, so that it needs no certificate.
     static func sentence(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool = false) -> String {
-        if error.isOfForeignProtocol {
+        if error.code == .protocolViolation {
             return error.message.replacing("and not of APNs over HTTP/2", with: "or \(self.sendByHTTP2)")
         }
         guard let code = self.tlsCode(error) else {

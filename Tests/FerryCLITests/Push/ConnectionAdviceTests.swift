@@ -69,6 +69,14 @@ import Testing
         #expect(sentence.contains("--backend http2"))
     }
 
+    @Test func `a peer of no known protocol may be a server of HTTP/2 whose first bytes come one by one`() {
+        let message =
+            "It began with byte 0. Check that host and port are those of a binary gateway, and not of APNs over HTTP/2."
+        let sentence = ConnectionAdvice.sentence(ProviderError(.protocolViolation, message), hasIdentity: true)
+        #expect(sentence.hasPrefix("It began with byte 0."))
+        #expect(sentence.contains("--backend http2"))
+    }
+
     @Test func `a key that is locked is to be opened with --passphrase-file`() throws {
         let client = try TestCredentials().client
         let archive = try client.pkcs12(passphrase: "secret")
