@@ -101,9 +101,12 @@ final class ReferenceAPNs {
     private var nextWord: NIODeadline?
     /// Bytes beside those of the session.
     private var extra: [UInt8] = []
+    /// How many requests for each notification came on this connection, and which of them a stream is.
+    private var copies: [UInt32: Int] = [:]
+    private var copy: [HTTP2Session.Stream: Int] = [:]
     /// Acceptances, by where their answer ends in what was said.
-    private(set) var told: [(end: Int, name: UInt32)] = []
-    private var unsaid: [UInt32] = []
+    private(set) var told: [(end: Int, name: UInt32, copy: Int)] = []
+    private var unsaid: [(name: UInt32, copy: Int)] = []
     private var said = 0
     /// Whether what it says now can be understood.
     private var isGarbled = false
@@ -148,6 +151,7 @@ final class ReferenceAPNs {
             case .closed(let stream, _):
                 self.open.remove(stream)
                 self.read[stream] = nil
+                self.copy[stream] = nil
             default: break
             }
         }
@@ -169,10 +173,10 @@ final class ReferenceAPNs {
             self.isGarbled = true
             self.extra += RawFrame.pushPromise(self.session.streamID(of: stream), promised: 2)
         }
-        if let name = self.field("apns-collapse-id", stream).flatMap({ UInt32($0) }), self.rules.tooLarge.contains(name)
-        {
-            self.answer(stream, 413, #"{"reason":"PayloadTooLarge"}"#)
-        }
+        guard let name = self.field("apns-collapse-id", stream).flatMap({ UInt32($0) }) else { return }
+        self.copies[name, default: 0] += 1
+        self.copy[stream] = self.copies[name]
+        if self.rules.tooLarge.contains(name) { self.answer(stream, 413, #"{"reason":"PayloadTooLarge"}"#) }
     }
 
     private func field(_ name: String, _ stream: HTTP2Session.Stream) -> String? {
@@ -238,7 +242,8 @@ final class ReferenceAPNs {
         let identifier = self.field("apns-id", stream) ?? ""
         if status == 200 {
             let payload = self.session.withBody(of: stream) { String(decoding: $0, as: UTF8.self) }
-            self.unsaid.append(UInt32(payload.drop { !$0.isNumber }.prefix { $0.isNumber }) ?? .max)
+            let name = UInt32(payload.drop { !$0.isNumber }.prefix { $0.isNumber }) ?? .max
+            self.unsaid.append((name, self.copy[stream, default: 0]))
         }
         if self.rules.isVerbose, self.extra.isEmpty {
             self.extra += RawFrame.headers(id, [(":status", "103"), ("link", "nowhere")])
@@ -318,7 +323,7 @@ final class ReferenceAPNs {
         _ = self.session.write(into: &bytes, atMost: .max)
         self.readEvents(now: now, &choices)
         self.said += bytes.readableBytes
-        for name in self.unsaid where !self.isGarbled { self.told.append((self.said, name)) }
+        for (name, copy) in self.unsaid where !self.isGarbled { self.told.append((self.said, name, copy)) }
         self.unsaid = []
         if self.session.isViolated, !self.hasEnded, !self.isGarbled {
             self.hasEnded = true
@@ -330,9 +335,9 @@ final class ReferenceAPNs {
     }
 
     /// The acceptances whose answers end within the first `count` bytes that were said.
-    func takeTold(upTo count: Int) -> [UInt32] {
-        let names = self.told.filter { $0.end <= count }.map(\.name)
+    func takeTold(upTo count: Int) -> [(name: UInt32, copy: Int)] {
+        let taken = self.told.filter { $0.end <= count }.map { (name: $0.name, copy: $0.copy) }
         self.told.removeAll { $0.end <= count }
-        return names
+        return taken
     }
 }

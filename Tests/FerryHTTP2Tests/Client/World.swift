@@ -65,8 +65,9 @@ struct World: ~Copyable {
     private(set) var submitted: [UInt32: NIODeadline] = [:]
     private(set) var outcomes: [UInt64: [OutcomeRecord]] = [:]
     private(set) var settledAt: [UInt64: NIODeadline] = [:]
-    /// Where and when a notification was written first.
-    private var written: [UInt64: (connection: ConnectionID, at: NIODeadline)] = [:]
+    /// Where and when a notification was written last, and how often on that connection.
+    private var written: [UInt64: (connection: ConnectionID, copies: Int, at: NIODeadline)] = [:]
+    private var copies: [ConnectionID: [UInt64: Int]] = [:]
     /// Whose acceptance arrived while it was waited for.
     private(set) var told: Set<UInt32> = []
     private(set) var events: [ProviderEvent] = []
@@ -280,7 +281,9 @@ struct World: ~Copyable {
             let bytes = ByteBuffer(bytes: self.links[index].inbound.prefix(count))
             self.links[index].inbound.removeFirst(count)
             self.links[index].delivered += count
-            for name in self.links[index].server.takeTold(upTo: self.links[index].delivered) { self.note(name, id) }
+            for (name, copy) in self.links[index].server.takeTold(upTo: self.links[index].delivered) {
+                self.note(name, copy, id)
+            }
             self.client.received(id, bytes, now: self.moment)
             self.settleAccounts()
         }
@@ -295,10 +298,11 @@ struct World: ~Copyable {
         }
     }
 
-    /// An acceptance arrives. It counts when it is waited for.
-    private mutating func note(_ name: UInt32, _ id: ConnectionID) {
-        guard let first = self.written[UInt64(name)], first.connection == id, self.outcomes[UInt64(name)] == nil,
-            self.now < first.at + TimeAmount(self.schedule.options.attemptTimeout)
+    /// An acceptance arrives. It counts when it is waited for, which that of an earlier request is not.
+    private mutating func note(_ name: UInt32, _ copy: Int, _ id: ConnectionID) {
+        guard let last = self.written[UInt64(name)], last.connection == id, last.copies == copy,
+            self.outcomes[UInt64(name)] == nil,
+            self.now < last.at + TimeAmount(self.schedule.options.attemptTimeout)
         else { return }
         self.told.insert(name)
     }
@@ -332,7 +336,11 @@ struct World: ~Copyable {
         for event in self.client.takeEvents() {
             self.events.append(event)
             guard case .transmitted(let id, let tags) = event else { continue }
-            for tag in tags { self.written[tag.rawValue] = (id, self.now) }
+            for tag in tags {
+                let copies = self.copies[id, default: [:]][tag.rawValue, default: 0] + 1
+                self.copies[id, default: [:]][tag.rawValue] = copies
+                self.written[tag.rawValue] = (id, copies, self.now)
+            }
         }
     }
 
