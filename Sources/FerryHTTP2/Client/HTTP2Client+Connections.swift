@@ -158,11 +158,14 @@ extension HTTP2Client {
 
     // MARK: Leaving
 
-    /// Writes no more requests to a connection; closes it once the last was answered.
+    /// Makes no more requests on a connection; says GOAWAY and closes it once the last was answered.
+    ///
+    /// Not earlier: SETTINGS may hold requests back in the session, and between a GOAWAY and the next of them it drops
+    /// what comes.
     mutating func leave(_ connection: HTTP2Connection, now: Moment) {
         if !connection.isLeaving {
             connection.isLeaving = true
-            connection.session.goAway()
+            connection.owesGoAway = true
         }
         self.finishIfDone(connection, now: now)
     }
@@ -172,6 +175,10 @@ extension HTTP2Client {
         guard connection.isLeaving, connection.inFlight.count == 0, !connection.isFinished, !connection.isGone
         else { return }
         if connection.lingersUntil == nil { connection.lingersUntil = now.monotonic + Self.lingerLimit }
+        if connection.owesGoAway {
+            connection.owesGoAway = false
+            connection.session.goAway()
+        }
         guard !connection.session.wantsToWrite else { return }
         self.finish(connection, now: now)
     }

@@ -31,6 +31,7 @@ extension HTTP2Client {
         // The connection may be full now, and what was refused before the wire may have been the last.
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
+        self.finishIfDone(connection, now: now)
         if connection.session.write(into: &buffer, atMost: limit - (buffer.writerIndex - start)) {
             self.read(connection, now: now)
         }

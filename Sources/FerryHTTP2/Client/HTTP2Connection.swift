@@ -17,6 +17,8 @@ final class HTTP2Connection {
     var window: StreamWindow
     /// Takes no new requests: it is closed when the last was answered.
     var isLeaving = false
+    /// Whether GOAWAY is still to be said.
+    var owesGoAway = false
     /// Whether its end was asked for.
     var isFinished = false
     /// Whether it ended, so that nothing is asked for any more.

@@ -287,6 +287,34 @@ struct HTTP2EndingTests {
         #expect(scenario.isFinished)
     }
 
+    @Test func `on a connection that is left, requests that SETTINGS hold back get their answers`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let id = scenario.connect(isSilent: true)
+        scenario.say(RawFrame.settings(maxConcurrentStreams: 100))
+        scenario.say(RawFrame.headers(1, [(":status", "200")], isLast: true))
+        scenario.stick()
+        scenario.submit(2...4)
+        // One request is out when SETTINGS hold back the others.
+        scenario.write(frames: 1)
+        scenario.say(RawFrame.settings(maxConcurrentStreams: 1))
+        scenario.write(frames: 9)
+        let body = Array(#"{"reason":"IdleTimeout"}"#.utf8)
+        scenario.say(RawFrame.headers(3, [(":status", "400")]) + RawFrame.data(3, body, isLast: true))
+        // A frame comes in two pieces, and the next request goes out in between.
+        scenario.write(frames: 1)
+        scenario.say(Array(RawFrame.ping.prefix(5)))
+        scenario.write(frames: 9)
+        scenario.say(Array(RawFrame.ping.dropFirst(5)))
+        scenario.say(RawFrame.headers(5, [(":status", "200")], isLast: true))
+        #expect(scenario.outcome(3) == .accepted(.confirmed))
+        scenario.write(frames: 9)
+        scenario.say(RawFrame.headers(7, [(":status", "200")], isLast: true))
+        #expect(scenario.outcome(4) == .accepted(.confirmed))
+        scenario.write(frames: 9)
+        #expect(scenario.finished == [id])
+    }
+
     @Test func `a shutdown ends when the last notification is refused before the wire`() {
         let scenario = Scenario()
         scenario.submit(1...1)
