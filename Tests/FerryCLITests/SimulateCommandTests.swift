@@ -102,6 +102,7 @@ import Testing
     @Test func `bad usage is status 2 and one sentence`() async throws {
         try await TemporaryDirectory.with { directory in
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
+            let status = try directory.write("status", #"{"rules":[{"at":1},{"prefix":"00","status":410}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
                 ([], "--binary PORT, --feedback PORT, --http2 PORT, or several"),
@@ -112,6 +113,7 @@ import Testing
                 (["--feedback", "0", "--record", "record"], "--record needs --binary or --http2"),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
+                (["--binary", "0", "--script", status], "'status' is a whole number, 0 to 255. (at rules.1.status)"),
                 (["--binary", "0", "--script", directory.path("none")], "does not exist"),
                 (["--binary", "0", "--record", "/none/record"], "No such file or directory"),
                 (["--binary", "0", "--tls-dir", "\(file)/tls"], "No TLS credentials"),

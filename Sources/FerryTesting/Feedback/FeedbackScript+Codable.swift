@@ -9,13 +9,11 @@ extension FeedbackScript: Codable {
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        try container.read(.handshake, into: &self.handshake)
+        try container.choice(.handshake, into: &self.handshake)
         try container.read(.tuples, into: &self.tuples)
-        self.pieceLength = try container.decodeIfPresent(Int.self, forKey: .pieceLength)
-        self.fault = try container.decodeIfPresent(Fault.self, forKey: .fault)
-        self.times = try container.decodeIfPresent(Int.self, forKey: .times)
-        try container.require((self.pieceLength ?? 1) >= 1, .pieceLength, "must be at least 1")
-        try container.require((self.times ?? 0) >= 0, .times, "must not be negative")
+        self.pieceLength = try container.number(.pieceLength, in: 1 ... .max)
+        self.fault = try container.choice(.fault)
+        self.times = try container.number(.times, in: 0 ... .max)
     }
 
     /// Writes every key that has a value.
@@ -41,7 +39,9 @@ extension FeedbackScript.Tuple: Codable {
         let token = try container.hexadecimal(.token)
         try container.require(token != nil, .token, "is missing")
         try container.require(token?.count ?? 0 <= Int(UInt16.max), .token, "has more than 65535 bytes")
-        self.init(time: try container.decode(UInt32.self, forKey: .time), token: token ?? [])
+        let time: UInt32? = try container.number(.time)
+        try container.require(time != nil, .time, "is missing")
+        self.init(time: time ?? 0, token: token ?? [])
     }
 
     /// Writes both keys.

@@ -37,7 +37,7 @@ public struct FeedbackScript: Hashable, Sendable {
     }
 
     /// What goes wrong. What was sent is off the list in any case, as at Apple's.
-    public enum Fault: String, Codable, Hashable, Sendable {
+    public enum Fault: String, CaseIterable, Codable, Hashable, Sendable {
         /// `neverCloses`: the list is sent, and the connection stays open.
         case neverCloses
         /// `closesAtOnce`: the connection is closed, and the list is kept.

@@ -45,7 +45,7 @@ public struct GatewayRule: Hashable, Sendable {
     public var since: UInt32?
 
     /// What a rule does to the connection.
-    public enum Action: String, Codable, Hashable, Sendable {
+    public enum Action: String, CaseIterable, Codable, Hashable, Sendable {
         /// `respond`: an error response, then an orderly end.
         case respond
         /// `close`: an orderly end without a word.

@@ -30,17 +30,15 @@ extension GatewayScript: Codable {
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        try container.read(.handshake, into: &self.handshake)
-        try container.read(.payloadLimit, into: &self.payloadLimit)
+        try container.choice(.handshake, into: &self.handshake)
+        self.payloadLimit = try container.number(.payloadLimit, in: 1 ... .max) ?? self.payloadLimit
         try container.read(.keepsOpen, into: &self.keepsOpen)
         try container.read(.rules, into: &self.rules)
         try container.read(.feedback, into: &self.feedback)
         try container.read(.http2, into: &self.http2)
-        self.bytesPerSecond = try container.decodeIfPresent(Int.self, forKey: .bytesPerSecond)
+        self.bytesPerSecond = try container.number(.bytesPerSecond, in: 1 ... .max)
         self.errorDelay = try container.duration(.errorDelay) ?? self.errorDelay
         self.linger = try container.duration(.linger) ?? self.linger
-        try container.require(self.payloadLimit >= 1, .payloadLimit, "must be at least 1")
-        try container.require((self.bytesPerSecond ?? 1) >= 1, .bytesPerSecond, "must be at least 1")
     }
 
     /// Writes every key that has a value.
@@ -71,27 +69,23 @@ extension GatewayRule: Codable {
         self.init(
             tokens: try container.hexadecimals(.tokens).map { Set($0.map(DeviceToken.init(unchecked:))) },
             prefix: try container.hexadecimal(.prefix),
-            at: try container.decodeIfPresent(Int.self, forKey: .at),
-            after: try container.decodeIfPresent(Int.self, forKey: .after),
-            times: try container.decodeIfPresent(Int.self, forKey: .times),
-            identifier: try container.decodeIfPresent(UInt32.self, forKey: .identifier),
-            length: try container.decodeIfPresent(Int.self, forKey: .length),
+            at: try container.number(.at, in: 1 ... .max),
+            after: try container.number(.after, in: 0 ... .max),
+            times: try container.number(.times, in: 0 ... .max),
+            identifier: try container.number(.identifier),
+            length: try container.number(.length, in: 0 ... .max),
             bytes: try container.hexadecimal(.bytes),
             delay: try container.duration(.delay),
-            since: try container.decodeIfPresent(UInt32.self, forKey: .since)
+            since: try container.number(.since)
         )
-        try container.read(.action, into: &self.action)
-        try container.read(.status, into: &self.status)
+        try container.choice(.action, into: &self.action)
+        self.status = try container.number(.status) ?? self.status
         let isAboutOne = self.tokens != nil || self.prefix != nil || self.at != nil
-        try container.require(
+        try container.requireCondition(
             isAboutOne != (self.after != nil),
-            .after,
-            "a rule needs either 'after' or some of 'tokens', 'prefix' and 'at'"
+            "A rule says when it holds: by 'after' alone, or by some of 'tokens', 'prefix' and 'at'."
         )
         try container.require(self.action != .gone || isAboutOne, .action, "is not 'gone' together with 'after'")
-        try container.require((self.at ?? 1) >= 1, .at, "counts from 1")
-        try container.require((self.after ?? 0) >= 0, .after, "must not be negative")
-        try container.require((self.length ?? 0) >= 0, .length, "must not be negative")
     }
 
     /// Writes every key that has a value.

@@ -34,7 +34,7 @@ public struct GatewayScript: Hashable, Sendable {
     public var http2 = HTTP2Script()
 
     /// How connections begin.
-    public enum Handshake: String, Codable, Hashable, Sendable {
+    public enum Handshake: String, CaseIterable, Codable, Hashable, Sendable {
         /// `normal`: with a TLS handshake.
         case normal
         /// `silent`: accepted and then left alone; the client waits for the handshake's answer.

@@ -31,18 +31,61 @@ extension KeyedDecodingContainer {
         value = try self.decodeIfPresent(Value.self, forKey: key) ?? value
     }
 
+    /// A whole number; nil if the key is not there.
+    ///
+    /// The decoder calls a number that its type cannot hold "not valid JSON", and names no key.
+    func number<Number: FixedWidthInteger & Decodable>(
+        _ key: Key,
+        in range: ClosedRange<Number> = .min ... .max
+    ) throws -> Number? {
+        guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
+        guard let number = try? self.decode(Number.self, forKey: key), range.contains(number) else {
+            let isBounded = range.upperBound < .max || Number.bitWidth < 64
+            let bounds = isBounded ? "\(range.lowerBound) to \(range.upperBound)" : "at least \(range.lowerBound)"
+            throw self.fault(key, "is a whole number, \(bounds)")
+        }
+        return number
+    }
+
+    /// Replaces a default by one of several words, if the key is there.
+    func choice<Choice: CaseIterable & RawRepresentable<String>>(_ key: Key, into value: inout Choice) throws {
+        value = try self.choice(key) ?? value
+    }
+
+    /// One of several words; nil if the key is not there.
+    func choice<Choice: CaseIterable & RawRepresentable<String>>(_ key: Key) throws -> Choice? {
+        guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
+        let word = try? self.decode(String.self, forKey: key)
+        guard let choice = word.flatMap(Choice.init(rawValue:)) else {
+            let list = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw self.fault(key, "is one of \(list)\(word.map { ", not '\($0)'" } ?? "")")
+        }
+        return choice
+    }
+
+    /// - Parameter sentence: how the conditions of a rule go together.
+    func requireCondition(_ isMet: Bool, _ sentence: String) throws {
+        guard !isMet else { return }
+        throw DecodingError.dataCorrupted(.init(codingPath: self.codingPath, debugDescription: sentence))
+    }
+
     func require(_ condition: Bool, _ key: Key, _ message: String) throws {
-        guard !condition else { return }
-        throw DecodingError.dataCorrupted(
+        guard condition else { throw self.fault(key, message) }
+    }
+
+    private func fault(_ key: Key, _ message: String) -> DecodingError {
+        .dataCorrupted(
             .init(codingPath: self.codingPath + [key], debugDescription: "'\(key.stringValue)' \(message).")
         )
     }
 
     /// Whole nanoseconds, which a Double holds for more than a day: what is written reads the same again.
     func duration(_ key: Key) throws -> Duration? {
-        guard let seconds = try self.decodeIfPresent(Double.self, forKey: key) else { return nil }
+        guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
         let day = 86_400.0
-        try self.require((0...day).contains(seconds), key, "is 0 to \(Int(day)) seconds")
+        guard let seconds = try? self.decode(Double.self, forKey: key), (0...day).contains(seconds) else {
+            throw self.fault(key, "is 0 to \(Int(day)) seconds")
+        }
         return .nanoseconds(Int64((seconds * 1e9).rounded()))
     }
 

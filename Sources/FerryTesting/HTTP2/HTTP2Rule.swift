@@ -61,7 +61,7 @@ public struct HTTP2Rule: Hashable, Sendable {
     public var delay: Duration?
 
     /// What a rule does.
-    public enum Action: String, Codable, Hashable, Sendable {
+    public enum Action: String, CaseIterable, Codable, Hashable, Sendable {
         /// `respond`: the request is answered with ``HTTP2Rule/status`` and ``HTTP2Rule/reason``.
         case respond
         /// `earlyAnswer`: the same as soon as the fields of a request have come, before its body. Nothing is checked.
@@ -89,7 +89,7 @@ public struct HTTP2Rule: Hashable, Sendable {
     }
 
     /// Which requests a GOAWAY says may have been processed. The others are never answered, and not accepted.
-    public enum LastStream: String, Codable, Hashable, Sendable {
+    public enum LastStream: String, CaseIterable, Codable, Hashable, Sendable {
         /// `none`: none of those that are not answered. It names stream 0.
         case none
         /// `current`: those up to the one that the rule is applied to, or with ``HTTP2Rule/after`` and

@@ -11,26 +11,17 @@ extension HTTP2Script: Codable {
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        try container.read(.handshake, into: &self.handshake)
-        try container.read(.maxConcurrentStreams, into: &self.maxConcurrentStreams)
+        try container.choice(.handshake, into: &self.handshake)
+        self.maxConcurrentStreams =
+            try container.number(.maxConcurrentStreams, in: 0...Int(Int32.max)) ?? self.maxConcurrentStreams
         try container.read(.coldStart, into: &self.coldStart)
         try container.read(.requiresToken, into: &self.requiresToken)
         self.topics = try container.decodeIfPresent([String].self, forKey: .topics)
         self.tokenUpdateInterval = try container.duration(.tokenUpdateInterval) ?? self.tokenUpdateInterval
         self.answerDelay = try container.duration(.answerDelay) ?? self.answerDelay
-        self.payloadLimit = try container.decodeIfPresent(Int.self, forKey: .payloadLimit)
+        self.payloadLimit = try container.number(.payloadLimit, in: 1...Self.highestPayloadLimit)
         try container.read(.hasUniqueID, into: &self.hasUniqueID)
         try container.read(.rules, into: &self.rules)
-        try container.require(
-            0...Int(Int32.max) ~= self.maxConcurrentStreams,
-            .maxConcurrentStreams,
-            "is 0 to \(Int32.max)"
-        )
-        try container.require(
-            1...Self.highestPayloadLimit ~= self.payloadLimit ?? 1,
-            .payloadLimit,
-            "is 1 to \(Self.highestPayloadLimit)"
-        )
     }
 
     /// Beyond any limit of Apple's, and as much as a connection may keep of each body.
@@ -66,22 +57,22 @@ extension HTTP2Rule: Codable {
         self.init(
             tokens: try container.hexadecimals(.tokens).map { Set($0.map(DeviceToken.init(unchecked:))) },
             prefix: try container.hexadecimal(.prefix),
-            at: try container.decodeIfPresent(Int.self, forKey: .at),
-            after: try container.decodeIfPresent(Int.self, forKey: .after),
-            every: try container.decodeIfPresent(Int.self, forKey: .every),
-            times: try container.decodeIfPresent(Int.self, forKey: .times),
-            status: try container.decodeIfPresent(Int.self, forKey: .status),
+            at: try container.number(.at, in: 1 ... .max),
+            after: try container.number(.after, in: 0 ... .max),
+            every: try container.number(.every, in: 1 ... .max),
+            times: try container.number(.times, in: 0 ... .max),
+            status: try container.number(.status, in: 200...599),
             reason: try container.decodeIfPresent(String.self, forKey: .reason).map(Reason.init(rawValue:)),
-            timestamp: try container.decodeIfPresent(Int64.self, forKey: .timestamp),
-            retryAfter: try container.decodeIfPresent(Int.self, forKey: .retryAfter),
-            maxConcurrentStreams: try container.decodeIfPresent(Int.self, forKey: .maxConcurrentStreams),
+            timestamp: try container.number(.timestamp, in: 0 ... .max),
+            retryAfter: try container.number(.retryAfter, in: 0 ... .max),
+            maxConcurrentStreams: try container.number(.maxConcurrentStreams, in: 0...Int(Int32.max)),
             delay: try container.duration(.delay)
         )
-        try container.read(.action, into: &self.action)
-        try container.read(.lastStream, into: &self.lastStream)
-        self.errorCode = try container.decodeIfPresent(UInt32.self, forKey: .errorCode)
+        try container.choice(.action, into: &self.action)
+        try container.choice(.lastStream, into: &self.lastStream)
+        self.errorCode = try container.number(.errorCode)
         try container.read(.closes, into: &self.closes)
-        try container.read(.windowBytes, into: &self.windowBytes)
+        self.windowBytes = try container.number(.windowBytes, in: 0 ... .max) ?? self.windowBytes
         self.hold = try container.duration(.hold) ?? self.hold
         try self.check(container)
     }
@@ -89,21 +80,9 @@ extension HTTP2Rule: Codable {
     private func check(_ container: KeyedDecodingContainer<CodingKeys>) throws {
         let isAboutOne = self.tokens != nil || self.prefix != nil || self.at != nil
         let occasions = [isAboutOne, self.after != nil, self.every != nil].filter(\.self).count
-        try container.require(
+        try container.requireCondition(
             occasions == 1,
-            .after,
-            "a rule needs either 'after', or 'every', or some of 'tokens', 'prefix' and 'at'"
-        )
-        try container.require((self.at ?? 1) >= 1, .at, "counts from 1")
-        try container.require((self.after ?? 0) >= 0, .after, "must not be negative")
-        try container.require((self.every ?? 1) >= 1, .every, "must be at least 1")
-        try container.require(200...599 ~= self.status ?? 200, .status, "is 200 to 599")
-        try container.require((self.retryAfter ?? 0) >= 0, .retryAfter, "must not be negative")
-        try container.require(self.windowBytes >= 0, .windowBytes, "must not be negative")
-        try container.require(
-            0...Int(Int32.max) ~= self.maxConcurrentStreams ?? 0,
-            .maxConcurrentStreams,
-            "is 0 to \(Int32.max)"
+            "A rule says when it holds: by 'after' alone, by 'every' alone, or by some of 'tokens', 'prefix' and 'at'."
         )
         try container.require(
             (self.action == .settings) == (self.maxConcurrentStreams != nil),

@@ -61,6 +61,20 @@ struct GatewayScriptTests {
             (#"{"errorDelaySeconds": -1}"#, "errorDelaySeconds"),
             (#"{"bytesPerSecond": 0}"#, "bytesPerSecond"),
             (#"{"payloadLimit": 0}"#, "payloadLimit"),
+            (#"{"rules": [{"prefix": "00", "status": 410}]}"#, "'status' is a whole number, 0 to 255."),
+            (#"{"rules": [{"prefix": "00", "status": -1}]}"#, "'status' is a whole number, 0 to 255."),
+            (#"{"rules": [{"at": 1.5}]}"#, "'at' is a whole number, at least 1."),
+            (#"{"rules": [{"at": 1, "identifier": 4294967296}]}"#, "'identifier' is a whole number, 0 to 4294967295."),
+            (#"{"errorDelaySeconds": 1e999}"#, "'errorDelaySeconds' is 0 to 86400 seconds."),
+            (
+                #"{"rules": [{"at": 1, "action": "goaway"}]}"#,
+                "'action' is one of respond, close, reset, stopReading, gone"
+            ),
+            (#"{"handshake": "slow"}"#, "'handshake' is one of normal, silent, refuseClient, not 'slow'."),
+            (#"{"rules": [{"status": 8}]}"#, "A rule says when it holds: by 'after' alone, or by some of 'tokens'"),
+            (#"{"feedback": {"tuples": [{"token": "aa", "time": -1}]}}"#, "'time' is a whole number, 0 to 4294967295."),
+            (#"{"feedback": {"tuples": [{"token": "aa"}]}}"#, "'time' is missing."),
+            (#"{"feedback": {"fault": "none"}}"#, "'fault' is one of neverCloses"),
         ]
     )
     func refused(_ text: String, _ name: String) {

@@ -87,7 +87,14 @@ struct HTTP2ScriptTests {
             (#"{"rules": [{"at": 1, "maxConcurrentStreams": 1}]}"#, "maxConcurrentStreams"),
             (#"{"rules": [{"at": 1, "windowBytes": -1}]}"#, "windowBytes"),
             (#"{"rules": [{"at": 1, "retryAfterSeconds": -1}]}"#, "retryAfterSeconds"),
-            (#"{"rules": [{"at": 1, "action": "respnd"}]}"#, "respnd"),
+            (#"{"rules": [{"at": 1, "action": "respnd"}]}"#, "not 'respnd'"),
+            (
+                #"{"rules": [{"at": 1, "action": "goaway"}]}"#,
+                "refuseStream, resetAfterHeaders, silence, goAway, settings"
+            ),
+            (#"{"rules": [{"at": 1, "status": 1e99}]}"#, "'status' is a whole number, 200 to 599."),
+            (#"{"rules": [{"at": 1, "lastStream": 3}]}"#, "'lastStream' is one of none, current, all."),
+            (#"{"rules": [{"status": 400}]}"#, "A rule says when it holds: by 'after' alone, by 'every' alone, or by"),
         ]
     )
     func refused(_ text: String, _ name: String) {
