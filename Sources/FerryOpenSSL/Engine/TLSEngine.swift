@@ -114,6 +114,14 @@ package struct TLSEngine: ~Copyable {
         return SSL_CIPHER_get_name(cipher).map { String(cString: $0) }
     }
 
+    /// What the server selected by ALPN; known before its certificates, and there after a failure, too.
+    package var applicationProtocol: String? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        SSL_get0_alpn_selected(handle.pointer, &name, &length)
+        return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
+    }
+
     /// The certificates that the server sent, its own first; for a client only.
     package var serverCertificates: [CertificateSummary] { serverChain?.certificates ?? [] }
 
@@ -227,10 +235,7 @@ package struct TLSEngine: ~Copyable {
     }
 
     private mutating func completeHandshake() -> Event {
-        var name: UnsafePointer<UInt8>?
-        var length: UInt32 = 0
-        SSL_get0_alpn_selected(handle.pointer, &name, &length)
-        let selected = name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
+        let selected = applicationProtocol
         guard selected != nil || !context.requiresApplicationProtocol else {
             phase = .failed
             return .failed(

@@ -69,9 +69,8 @@ package final class HandshakeProbe: ChannelInboundHandler {
         var ending: HandshakeReport.Ending?
         while ending == nil, let event = engine.step() {
             switch event {
-            case .handshakeCompleted(let applicationProtocol):
+            case .handshakeCompleted:
                 report.isCompleted = true
-                report.applicationProtocol = applicationProtocol
                 schedule(limits.verdict, context: context) { $0.finish(.established, context: context) }
             case .plaintext: ending = .established
             case .peerClosed: ending = .closed
@@ -93,6 +92,7 @@ package final class HandshakeProbe: ChannelInboundHandler {
         deadline?.cancel()
         report.ending = ending
         report.chain = engine.serverChain
+        report.applicationProtocol = engine.applicationProtocol
         report.cipherSuite = engine.cipherSuite
         report.asksForCertificate = engine.wasAskedForCertificate
         engine.closeNotify()

@@ -89,6 +89,7 @@ import Testing
         #expect(HandshakeChecks.findings(facts).compactMap(\.problem) == [.onlyTLS13])
         facts.handshakes.append(.init(version: .tls12, report: report))
         #expect(HandshakeChecks.findings(facts).compactMap(\.problem) == [])
+        facts.http2 = .offered
         let error = TLSError(.noCommonApplicationProtocol, "")
         for index in facts.handshakes.indices { facts.handshakes[index].report.ending = .failed(error) }
         #expect(HandshakeChecks.findings(facts).compactMap(\.problem) == [.noApplicationProtocol])

@@ -98,6 +98,18 @@ import Testing
         }
     }
 
+    @Test func `that there is no HTTP/2 is said before what certificate it wants`() async throws {
+        try await DoctorHarness.run { harness in
+            for version in [TLSVersion.tls12, .tls13] {
+                try await harness.withGateway(nil, { $0.maximumTLSVersion = version }) { port in
+                    let report = try await harness.doctor(["localhost:\(port)", "--http2"] + harness.ca)
+                    #expect(report.status == 3)
+                    #expect(report.problems.map(\.problem) == ["noApplicationProtocol", "clientCertificateMissing"])
+                }
+            }
+        }
+    }
+
     /// What a server says once TLS has agreed on HTTP/2, and the problem that is made of it.
     static let openings: [(@Sendable () -> any ChannelHandler, String)] = [
         ({ ClosingHandler() }, "closedBeforeSettings"),

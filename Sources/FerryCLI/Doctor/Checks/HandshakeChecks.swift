@@ -13,7 +13,8 @@ enum HandshakeChecks {
         if oldest.version < .tls12 { findings.append(self.old(spoken.map(\.version).filter { $0 < .tls12 })) }
         // Over HTTP/2 ferry push offers TLS 1.3 by itself.
         if oldest.version == .tls13, facts.http2 == .none { findings.append(self.onlyNew) }
-        if spoken.allSatisfy({ $0.report.lacksApplicationProtocol }) {
+        // A server that refuses the client in the end has chosen by then.
+        if facts.http2 != .none, spoken.allSatisfy({ $0.report.applicationProtocol == nil }) {
             findings.append(self.noHTTP2(isNeeded: facts.http2 == .needed))
         }
         return findings
@@ -103,11 +104,5 @@ enum HandshakeChecks {
             cure: "if a proxy or firewall on the way opens TLS, have it let APNs pass unopened; else this is not APNs: "
                 + "correct host or port (the binary protocol has the ports 2195 and 2196)"
         )
-    }
-}
-
-extension HandshakeReport {
-    fileprivate var lacksApplicationProtocol: Bool {
-        if case .failed(let error) = self.ending { error.code == .noCommonApplicationProtocol } else { false }
     }
 }
