@@ -34,6 +34,8 @@ final class LineReader: @unchecked Sendable {
     private var end = 0
     /// How far behind `start` there is no line break.
     private var searched = 0
+    /// Whether no line was given out yet.
+    private var isAtBeginning = true
     /// Whether the rest of a line is dropped that is too long.
     private var isSkipping = false
     private var isAtEnd = false
@@ -62,8 +64,19 @@ final class LineReader: @unchecked Sendable {
         withUnsafeBytes(of: byte) { try? self.wake.1.writeAll($0) }
     }
 
+    /// U+FEFF, which some editors put before a text. A parser may ignore it (RFC 8259 section 8.1).
+    private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
+
     /// The next line that is in memory; nil when there is none: then ``fill()``.
     func next() -> Line? {
+        guard let line = self.take() else { return nil }
+        guard self.isAtBeginning else { return line }
+        self.isAtBeginning = false
+        guard case .bytes(let bytes) = line, bytes.starts(with: Self.byteOrderMark) else { return line }
+        return .bytes(UnsafeBufferPointer(rebasing: bytes.dropFirst(Self.byteOrderMark.count)))
+    }
+
+    private func take() -> Line? {
         while true {
             let from = self.memory + self.start + self.searched
             if let found = memchr(from, Int32(UInt8(ascii: "\n")), self.end - self.start - self.searched) {

@@ -28,6 +28,12 @@ import Testing
         #expect(try await Self.lines(of: text) == expected)
     }
 
+    @Test func `a byte order mark at the beginning is skipped, and nowhere else`() async throws {
+        #expect(try await Self.lines(of: "\u{feff}a\n\u{feff}b") == ["a", "\u{feff}b"])
+        #expect(try await Self.lines(of: "\u{feff}") == [""])
+        #expect(try await Self.lines(of: "\n\u{feff}a") == ["", "\u{feff}a"])
+    }
+
     @Test func `lines across pieces stay whole`() async throws {
         let expected = (0..<200).map { String(repeating: "x", count: $0 * 97) }
         #expect(try await Self.lines(of: expected.joined(separator: "\n")) == expected)
