@@ -27,6 +27,7 @@ struct FerryCommand: AsyncParsableCommand {
               ferry feedback --to localhost:2196 --ca tls/ca.pem \\
                 --cert tls/client.pem --key tls/client-key.pem
             """,
+        version: Version.current,
         subcommands: [
             PushCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self, SimulateCommand.self,
             RecordCommand.self, ReplayCommand.self, DemoCommand.self, BenchCommand.self,
