@@ -4,7 +4,7 @@ internal import Ferry
 /// `ferry push --backend binary`
 extension PushCommand {
     func validateBinary() throws {
-        try self.refuse(self.token.given + self.http2.given)
+        try self.refuse(self.token.given + self.http2.given, of: .http2)
         // With a file, only the file can tell.
         guard self.config == nil else { return }
         try self.credentials.validatePassphrase()

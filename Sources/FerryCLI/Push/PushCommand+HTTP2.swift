@@ -10,7 +10,7 @@ extension PushCommand {
                     + "with --backend http2."
             )
         }
-        try self.refuse(self.binary.given)
+        try self.refuse(self.binary.given, of: .binary)
         try self.server.validate(for: "send")
         if let to = self.server.to, let apple = AppleHost(to.host), apple.service != .http2 {
             throw ValidationError(

@@ -113,7 +113,8 @@ struct PushCommand: AsyncParsableCommand {
     )
     var drainLimit = Seconds(.seconds(600))
 
-    func validate() throws {
+    /// Checks what belongs together. Not as `validate()`, which comes before a misspelt option is named.
+    private func check() throws {
         switch self.backend {
         case .binary: try self.validateBinary()
         case .http2: try self.validateHTTP2()
@@ -125,7 +126,13 @@ struct PushCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let backend = try self.backendToUse()
+        let backend: PushBackend
+        do {
+            try self.check()
+            backend = try self.backendToUse()
+        } catch let error as ArgumentParser.ValidationError {
+            throw CommandFailure.usage(error.message)
+        }
         if self.dryRun {
             // What can be wrong before a connection is made.
             _ = try backend.makeProvider(.discard)
@@ -190,10 +197,13 @@ struct PushCommand: AsyncParsableCommand {
         }
     }
 
-    /// Refuses options that say nothing to this backend.
-    func refuse(_ options: [String]) throws {
+    /// Refuses options that only the other backend understands.
+    func refuse(_ options: [String], of other: Backend) throws {
         guard !options.isEmpty else { return }
-        let have = options.count == 1 ? "has" : "have"
-        throw ValidationError("\(options.listed) \(have) no meaning with --backend \(self.backend.rawValue).")
+        let (have, they) = options.count == 1 ? ("has", "it needs") : ("have", "they need")
+        throw ValidationError(
+            "\(options.listed) \(have) no meaning with --backend \(self.backend.rawValue); \(they) --backend "
+                + "\(other.rawValue)."
+        )
     }
 }

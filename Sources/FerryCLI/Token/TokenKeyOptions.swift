@@ -14,7 +14,7 @@ struct TokenKeyOptions: ParsableArguments {
 
     func validate() throws {
         if self.p8 == nil, self.keyID != nil || self.teamID != nil {
-            throw ValidationError("--key-id and --team-id need --p8.")
+            throw ValidationError("\(self.given.listed) \(self.given.count == 1 ? "needs" : "need") --p8.")
         }
     }
 
@@ -29,7 +29,8 @@ struct TokenKeyOptions: ParsableArguments {
     /// Checks that everything is there that a token needs, if a key is named.
     func validateIdentifiers() throws {
         if self.areGiven, self.keyID == nil || self.teamID == nil {
-            throw ValidationError("--p8 needs --key-id and --team-id.")
+            let missing = [("--key-id", self.keyID), ("--team-id", self.teamID)].filter { $1 == nil }.map(\.0)
+            throw ValidationError("--p8 needs \(missing.listed).")
         }
     }
 

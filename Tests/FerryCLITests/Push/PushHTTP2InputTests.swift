@@ -123,7 +123,8 @@ import Testing
                 (harness.token(teamID: "FERRYTEAM"), "team ID"),
                 (harness.token(teamID: "FERRYTEAM12"), "team ID"),
                 (["--p8", harness.directory.path("key.p8")], "--p8 needs --key-id and --team-id."),
-                (["--key-id", "FERRYKEY01"], "--key-id and --team-id need --p8."),
+                (["--p8", harness.directory.path("key.p8"), "--key-id", "FERRYKEY01"], "--p8 needs --team-id."),
+                (["--key-id", "FERRYKEY01"], "--key-id needs --p8."),
                 ([], "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --cert and --key, or --p12."),
                 (harness.token() + harness.certificate, "--p8 excludes --cert and --p12"),
                 (["--cert", old, "--key", oldKey], "expired"),
@@ -154,6 +155,24 @@ import Testing
 
     // MARK: Options
 
+    @Test func `who gives a key and no backend is told which, and a misspelt option is named first`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let arguments = [
+                "push", "/dev/null", "--to", "localhost:1", "--p8", "key.p8", "--key-id", "FERRYKEY01", "--team-id",
+                "FERRYTEAM1",
+            ]
+            let output = try await FerryProgram.run(arguments, in: directory)
+            #expect(output.status == 2)
+            #expect(
+                output.messages
+                    == "ferry: --p8, --key-id and --team-id have no meaning with --backend binary; they need --backend http2.\n"
+            )
+            let misspelt = try await FerryProgram.run(arguments + ["--backed", "http2"], in: directory)
+            #expect(misspelt.status == 2)
+            #expect(misspelt.messages.contains("Unknown option '--backed'"), "\(misspelt.messages)")
+        }
+    }
+
     @Test func `an option that says nothing to the backend is refused with one sentence`() async throws {
         try await TemporaryDirectory.with { directory in
             let noMeaning = "has no meaning with --backend"
@@ -165,7 +184,10 @@ import Testing
                 let arguments = ["push", "/dev/null", "--backend", "http2", "--to", "localhost:1"] + option
                 let output = try await FerryProgram.run(arguments, in: directory)
                 #expect(output.status == 2, "\(option)")
-                #expect(output.messages.contains("\(option[0]) \(noMeaning) http2."), "\(output.messages)")
+                #expect(
+                    output.messages.contains("\(option[0]) \(noMeaning) http2; it needs --backend binary."),
+                    "\(output.messages)"
+                )
             }
             let http2 = [
                 ["--deadline", "1"], ["--attempt-timeout", "1"], ["--streams", "1"], ["--ping-interval", "1"],
@@ -175,7 +197,10 @@ import Testing
                 let arguments = ["push", "/dev/null", "--to", "localhost:1"] + option
                 let output = try await FerryProgram.run(arguments, in: directory)
                 #expect(output.status == 2, "\(option)")
-                #expect(output.messages.contains("\(option[0]) \(noMeaning) binary."), "\(output.messages)")
+                #expect(
+                    output.messages.contains("\(option[0]) \(noMeaning) binary; it needs --backend http2."),
+                    "\(output.messages)"
+                )
             }
         }
     }

@@ -55,7 +55,7 @@ import Testing
                 ([], "Say whose token: --p8 FILE, --key-id ID and --team-id ID."),
                 (Self.identifiers, "--key-id and --team-id need --p8."),
                 (["--p8", key], "--p8 needs --key-id and --team-id."),
-                (["--p8", key] + team, "--p8 needs --key-id and --team-id."),
+                (["--p8", key] + team, "--p8 needs --key-id."),
                 (["--p8", directory.path("none")] + Self.identifiers, "does not exist"),
                 (["--p8", rsa] + Self.identifiers, "not P-256"),
                 (["--p8", encrypted] + Self.identifiers, "is encrypted; a .p8 file is read without passphrase."),
