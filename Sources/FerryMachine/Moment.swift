@@ -11,4 +11,12 @@ package struct Moment: Sendable {
         self.monotonic = monotonic
         self.epochSeconds = epochSeconds
     }
+
+    /// Whole seconds since `start`, rounded up, for messages.
+    package func seconds(since start: NIODeadline) -> Int64 {
+        let (seconds, rest) = max(.zero, self.monotonic - start).nanoseconds.quotientAndRemainder(
+            dividingBy: 1_000_000_000
+        )
+        return rest > 0 ? seconds + 1 : seconds
+    }
 }

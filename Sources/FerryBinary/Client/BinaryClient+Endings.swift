@@ -90,6 +90,7 @@ extension BinaryClient {
 
     /// A connection failed without progress.
     private mutating func failed(_ index: Int, _ error: ProviderError?, now: Moment) {
+        if self.lanes[index].backOff.failures == 0 { self.lanes[index].failingSince = now.monotonic }
         let wait = self.lanes[index].backOff.fail(using: &self.jitter)
         self.lanes[index].dial = .waiting(until: now.monotonic + wait)
         let limit = self.options.connectionRetryLimit
@@ -99,7 +100,8 @@ extension BinaryClient {
             .error(
                 ProviderError(
                     .connectionRetryLimit,
-                    "\(failures) connections in a row failed; what was queued is given up. "
+                    "Within \(now.seconds(since: self.lanes[index].failingSince)) s \(failures) connections in a row "
+                        + "failed; what was queued is given up. "
                         + (error?.message ?? "The peer closed each without a word."),
                     cause: error
                 )

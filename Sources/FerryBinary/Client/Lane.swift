@@ -26,6 +26,8 @@ struct Lane {
     var connection: Connection?
     var queue = RunQueue()
     var backOff: BackOff
+    /// When the first of its failures in a row was.
+    var failingSince = NIODeadline.uptimeNanoseconds(0)
     var isolation: Isolation?
     var window = Window()
     /// Connections in a row that the peer closed without a word and without progress.

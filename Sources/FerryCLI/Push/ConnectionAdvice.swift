@@ -8,6 +8,7 @@ enum ConnectionAdvice {
     static let givePassphrase = "give its passphrase with --passphrase-file"
     static let noCertificate = "No certificate was given, and the server asks for one"
     static let giveCertificate = "use --cert and --key, or --p12"
+    private static let tryLonger = "To try longer, raise --connection-retry-limit; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
     /// What a server of HTTP/2 does that gives up who does not ask for it.
     private static let closedEach = "The peer closed each without a word."
@@ -36,6 +37,11 @@ enum ConnectionAdvice {
 
     /// - Parameter usesTokens: whether provider tokens speak for the provider, so that it needs no certificate.
     static func sentence(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool = false) -> String {
+        let sentence = self.cure(error, hasIdentity: hasIdentity, usesTokens: usesTokens)
+        return error.code == .connectionRetryLimit ? "\(sentence) \(self.tryLonger)" : sentence
+    }
+
+    private static func cure(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool) -> String {
         if error.code == .protocolViolation {
             return error.message.replacing("and not of APNs over HTTP/2", with: "or \(self.sendByHTTP2)")
         }

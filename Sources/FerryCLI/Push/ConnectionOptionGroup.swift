@@ -37,7 +37,10 @@ struct ConnectionOptionGroup: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: "How many failures to connect in a row are too many; 0: none. (default: \(Self.retryLimit))"
+        help: """
+            How many failures to connect in a row are allowed; with one more the run ends. 0 sets no limit. (default: \
+            \(Self.retryLimit))
+            """
     )
     var connectionRetryLimit: Int?
 

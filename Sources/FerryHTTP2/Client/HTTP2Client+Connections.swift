@@ -125,6 +125,7 @@ extension HTTP2Client {
     ///
     /// - Parameter error: why it ended; nil when the peer gave no reason.
     private mutating func countFailure(_ error: ProviderError?, now: Moment) {
+        if self.failures == 0 { self.failingSince = now.monotonic }
         self.failures += 1
         self.waitToDial(self.dialBackOff.fail(using: &self.generator), now: now)
         let limit = self.options.connectionRetryLimit
@@ -134,7 +135,8 @@ extension HTTP2Client {
             .error(
                 ProviderError(
                     .connectionRetryLimit,
-                    "\(limit + 1) connections in a row failed or brought no answer; what was queued is given up. "
+                    "Within \(now.seconds(since: self.failingSince)) s \(limit + 1) connections in a row failed or brought "
+                        + "no answer; what was queued is given up. "
                         + (error?.message ?? "\(self.authority) closed the last without a word."),
                     cause: error
                 )

@@ -84,6 +84,8 @@ package struct HTTP2Client: ~Copyable {
     var calmBackOff: BackOff
     /// Connections in a row without an answer.
     var failures = 0
+    /// When the first of them failed.
+    var failingSince = NIODeadline.uptimeNanoseconds(0)
     var breaker: CircuitBreaker
     /// Whether credentials opened the breaker.
     var isBrokenByCredentials = false

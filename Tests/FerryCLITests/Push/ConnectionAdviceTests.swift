@@ -77,6 +77,12 @@ import Testing
         #expect(sentence.contains("--backend http2"))
     }
 
+    @Test func `who gave up after too many connections is told how to try longer`() {
+        let error = ProviderError(.connectionRetryLimit, "Within 2 s 4 connections in a row failed.")
+        let sentence = ConnectionAdvice.sentence(error, hasIdentity: true)
+        #expect(sentence == "\(error.message) To try longer, raise --connection-retry-limit; 0 sets no limit.")
+    }
+
     @Test func `a key that is locked is to be opened with --passphrase-file`() throws {
         let client = try TestCredentials().client
         let archive = try client.pkcs12(passphrase: "secret")

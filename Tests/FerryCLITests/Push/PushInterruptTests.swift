@@ -112,6 +112,29 @@ import Testing
         }
     }
 
+    @Test func `a run that gave up says how to try longer, and where to go on`() async throws {
+        try await PushHarness.run { harness in
+            await harness.gateway.stop()
+            let pipe = Pipe()
+            let program = try FerryProgram(
+                harness.arguments("-") + ["--connection-retry-limit", "1"],
+                in: harness.directory,
+                input: pipe.fileHandleForReading
+            )
+            try pipe.fileHandleForWriting.write(contentsOf: Data("\(PushHarness.line(1))\n".utf8))
+            let output = try await program.output()
+            #expect(output.status == 3)
+            let sentences = output.messages.split(separator: "\n")
+            #expect(sentences.count == 2)
+            #expect(
+                sentences.first?.contains(" s 2 connections in a row failed; what was queued is given up. ") == true
+            )
+            #expect(sentences.first?.hasSuffix("raise --connection-retry-limit; 0 sets no limit.") == true)
+            #expect(sentences.last == "ferry: The run stopped after line 1. What follows was not sent.")
+            try pipe.fileHandleForWriting.close()
+        }
+    }
+
     @Test func `an interrupt before there was a connection says why there was none`() async throws {
         try await PushHarness.run { harness in
             await harness.gateway.stop()
