@@ -15,7 +15,13 @@ final class OutcomeTally: OutcomeSink {
         var others = 0
     }
 
+    /// Whether the provider sends again by itself what may have arrived.
+    private let resendsUnknown: Bool
     private let state = Mutex(State())
+
+    init(resendsUnknown: Bool) {
+        self.resendsUnknown = resendsUnknown
+    }
 
     func settled(_ outcomes: Span<OutcomeRecord>) {
         for index in outcomes.indices {
@@ -49,10 +55,22 @@ final class OutcomeTally: OutcomeSink {
             .sorted { ($1.count, $0.text) < ($0.count, $1.text) }
         guard !causes.isEmpty else { return nil }
         var rows = causes.prefix(Self.lines).map { cause in
-            ["\(cause.count)", [cause.text, cause.outcome.explanation].compactMap { $0 }.joined(separator: ". ")]
+            [
+                "\(cause.count)",
+                [cause.text, self.explanation(cause.outcome)].compactMap { $0 }.joined(separator: ". "),
+            ]
         }
         let rest = causes.dropFirst(Self.lines).reduce(others) { $0 + $1.count }
         if rest > 0 { rows.append(["\(rest)", "others"]) }
         return TextTable(rows: rows, alignment: [.right, .left]).description
+    }
+
+    private func explanation(_ outcome: Outcome) -> String? {
+        switch outcome {
+        case .uncertain(.noAnswer), .uncertain(.positionUnknown), .uncertain(.reset):
+            outcome.explanation.map { self.resendsUnknown ? $0 : "\($0) --on-unknown resend does that." }
+        default:
+            outcome.explanation
+        }
     }
 }

@@ -24,6 +24,8 @@ struct PushBackend: Sendable {
     var hasIdentity: Bool
     /// Whether provider tokens speak for the provider.
     var usesTokens = false
+    /// Whether what may have arrived is sent again.
+    var resendsUnknown: Bool
 
     /// - Throws: ``CommandFailure`` with status 2 when the credentials or what else was configured are of no use.
     func makeProvider(
@@ -51,7 +53,8 @@ struct PushBackend: Sendable {
             },
             check: .payload(limit: configuration.options.payloadLimit),
             topic: topic,
-            hasIdentity: configuration.identity != nil
+            hasIdentity: configuration.identity != nil,
+            resendsUnknown: configuration.options.onUnknown == .resend
         )
     }
 
@@ -71,7 +74,8 @@ struct PushBackend: Sendable {
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),
             topic: nil,
             hasIdentity: !usesTokens,
-            usesTokens: usesTokens
+            usesTokens: usesTokens,
+            resendsUnknown: configuration.options.onUnknown == .resend
         )
     }
 }

@@ -39,12 +39,12 @@ struct PushRun {
     /// - Throws: ``CommandFailure`` when the run cannot begin.
     func run() async throws -> Result {
         let ledger = self.events.map { _ in LineLedger() }
-        let tally = OutcomeTally()
+        let tally = OutcomeTally(resendsUnknown: self.backend.resendsUnknown)
         let made = try self.backend.makeProvider(ledger == nil ? .sink(tally) : .stream)
         let provider = made.provider
         let stop = PushStop(provider, proof: self.proof)
         let file = try await self.openEvents(ledger, stop)
-        let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil)
+        let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil, warn: self.say)
         let watching = Task {
             for await event in made.events { watch.note(event) }
         }

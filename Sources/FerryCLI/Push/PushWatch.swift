@@ -9,6 +9,8 @@ final class PushWatch: Sendable {
     private let ledger: LineLedger?
     /// Gets what happens, in words.
     private let say: (@Sendable (String) -> Void)?
+    /// Gets what a person must know in any case.
+    private let warn: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     private struct State {
@@ -19,6 +21,8 @@ final class PushWatch: Sendable {
         /// Outcomes that turned out wrong.
         var contradicted = 0
         var refusal: Rejection?
+        /// Whether it was said that sending pauses.
+        var hasPaused = false
     }
 
     /// What came of connecting.
@@ -32,10 +36,16 @@ final class PushWatch: Sendable {
         var isMade: Bool { if case .made = self { true } else { false } }
     }
 
-    init(stop: PushStop, ledger: LineLedger?, say: (@Sendable (String) -> Void)?) {
+    init(
+        stop: PushStop,
+        ledger: LineLedger?,
+        say: (@Sendable (String) -> Void)?,
+        warn: @escaping @Sendable (String) -> Void
+    ) {
         self.stop = stop
         self.ledger = ledger
         self.say = say
+        self.warn = warn
     }
 
     /// How many notifications may be unsettled, since that was last limited.
@@ -69,7 +79,11 @@ final class PushWatch: Sendable {
             self.say?(error.message)
         case .error(let error) where error.code == .tooManyRejections:
             // Sending pauses and goes on; what was rejected has its outcome.
-            self.say?(error.message)
+            let isFirst = self.state.withLock { state in
+                defer { state.hasPaused = true }
+                return !state.hasPaused
+            }
+            if let say { say(error.message) } else if isFirst { self.warn("ferry: \(error.message)") }
         case .error(let error):
             self.stop.fail(error)
         case .contradicted(let contradiction):

@@ -4,8 +4,8 @@ import Testing
 @testable import FerryCLI
 
 @Suite struct OutcomeTallyTests {
-    private static func table(_ outcomes: [Outcome]) -> String? {
-        let tally = OutcomeTally()
+    private static func table(_ outcomes: [Outcome], resendsUnknown: Bool = false) -> String? {
+        let tally = OutcomeTally(resendsUnknown: resendsUnknown)
         let records = outcomes.map { OutcomeRecord(tag: 0, outcome: $0) }
         tally.settled(records.span)
         return tally.table
@@ -25,9 +25,20 @@ import Testing
             Self.table([.uncertain(.noAnswer), .accepted(.confirmed)] + bad) == """
                 12  rejected: BadDeviceToken (400). The device token is invalid, or belongs to the other environment. Do \
                 not send to it again.
-                 1  uncertain: noAnswer. The peer did not answer in time.
+                 1  uncertain: noAnswer. The peer did not answer in time. It may have arrived: send it again only if twice is \
+                better than never. --on-unknown resend does that.
                 """
         )
+    }
+
+    @Test func `--on-unknown resend is advised where it would change something`() {
+        for cause in [.noAnswer, .positionUnknown, .reset] as [Outcome.UncertainCause] {
+            #expect(Self.table([.uncertain(cause)])?.hasSuffix(" --on-unknown resend does that.") == true)
+            #expect(
+                Self.table([.uncertain(cause)], resendsUnknown: true)?.hasSuffix(" twice is better than never.") == true
+            )
+        }
+        #expect(Self.table([.uncertain(.shutDown)])?.contains("--on-unknown") == false)
     }
 
     @Test func `devices that are gone at different times are one cause`() {

@@ -13,9 +13,21 @@ import Testing
         func say(_ line: String) { self.lines.withLock { $0.append(line) } }
     }
 
-    private static func watch(_ words: Words, _ ledger: LineLedger = LineLedger()) throws -> (PushWatch, PushStop) {
+    /// - Parameter warnings: of a run that says nothing else.
+    private static func watch(
+        _ words: Words,
+        _ ledger: LineLedger = LineLedger(),
+        warnings: Words? = nil
+    ) throws -> (PushWatch, PushStop) {
         let stop = try PushStop(BinaryProvider(BinaryConfiguration(host: "localhost")), proof: .silence)
-        return (PushWatch(stop: stop, ledger: ledger, say: words.say), stop)
+        return (
+            PushWatch(
+                stop: stop,
+                ledger: ledger,
+                say: warnings == nil ? words.say : nil,
+                warn: (warnings ?? words).say
+            ), stop
+        )
     }
 
     @Test func `events that were missed are said`() throws {
@@ -57,6 +69,15 @@ import Testing
         watch.note(.error(ProviderError(.credentialsRejected, "refused")))
         guard case .failed(let error) = stop.cause else { return #expect(Bool(false)) }
         #expect(error.message == "refused")
+    }
+
+    @Test func `that sending pauses is said once to who asked for no words`() throws {
+        let (words, warnings) = (Words(), Words())
+        let (watch, stop) = try Self.watch(words, warnings: warnings)
+        for _ in 1...3 { watch.note(.error(ProviderError(.tooManyRejections, "Sending pauses."))) }
+        #expect(warnings.all == ["ferry: Sending pauses."])
+        #expect(words.all == [])
+        #expect(!stop.isSet)
     }
 
     @Test func `a rejection with status 403 is one of credentials, unless it forbids one action`() throws {

@@ -39,6 +39,11 @@ import Testing
         #expect(Outcome.rejected(rejection).explanation == Reason.unregistered.explanation)
         #expect(Outcome.rejected(Rejection(reason: Reason(rawValue: "New"), origin: .apns)).explanation == nil)
         #expect(Outcome.accepted(.presumed).explanation == nil)
+        for cause in [.noAnswer, .positionUnknown, .reset, .shutDown] as [Outcome.UncertainCause] {
+            #expect(
+                Outcome.uncertain(cause).explanation?.contains("It may have arrived: send it again only if") == true
+            )
+        }
         for outcome in [.expired, .undelivered(.deadline), .uncertain(.noAnswer)] as [Outcome] {
             #expect(outcome.explanation?.hasSuffix(".") == true)
         }
