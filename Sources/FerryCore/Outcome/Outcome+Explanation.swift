@@ -15,7 +15,7 @@ extension Outcome {
 extension Outcome.UndeliveredCause {
     fileprivate var explanation: String {
         switch self {
-        case .shutDown: "The run ended before it was written. Send it again."
+        case .shutDown: "The provider was shut down before it was written. Send it again."
         case .cancelled: "The caller withdrew it before it was written."
         case .evicted: "The gateway discarded it, and the cache no longer held it. Send it again, with a larger cache."
         case .discarded: "The gateway discarded it, and buffersNotifications is off. Send it again."
@@ -36,7 +36,8 @@ extension Outcome.UncertainCause {
         switch self {
         case .positionUnknown: "The connection ended, and nothing says how far the peer had read. \(Self.advice)"
         case .peerCloses: "The peer closed every connection that carried it alone. Do not send it again as it is."
-        case .shutDown: "The provider was shut down before it was known what became of it. \(Self.advice)"
+        case .shutDown:
+            "The provider was shut down before the peer had answered, or been silent for long enough. \(Self.advice)"
         case .notRepeated: "An earlier copy may have arrived; the next one was not written any more."
         case .released: "The last reference to the provider was dropped before it was settled."
         case .noAnswer: "The peer did not answer in time. \(Self.advice)"

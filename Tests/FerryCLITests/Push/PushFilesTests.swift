@@ -36,12 +36,14 @@ import Testing
             let fifo = Self.fifo(harness.directory)
             let arguments = try harness.arguments(harness.lines(1...2000)) + ["--events", fifo]
             let program = try FerryProgram(arguments, in: harness.directory)
-            // On a thread of its own, which may block.
-            async let read = withCheckedContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(returning: Self.read(fifo)) }
+            // On a thread of its own, which may block, and which does not wait for other tests to begin.
+            let (read, reader) = AsyncStream.makeStream(of: Data?.self)
+            Thread.detachNewThread {
+                reader.yield(Self.read(fifo))
+                reader.finish()
             }
             #expect(try await program.output().status == 0)
-            #expect(await read?.count { $0 == UInt8(ascii: "\n") } == 2000)
+            for await data in read { #expect(data?.count { $0 == UInt8(ascii: "\n") } == 2000) }
         }
     }
 
