@@ -11,9 +11,10 @@ struct SubmissionTests {
         try PushNotification(json: #"{"aps":{"alert":"Hello"}}"#.utf8)
     }
 
-    private static func quick(_ harness: Harness) -> BinaryConfiguration {
+    /// Silence lasts longer than a gateway in the same process takes to answer on a busy machine.
+    private static func patient(_ harness: Harness) -> BinaryConfiguration {
         var configuration = harness.configuration
-        configuration.options.settleTime = .seconds(1)
+        configuration.options.settleTime = .seconds(5)
         return configuration
     }
 
@@ -22,7 +23,7 @@ struct SubmissionTests {
     @Test func `send returns the outcome of its notification`() async throws {
         let bad = try Harness.device(2)
         try await Harness.run(GatewayScript(rules: [.reject([bad])])) { harness in
-            let provider = try BinaryProvider(Self.quick(harness))
+            let provider = try BinaryProvider(Self.patient(harness))
             #expect(try await provider.send(Self.notification(), to: Harness.device(1)) == .accepted(.presumed))
             let rejected = try await provider.send(Self.notification(), to: bad)
             #expect(rejected == .rejected(Rejection(reason: .badDeviceToken, origin: .gateway, status: 8)))
@@ -34,7 +35,7 @@ struct SubmissionTests {
     @Test func `a thousand tasks get a thousand outcomes`() async throws {
         let bad = Set([3, 500, 501])
         try await Harness.run(GatewayScript(rules: [.reject(try Harness.devices(bad))])) { harness in
-            let provider = try BinaryProvider(Self.quick(harness))
+            let provider = try BinaryProvider(Self.patient(harness))
             let notification = try Self.notification()
             let rejected = try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in
                 for number in 0..<1000 {
@@ -55,7 +56,7 @@ struct SubmissionTests {
         var script = GatewayScript()
         script.handshake = .silent
         try await Harness.run(script) { harness in
-            let provider = try BinaryProvider(Self.quick(harness))
+            let provider = try BinaryProvider(Self.patient(harness))
             let events = provider.events(bufferingNewest: 10)
             let device = try Harness.device(1)
             let notification = try Self.notification()
@@ -102,7 +103,7 @@ struct SubmissionTests {
 
     @Test func `a batch larger than the queue is taken as room appears`() async throws {
         try await Harness.run { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.options.queueLimit = 64
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5000, to: provider)
@@ -113,7 +114,7 @@ struct SubmissionTests {
 
     @Test func `a queue limit of zero is one`() async throws {
         try await Harness.run { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.options.queueLimit = 0
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5, to: provider)
@@ -124,7 +125,7 @@ struct SubmissionTests {
 
     @Test func `many tasks that wait for room all get it, and those that are cancelled pass it on`() async throws {
         try await Harness.run { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.options.queueLimit = 1
             let provider = try BinaryProvider(configuration)
             let taken = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -156,7 +157,7 @@ struct SubmissionTests {
 
     @Test func `nothing is taken after a shutdown`() async throws {
         try await Harness.run { harness in
-            let provider = try BinaryProvider(Self.quick(harness))
+            let provider = try BinaryProvider(Self.patient(harness))
             _ = await provider.shutdown(within: .zero)
             await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<3, to: provider) }
             await #expect(throws: SubmitError.shutDown) {
@@ -177,7 +178,7 @@ struct SubmissionTests {
         var script = GatewayScript()
         script.handshake = .silent
         try await Harness.run(script) { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.options.queueLimit = 10
             let provider = try BinaryProvider(configuration)
             let events = provider.events(bufferingNewest: 10)
@@ -249,7 +250,7 @@ struct SubmissionTests {
         try await Harness.run { harness in
             let done = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: Void.self)
             let chain = Chain(limit: 10) { done.succeed() }
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.options.settleTime = .milliseconds(10)
             configuration.outcomes = .sink(chain)
             let provider = try BinaryProvider(configuration)
@@ -264,7 +265,7 @@ struct SubmissionTests {
 
     @Test func `a slow reader of the stream slows submit and loses nothing`() async throws {
         try await Harness.run { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.outcomes = .stream
             configuration.options.queueLimit = 50
             configuration.options.cacheLength = 50
@@ -295,7 +296,7 @@ struct SubmissionTests {
 
     @Test func `whoever leaves the loop over the stream finds the rest`() async throws {
         try await Harness.run { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.outcomes = .stream
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
@@ -312,7 +313,7 @@ struct SubmissionTests {
 
     @Test func `a cancelled reader of the stream loses nothing, and displaces nobody`() async throws {
         try await Harness.run { harness in
-            var configuration = Self.quick(harness)
+            var configuration = Self.patient(harness)
             configuration.outcomes = .stream
             let provider = try BinaryProvider(configuration)
             let stream = provider.outcomes
@@ -339,7 +340,7 @@ struct SubmissionTests {
 
     @Test func `every subscription gets all events or is told how many it lost`() async throws {
         try await Harness.run(GatewayScript(rules: [.reject(try Harness.devices(0..<10))])) { harness in
-            let provider = try BinaryProvider(Self.quick(harness))
+            let provider = try BinaryProvider(Self.patient(harness))
             let complete = provider.events(bufferingNewest: 10_000)
             let short = provider.events(bufferingNewest: 3)
             try await Harness.submit(0..<50, to: provider)
