@@ -28,6 +28,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
     /// Nil: HTTP/2 makes one up, the binary protocol has none.
     public let apnsID: APNSID?
 
+    /// The topic and the payload's length, for logs: "notification for com.example.app with a payload of 26 bytes".
     public var description: String {
         let topic = self.topic.map { " for \($0)" } ?? ""
         return "notification\(topic) with a payload of \(self.payload.count) bytes"
