@@ -34,7 +34,7 @@ struct OneProgramBothWires {
             try batch.append(notification, to: device, tag: Tag(UInt64(index)))
         }
         try await provider.submit(&batch)
-        return await provider.shutdown(within: .seconds(30), proof: .silence)
+        return await provider.shutdown(within: .seconds(30), proof: .automatic)
     }
 
     static func overBinary(

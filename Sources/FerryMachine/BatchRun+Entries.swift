@@ -10,7 +10,10 @@ extension BatchRun {
 
     /// A part of it; `range` counts from its first entry.
     package func slice(_ range: Range<Int>) -> BatchRun {
-        BatchRun(storage: self.storage, start: self.start + range.lowerBound, count: range.count, order: self.order)
+        var slice = self
+        slice.start += range.lowerBound
+        slice.count = range.count
+        return slice
     }
 
     /// Whether it was submitted before `other`.

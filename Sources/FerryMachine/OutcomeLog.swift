@@ -9,8 +9,10 @@ package struct OutcomeLog {
     package private(set) var counts = OutcomeCounts()
     /// How many outcomes turned out wrong.
     package private(set) var contradicted = 0
-    /// How many copies beyond the first were sent, or are queued to be.
+    /// How many copies beyond the first were written.
     package var resent = 0
+    /// What a shutdown could not prove; nil when nothing.
+    package private(set) var unproved: Unproved?
     /// How many bytes came on connections on which the peer had had its last word.
     package var strayBytes = 0
     private var contradictions: [Contradiction] = []
@@ -58,7 +60,21 @@ package struct OutcomeLog {
     package mutating func contradict(count: Int, upTo most: Int? = nil, tags: [Tag], kind: Contradiction.Kind) {
         guard count > 0 else { return }
         self.contradicted += count
-        self.contradictions.append(Contradiction(count: count, upTo: most, tags: tags, kind: kind))
+        guard most == nil, let last = self.contradictions.indices.last, self.contradictions[last].kind == kind,
+            self.contradictions[last].upTo == self.contradictions[last].count
+        else {
+            self.contradictions.append(Contradiction(count: count, upTo: most, tags: tags, kind: kind))
+            return
+        }
+        self.contradictions[last].count += count
+        self.contradictions[last].upTo += count
+        self.contradictions[last].tags += tags
+    }
+
+    /// Notes acceptances that rest on silence although proof was asked for.
+    package mutating func leaveUnproved(_ count: Int, _ cause: Unproved.Cause) {
+        guard count > 0 else { return }
+        self.unproved = Unproved(count: (self.unproved?.count ?? 0) + count, cause: cause)
     }
 
     package mutating func takeContradictions() -> [Contradiction] {
@@ -68,9 +84,11 @@ package struct OutcomeLog {
 
     /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
     package mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {
-        for index in 0..<run.count {
-            let isTainted = run.entries[index].marks.isTainted
-            self.give(isTainted ? tainted : clean, to: run.slice(index..<index + 1))
+        var rest = run
+        while rest.count > 0 {
+            let isTainted = rest.entries[0].marks.isTainted
+            let alike = (1..<rest.count).first { rest.entries[$0].marks.isTainted != isTainted } ?? rest.count
+            self.give(isTainted ? tainted : clean, to: rest.takeFirst(alike))
         }
     }
 }

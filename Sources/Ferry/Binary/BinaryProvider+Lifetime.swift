@@ -13,7 +13,7 @@ public import ServiceLifecycle
 public func withProvider<Result>(
     _ configuration: BinaryConfiguration,
     drainingWithin limit: Duration = .seconds(60),
-    proof: Proof = .silence,
+    proof: Proof = .automatic,
     _ body: (BinaryProvider) async throws -> Result
 ) async throws -> Result {
     try await BinaryProvider(configuration).run(drainingWithin: limit, proof: proof, body)

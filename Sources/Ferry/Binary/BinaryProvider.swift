@@ -95,7 +95,7 @@ public final class BinaryProvider: PushProvider {
     ///
     /// Once all have theirs, each connection is half-closed and listened to until the peer ends it, for at most 5 s of
     /// `limit`: an error response may still be on its way, and what it discards is sent again.
-    public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
+    public func shutdown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
         await self.core.shutdown(within: limit, proof: proof)
     }
 }

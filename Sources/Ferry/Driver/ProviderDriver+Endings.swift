@@ -66,6 +66,7 @@ extension ProviderDriver where Wire: ~Copyable {
             unsettled: self.wire.queuedCount + self.wire.unsettledCount,
             contradicted: outcomes.contradicted,
             resent: outcomes.resent,
+            unproved: outcomes.unproved,
             strayBytes: outcomes.strayBytes
         )
     }

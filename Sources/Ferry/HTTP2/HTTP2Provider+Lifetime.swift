@@ -13,7 +13,7 @@ public func withProvider<Result>(
     drainingWithin limit: Duration = .seconds(60),
     _ body: (HTTP2Provider) async throws -> Result
 ) async throws -> Result {
-    try await HTTP2Provider(configuration).run(drainingWithin: limit, proof: .silence, body)
+    try await HTTP2Provider(configuration).run(drainingWithin: limit, proof: .automatic, body)
 }
 
 extension HTTP2Provider: Service {

@@ -95,7 +95,7 @@ public final class HTTP2Provider: PushProvider {
     /// Once all have theirs, each connection says GOAWAY and is closed.
     ///
     /// - Parameter proof: has no meaning here: every acceptance is proved.
-    public func shutdown(within limit: Duration, proof: Proof = .silence) async -> DrainReport {
+    public func shutdown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
         await self.core.shutdown(within: limit, proof: proof)
     }
 }

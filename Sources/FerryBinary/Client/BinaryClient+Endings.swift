@@ -13,7 +13,8 @@ extension BinaryClient {
         case culprit(BinaryStatus)
         /// The peer ended the connection for reasons of its own, or the network did.
         case noCulprit
-        /// The peer closed without a word: for reasons of its own, or because of a notification.
+        /// The peer closed without a word, or with one that means nothing: for reasons of its own, or because of a
+        /// notification.
         case wordless
         /// The system does not show acknowledgements, so that silence cannot settle anything.
         case unseen
@@ -39,11 +40,11 @@ extension BinaryClient {
             self.refused(index, error, now: now)
         case .lost(let error), .notConnected(let error):
             self.report(.socketError(id, error))
-            self.failed(index, error, now: now)
+            self.failed(index, .failure(error), now: now)
         case .endOfStream:
             let error = ProviderError(.connectFailed, "The peer closed the connection before it was established.")
             self.report(.socketError(id, error))
-            self.failed(index, error, now: now)
+            self.failed(index, .failure(error), now: now)
         }
     }
 
@@ -65,13 +66,12 @@ extension BinaryClient {
             return
         case .lost(let error), .notConnected(let error):
             self.report(.socketError(connection.id, error))
+            self.lanes[index].connection?.lastWord = .failure(error)
         case .endOfStream:
             break
         }
-        if connection.responses.pendingBytes > 0 {
-            // A response was cut off: something was rejected, and nobody can say what.
-            self.positionUnknown(index, .culprit(.unknown), handed: handed, now: now)
-        } else if connection.silence.stalledFor != nil {
+        if connection.responses.pendingBytes > 0 { self.lanes[index].connection?.lastWord = .truncated }
+        if connection.silence.stalledFor != nil {
             self.positionUnknown(index, .noCulprit, handed: handed, now: now)
         } else {
             self.positionUnknown(index, .wordless, handed: handed, now: now)
@@ -85,11 +85,12 @@ extension BinaryClient {
         for lane in self.lanes.indices {
             self.giveUpQueue(lane, undelivered: .credentials, uncertain: .notRepeated)
         }
+        self.lanes[index].isolation = nil
         self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.fail(using: &self.jitter))
     }
 
     /// A connection failed without progress.
-    private mutating func failed(_ index: Int, _ error: ProviderError?, now: Moment) {
+    private mutating func failed(_ index: Int, _ lastWord: LastWord, now: Moment) {
         if self.lanes[index].backOff.failures == 0 { self.lanes[index].failingSince = now.monotonic }
         let wait = self.lanes[index].backOff.fail(using: &self.jitter)
         self.lanes[index].dial = .waiting(until: now.monotonic + wait)
@@ -102,8 +103,8 @@ extension BinaryClient {
                     .connectionRetryLimit,
                     "Within \(now.seconds(since: self.lanes[index].failingSince)) s \(failures) connections in a row "
                         + "failed; what was queued is given up. "
-                        + (error?.message ?? "The peer closed each without a word."),
-                    cause: error
+                        + lastWord.sentence,
+                    cause: lastWord.cause
                 )
             )
         )
@@ -115,14 +116,14 @@ extension BinaryClient {
     /// A connection that was open is gone; its unsettled notifications were dealt with.
     mutating func closed(_ index: Int, now: Moment) {
         guard let connection = self.disconnected(index) else { return }
-        if connection.hasProgress || connection.isFinishing { return }
+        if connection.progress == .proved || connection.isFinishing { return }
         if connection.hasNarrowed {
             self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.first)
         } else if self.lanes[index].violations >= Self.violationLimit {
-            self.failed(index, nil, now: now)
+            self.failed(index, connection.lastWord, now: now)
             self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.cap)
         } else {
-            self.failed(index, nil, now: now)
+            self.failed(index, connection.lastWord, now: now)
         }
     }
 
@@ -160,103 +161,206 @@ extension BinaryClient {
     /// Decides on what is unsettled on a connection that says nothing more.
     mutating func positionUnknown(_ index: Int, _ cause: Unknown, handed: UInt64, now: Moment) {
         guard let connection = self.lanes[index].connection else { return }
+        self.pauseProbes(index, now: now)
+        if case .wordless = cause { self.presumeUnproved(index, .closed, now: now) }
         let unsettled = self.takeUnsettled(index, handed: handed)
         self.requeue(unsettled.neverLeft, copies: false, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
-        let isProbed = connection.probe.map { $0.sequence < unsettled.boundary } ?? false
-        if isProbed { self.probesAgainAt = now.monotonic + self.probeBackOff.fail(using: &self.jitter) }
-        guard onWire > 0 else {
-            let presumed = connection.cache.settledTo - connection.provedTo
-            if case .culprit(let status) = cause, !isProbed, presumed > 0 {
-                // Too late and without a name: one outcome is wrong, and which, and how many followed it, nobody can say.
-                let rejection = Self.rejection(status, .gateway)
-                self.outcomes.contradict(count: 1, upTo: Int(presumed), tags: [], kind: .rejected(rejection))
+        switch cause {
+        case .culprit(let status):
+            if unsettled.boundary - connection.cache.start == 1, connection.probe == nil {
+                self.infer(status, unsettled.mayHaveLeft, on: index, now: now)
+            } else {
+                self.suspect(unsettled.mayHaveLeft, status, connection, index, now: now)
             }
-            return
-        }
-        if case .noCulprit = cause {
+        case .noCulprit where onWire > 0:
             // Without a name, all that is known of the progress is what was settled.
-            self.narrowWindow(index, progress: connection.accepted, now: now)
-        }
-        if case .unseen = cause {
+            self.narrowWindow(index, now: now)
+            self.repeatOrReport(unsettled.mayHaveLeft, on: index)
+        case .wordless where onWire > 0:
+            self.wordless(unsettled.mayHaveLeft, onWire: onWire, connection, index, now: now)
+        case .noCulprit, .wordless:
+            break
+        case .unseen:
             self.lanes[index].isolation = nil
             self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
-        } else if isProbed, case .wordless = cause {
-            // A close after a probe proves nothing, and sending again would double what was most likely accepted.
-            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
-        } else if case .culprit(let status) = cause, onWire == 1, !isProbed,
-            unsettled.boundary - connection.cache.start == 1
-        {
-            // Nothing else was ever on it: silence may have cleared what a late error is about.
-            self.noteDelay(of: unsettled.mayHaveLeft, now: now)
-            self.lanes[index].isolation = nil
-            self.lanes[index].connection?.hasProgress = true
-            self.infer(unsettled.mayHaveLeft, status, on: index)
-        } else if self.options.onUnknown == .report {
-            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
-            if case .wordless = cause { self.lanes[index].wordlessCloses += 1 }
-        } else {
-            self.isolate(unsettled.mayHaveLeft, onWire: onWire, cause, connection, index, now: now)
         }
     }
 
-    private mutating func isolate(
-        _ written: [NotificationCache.Written],
-        onWire: Int,
-        _ cause: Unknown,
+    /// A probe that was not answered: for some time no other one is written.
+    private mutating func pauseProbes(_ index: Int, now: Moment) {
+        guard self.lanes[index].connection?.probe?.isAwaited == true else { return }
+        self.lanes[index].connection?.probe?.isAwaited = false
+        self.probesAgainAt = now.monotonic + self.probeBackOff.fail(using: &self.jitter)
+    }
+
+    /// A probe that a shutdown asked for came to nothing: what silence had earned before it counts.
+    mutating func presumeUnproved(_ index: Int, _ cause: Unproved.Cause, now: Moment) {
+        guard self.proof == .automatic, let probe = self.lanes[index].connection?.probe, probe.purpose == .end else {
+            return
+        }
+        self.presume(before: probe.sequence, on: index, unproved: cause, now: now)
+    }
+
+    /// The peer did not answer a probe in time.
+    mutating func probeTimedOut(_ index: Int, now: Moment) {
+        self.lanes[index].connection?.lastWord = .silence
+        self.pauseProbes(index, now: now)
+        self.presumeUnproved(index, .noAnswer, now: now)
+        if self.lanes[index].connection?.cache.unsettledCount == 0 {
+            self.finish(index, now: now)
+        } else {
+            self.settle(self.takeUnsettled(index, handed: .max).mayHaveLeft, as: .uncertain(.positionUnknown))
+            self.hangUp(index, now: now)
+        }
+    }
+
+    /// The peer refused a notification that it did not name, among those on the wire or those presumed accepted.
+    private mutating func suspect(
+        _ unsettled: [NotificationCache.Written],
+        _ status: BinaryStatus,
         _ connection: Connection,
         _ index: Int,
         now: Moment
     ) {
-        switch cause {
-        case .noCulprit:
-            // What stood still was no error response on its way.
-            if connection.silence.stalledFor == nil { self.noteDelay(of: written, now: now) }
-        case .unseen:
-            break
-        case .culprit:
-            self.noteDelay(of: written, now: now)
-            self.beginOrHalve(index, onWire: onWire, isWordless: false)
-        case .wordless:
-            if !connection.hasProgress { self.lanes[index].wordlessCloses += 1 }
-            if self.lanes[index].isolation != nil || self.lanes[index].wordlessCloses >= Self.wordlessLimit {
-                self.beginOrHalve(index, onWire: onWire, isWordless: true)
+        var suspects = unsettled
+        var presumed = connection.presumedCount
+        if let oldest = unsettled.first, let probe = connection.probe, probe.purpose == .end {
+            // Silence had lasted for the settle time, so the response came later than that.
+            self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
+        }
+        if self.options.onUnknown == .resend, self.lanes[index].isolation == nil {
+            let held = self.lanes[index].connection?.cache.removeHistory(from: connection.provedTo, cached: true) ?? []
+            if let oldest = held.first {
+                self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
             }
+            presumed -= held.reduce(0) { $0 + $1.run.count }
+            suspects = held + unsettled
+        }
+        if presumed > 0 {
+            // One outcome is wrong, and nothing says which, nor how many notifications were discarded after it.
+            let tags = self.lanes[index].connection?.cache.removeHistory(from: connection.provedTo, cached: false) ?? []
+            self.outcomes.contradict(
+                count: 1,
+                upTo: presumed,
+                tags: tags.flatMap(\.run.tags),
+                kind: .rejected(Self.rejection(status, .gateway))
+            )
+        }
+        guard !suspects.isEmpty else { return }
+        if self.options.onUnknown == .resend {
+            self.search(suspects.reduce(0) { $0 + $1.run.count }, isWordless: false, index)
+        } else {
+            self.narrowWindow(index, now: now)
+        }
+        // A window of one that was not cleared, behind others that were: alone on a connection it shows its guilt.
+        guard let last = suspects.last, last.run.count == 1, last.first >= connection.clearedTo,
+            suspects.dropLast().last.map({ $0.end <= connection.clearedTo }) ?? false
+        else { return self.repeatOrReport(suspects, on: index) }
+        self.repeatOrReport(suspects.dropLast(), on: index)
+        self.repeatOrReport([last], on: index, aheadOfAll: true)
+    }
+
+    /// The connection ended, and nothing says why.
+    private mutating func wordless(
+        _ written: [NotificationCache.Written],
+        onWire: Int,
+        _ connection: Connection,
+        _ index: Int,
+        now: Moment
+    ) {
+        if connection.probe?.purpose == .end {
+            // The caller wants proof or the truth, and not another copy of what silence had all but settled.
+            return self.settle(written, as: .uncertain(.positionUnknown))
+        }
+        if connection.progress == .none { self.lanes[index].wordlessCloses += 1 }
+        let isSearched =
+            self.lanes[index].isolation != nil || self.lanes[index].wordlessCloses >= Self.wordlessLimit
+        if self.options.onUnknown == .resend, isSearched {
+            self.search(onWire, isWordless: true, index)
             if onWire == 1, let alone = self.lanes[index].isolation?.closedAlone, alone >= Isolation.wordlessProofs {
                 self.lanes[index].isolation = nil
                 // A peer that closes on one after the other is broken: this counts as a failure.
                 self.lanes[index].connection?.hasNarrowed = false
-                self.settle(written, as: .uncertain(.peerCloses))
-                return
+                return self.settle(written, as: .uncertain(.peerCloses))
             }
         }
-        for part in written { part.run.taint() }
-        self.requeue(written, copies: true, on: index)
+        self.repeatOrReport(written, on: index)
     }
 
-    /// Notes how late the end of a connection came for the first that may have caused it.
-    private mutating func noteDelay(of written: [NotificationCache.Written], now: Moment) {
-        guard let first = written.first else { return }
-        self.delay.saw(now.monotonic - first.writtenAt, now: now.monotonic)
+    /// Notes a silence of the settle time; in a shutdown that wants proof, also that there is none.
+    ///
+    /// - Parameter unproved: why there is no proof; nil where none was wanted.
+    mutating func presume(before end: UInt64, on index: Int, unproved: Unproved.Cause?, now: Moment) {
+        let before = self.outcomes.counts.presumed
+        var count = 0
+        for written in self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) ?? [] {
+            self.outcomes.give(.accepted(.presumed), to: written.run)
+            self.progressed(index, by: written.run.count, .presumed)
+            count += written.run.count
+        }
+        if let unproved { self.outcomes.leaveUnproved(self.outcomes.counts.presumed - before, unproved) }
+        self.narrowSearch(index, settled: count, now: now)
     }
 
-    private mutating func beginOrHalve(_ index: Int, onWire: Int, isWordless: Bool) {
+    /// Sends what may have arrived again, or gives it its outcome, as the options want.
+    private mutating func repeatOrReport(
+        _ written: [NotificationCache.Written],
+        on index: Int,
+        aheadOfAll: Bool = false
+    ) {
+        switch self.options.onUnknown {
+        case .report:
+            self.settle(written, as: .uncertain(.positionUnknown))
+        case .resend:
+            for part in written { part.run.taint() }
+            self.requeue(written, copies: true, on: index, aheadOfAll: aheadOfAll)
+        }
+    }
+
+    // MARK: The search for a culprit
+
+    /// Begins the search among `suspects` notifications, or goes on with it.
+    private mutating func search(_ suspects: Int, isWordless: Bool, _ index: Int) {
         self.lanes[index].connection?.hasNarrowed = true
         if self.lanes[index].isolation == nil {
-            self.lanes[index].isolation = Isolation(failed: onWire, isWordless: isWordless)
+            let quietTime = isWordless ? nil : self.delay.quietTime
+            self.lanes[index].isolation = Isolation(suspects: suspects, quietTime: quietTime)
         } else {
-            self.lanes[index].isolation?.failed(onWire: onWire, isWordless: isWordless)
+            self.lanes[index].isolation?.failed(onWire: suspects, isWordless: isWordless)
         }
     }
 
-    /// The peer rejected the only notification on the connection, whatever name it gave.
-    private mutating func infer(_ written: [NotificationCache.Written], _ status: BinaryStatus, on index: Int) {
-        let rejection = Self.rejection(status, .inferred)
-        let cachedFrom = self.lanes[index].connection?.cache.cachedFrom ?? .max
-        for part in written {
-            self.outcomes.give(.rejected(rejection), to: part.run)
-            self.report(self.transmissionError(rejection, part.run, isCached: part.first >= cachedFrom))
+    /// Notes that suspects of the lane got their outcome; the search ends with the last one.
+    mutating func narrowSearch(_ index: Int, settled count: Int, now: Moment) {
+        let onWire = self.lanes[index].connection?.cache.unsettledCount ?? 0
+        self.lanes[index].isolation?.settled(count, onWire: onWire)
+        guard let isolation = self.lanes[index].isolation, isolation.isOver else { return }
+        self.lanes[index].isolation = nil
+        if !isolation.isWordless { self.narrowWindow(index, now: now) }
+    }
+
+    /// The peer refused the only notification that was ever on the connection, whatever name it gave.
+    private mutating func infer(
+        _ status: BinaryStatus,
+        _ unsettled: [NotificationCache.Written],
+        on index: Int,
+        now: Moment
+    ) {
+        guard let connection = self.lanes[index].connection, !unsettled.isEmpty || connection.presumedCount > 0 else {
+            return
         }
+        self.lanes[index].isolation = nil
+        self.lanes[index].connection?.progressed(.proved)
+        let rejection = Self.rejection(status, .inferred)
+        let cachedFrom = connection.cache.cachedFrom
+        guard let culprit = unsettled.first ?? self.lanes[index].connection?.cache.removeAll().first else {
+            return self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
+        }
+        self.delay.saw(now.monotonic - culprit.writtenAt, now: now.monotonic)
+        self.outcomes.give(.rejected(rejection), to: culprit.run)
+        self.report(self.transmissionError(rejection, culprit.run, isCached: culprit.first >= cachedFrom))
+        self.narrowWindow(index, now: now)
     }
 
     private mutating func settle(_ written: [NotificationCache.Written], as outcome: Outcome) {
@@ -265,7 +369,12 @@ extension BinaryClient {
 
     /// Puts notifications back into the queue. What has lost its bytes ends: as undelivered if it never left, else, being
     /// a copy of what may have arrived, as uncertain.
-    private mutating func requeue(_ written: [NotificationCache.Written], copies: Bool, on index: Int) {
+    private mutating func requeue(
+        _ written: [NotificationCache.Written],
+        copies: Bool,
+        on index: Int,
+        aheadOfAll: Bool = false
+    ) {
         let cachedFrom = self.lanes[index].connection?.cache.cachedFrom ?? 0
         var runs: [BatchRun] = []
         for var part in written {
@@ -277,9 +386,13 @@ extension BinaryClient {
             if part.run.count > 0 { runs.append(part.run) }
         }
         if copies {
-            self.resend(runs, on: index)
+            self.resend(runs, on: index, aheadOfAll: aheadOfAll)
         } else {
-            for run in runs.reversed() { self.lanes[index].queue.insert(run) }
+            for run in runs.reversed() {
+                // What never left was counted when it was written, and is counted again.
+                if run.isCopy { self.outcomes.resent -= run.count }
+                self.lanes[index].queue.insert(run)
+            }
         }
     }
 }

@@ -7,11 +7,19 @@ extension BinaryClient {
     /// Notes what the operating system said about a connection.
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {
         guard let index = self.lane(of: id) else { return }
-        let settleTime = self.settleTime(index)
-        let settles = self.lanes[index].connection.map { self.settlesBySilence($0) } ?? false
-        let end = self.lanes[index].connection?.silence
-            .look(sample, settleTime: settleTime, settles: settles, now: now.monotonic)
-        if let end = end.flatMap({ $0 }) { self.presume(before: end, on: index, now: now) }
+        let settles = self.settlesBySilence(index)
+        let quietTime = self.quietTime(index)
+        let end = self.lanes[index].connection?.silence.look(
+            sample,
+            settleTime: self.delay.settleTime,
+            quietTime: quietTime,
+            settles: settles,
+            now: now.monotonic
+        )
+        if let end = end.flatMap({ $0 }) { self.presume(before: end, on: index, unproved: self.unproved, now: now) }
+        if let quietTime, let quietFor = self.lanes[index].connection?.silence.quietFor, quietFor >= quietTime {
+            self.windowCleared(index)
+        }
         if let stalledFor = self.lanes[index].connection?.silence.stalledFor, stalledFor >= Silence.stallLimit,
             // What is to be proved needs no acknowledgement to show.
             sample.acknowledged != nil || settles
@@ -37,29 +45,18 @@ extension BinaryClient {
         self.hangUp(index, now: now)
     }
 
-    private mutating func presume(before end: UInt64, on index: Int, now: Moment) {
-        for written in self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) ?? [] {
-            self.outcomes.give(.accepted(.presumed), to: written.run)
-            self.progressed(index, by: written.run.count)
-            self.cleared(written.run.count, on: index)
-        }
-        self.endIsolationIfOver(index)
+    /// The window of a search was silent for the quiet time.
+    private mutating func windowCleared(_ index: Int) {
+        guard let cache = self.lanes[index].connection?.cache else { return }
+        self.lanes[index].connection?.clearedTo = cache.next
+        self.lanes[index].isolation?.cleared(onWire: cache.unsettledCount)
     }
 
-    /// Notes that `count` suspects of the lane were accepted.
-    mutating func cleared(_ count: Int, on index: Int) {
-        let onWire = self.lanes[index].connection?.cache.unsettledCount ?? 0
-        self.lanes[index].isolation?.cleared(count, onWire: onWire)
-    }
-
-    mutating func endIsolationIfOver(_ index: Int) {
-        if self.lanes[index].isolation?.isOver == true { self.lanes[index].isolation = nil }
-    }
-
-    /// How long the peer must be silent on this lane.
-    private func settleTime(_ index: Int) -> TimeAmount {
-        guard let isolation = self.lanes[index].isolation, !isolation.isWordless else { return self.delay.settleTime }
-        return self.delay.quietTime
+    /// How long a window of the lane's search for a culprit must be silent; nil when no window waits for that.
+    private func quietTime(_ index: Int) -> TimeAmount? {
+        guard let isolation = self.lanes[index].isolation, isolation.allowance <= 0, !self.lanes[index].queue.isEmpty
+        else { return nil }
+        return isolation.quietTime(settleTime: self.delay.settleTime)
     }
 
     /// When ``tick(now:)`` has something to do; nil when never.
@@ -72,13 +69,13 @@ extension BinaryClient {
         for (index, lane) in self.lanes.enumerated() {
             if case .waiting(let until) = lane.dial, !lane.queue.isEmpty { consider(until) }
             guard let connection = lane.connection else { continue }
-            consider(connection.silence.nextLook(settleTime: self.settleTime(index)))
+            consider(self.nextLook(index))
             consider(connection.finishingUntil)
-            consider(connection.probe.map { $0.writtenAt + Self.probeLimit })
+            consider(self.probeDeadline(connection))
             consider(lane.window.nextChange)
             consider(connection.cache.history.first.map { $0.settledAt + self.delay.memory })
             consider(self.idleDeadline(lane))
-            if self.options.finality == .proof, self.canProbe, lane.queue.isEmpty, connection.isWritable,
+            if self.probesAfterRest(connection), self.canProbe, lane.queue.isEmpty, connection.isWritable,
                 connection.cache.unsettledCount > 0, connection.probe == nil
             {
                 consider(connection.activeAt + self.delay.settleTime)
@@ -87,10 +84,39 @@ extension BinaryClient {
         return next
     }
 
-    /// Whether silence settles anything on the connection. With `finality: .proof` only while there is no other way, and
-    /// never while a probe that the shutdown asked for may be answered.
-    private func settlesBySilence(_ connection: Connection) -> Bool {
-        if self.isShuttingDown, self.provesAtShutdown, connection.probe != nil { return false }
+    private func nextLook(_ index: Int) -> NIODeadline? {
+        let settleTime = self.delay.settleTime
+        return self.lanes[index].connection?.silence.nextLook(for: min(self.quietTime(index) ?? settleTime, settleTime))
+    }
+
+    /// When the answer to the connection's probe is overdue; nil when none is awaited.
+    private func probeDeadline(_ connection: Connection) -> NIODeadline? {
+        guard let probe = connection.probe, probe.isAwaited else { return nil }
+        let isAutomatic = probe.purpose == .end && self.proof == .automatic
+        return probe.writtenAt + (isAutomatic ? Self.automaticProbeLimit : Self.probeLimit)
+    }
+
+    /// Whether a shutdown proves what was written last: everything is written, and a probe may follow.
+    var isProving: Bool {
+        self.isShuttingDown && self.proof != .silence && self.canProbe && self.queuedCount == 0
+    }
+
+    /// Whether a probe follows when the connection carried nothing for a settle time, whatever was acknowledged.
+    private func probesAfterRest(_ connection: Connection) -> Bool {
+        self.isProving ? !connection.silence.showsAcknowledgements : self.options.finality == .proof
+    }
+
+    /// Why what silence settles now has no proof; nil where none is wanted.
+    private var unproved: Unproved.Cause? {
+        guard self.isShuttingDown, self.proof != .silence, self.queuedCount == 0 else { return nil }
+        return self.options.command == .simple ? .noIdentifiers : .notAsked
+    }
+
+    /// Whether silence settles anything on the lane's connection: not while a shutdown proves it, and with `finality:
+    /// .proof` only where no probe may be written.
+    private func settlesBySilence(_ index: Int) -> Bool {
+        if let probe = self.lanes[index].connection?.probe, probe.isAwaited, probe.purpose == .end { return false }
+        if self.isProving, self.lanes[index].isolation == nil { return false }
         return self.options.finality == .silence || !self.canProbe
     }
 
@@ -112,15 +138,13 @@ extension BinaryClient {
                 self.hangUp(index, now: now)
                 continue
             }
-            if let probe = connection.probe, time >= probe.writtenAt + Self.probeLimit {
-                self.positionUnknown(index, .wordless, handed: .max, now: now)
-                self.hangUp(index, now: now)
+            if let deadline = self.probeDeadline(connection), time >= deadline {
+                self.probeTimedOut(index, now: now)
                 continue
             }
             if let deadline = self.idleDeadline(self.lanes[index]), time >= deadline {
                 self.report(.timeout(connection.id))
-                self.lanes[index].connection?.finishingUntil = time + Self.lingerLimit
-                self.act(.finish(connection.id))
+                self.finish(index, now: now)
                 continue
             }
             self.lanes[index].connection?.cache.forget(
@@ -128,7 +152,7 @@ extension BinaryClient {
                 stubLimit: Self.stubLimit
             )
             self.widenWindow(index, now: time)
-            if let look = connection.silence.nextLook(settleTime: self.settleTime(index)), time >= look {
+            if let look = self.nextLook(index), time >= look {
                 self.act(.sample(connection.id))
             }
         }
@@ -136,12 +160,9 @@ extension BinaryClient {
     }
 
     private mutating func widenWindow(_ index: Int, now: NIODeadline) {
-        let changed = self.lanes[index].window.widen(
-            cacheLength: self.effectiveCacheLength,
-            settleTime: self.delay.settleTime,
-            now: now
-        )
-        if changed { self.report(.windowAdjusted(self.lanes[index].window.size ?? self.effectiveCacheLength)) }
+        let limit = self.unsettledLimit
+        let changed = self.lanes[index].window.widen(limit: limit, settleTime: self.delay.settleTime, now: now)
+        if changed { self.report(.windowAdjusted(self.lanes[index].window.size ?? limit)) }
     }
 
     /// Takes the next step wherever one became possible.

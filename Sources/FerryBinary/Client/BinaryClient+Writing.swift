@@ -62,15 +62,20 @@ extension BinaryClient {
         return max(room, 0)
     }
 
+    /// How many notifications may be unsettled, on all connections together.
+    var unsettledLimit: Int {
+        switch self.options.cachePolicy {
+        case .evict: Self.accountLimit
+        case .hold: self.effectiveCacheLength
+        }
+    }
+
     /// How many more notifications may be unsettled, by the bounds of the cache.
     private var cacheRoom: Int {
-        switch self.options.cachePolicy {
-        case .evict:
-            return Self.accountLimit - self.unsettledCount
-        case .hold:
-            guard self.cached.unsettledBytes < max(self.options.cacheLimit.bytes, 1) else { return 0 }
-            return self.effectiveCacheLength - self.unsettledCount
+        if self.options.cachePolicy == .hold, self.cached.unsettledBytes >= max(self.options.cacheLimit.bytes, 1) {
+            return 0
         }
+        return self.unsettledLimit - self.unsettledCount
     }
 
     /// What all caches hold together.
@@ -166,7 +171,7 @@ extension BinaryClient {
             if run.count > 0 {
                 let refused = run.takeFirst(1)
                 self.outcomes.give(refusal.outcome(of: refused.entries[0]), to: refused)
-                self.lanes[index].isolation?.cleared(1, onWire: 1)
+                self.narrowSearch(index, settled: 1, now: now)
             }
         }
     }
@@ -175,6 +180,7 @@ extension BinaryClient {
         guard run.count > 0 else { return }
         self.lanes[index].connection?.cache.append(run, at: now.monotonic)
         self.lanes[index].isolation?.wrote(run.count)
+        if run.isCopy { self.outcomes.resent += run.count }
         if self.reportsTransmitted, let id = self.lanes[index].connectionID {
             self.report(.transmitted(id, tags: run.tags))
         }
@@ -218,8 +224,11 @@ extension BinaryClient {
         guard self.canProbe, let connection = lane.connection, connection.probe == nil, !connection.isFinishing,
             connection.cache.unsettledCount > 0
         else { return false }
+        if self.isProving {
+            // A probe that overtakes an error response on its way would confirm what was discarded.
+            return lane.isolation == nil && self.isSilent(connection, now: now)
+        }
         if lane.queue.isEmpty {
-            if self.isShuttingDown && self.provesAtShutdown { return true }
             return self.options.finality == .proof && now.monotonic >= connection.activeAt + self.delay.settleTime
         }
         guard !self.isPaused else { return false }
@@ -229,9 +238,17 @@ extension BinaryClient {
         }
     }
 
+    /// Whether the peer has been silent for a settle time about everything that was written.
+    private func isSilent(_ connection: Connection, now: Moment) -> Bool {
+        let settleTime = self.delay.settleTime
+        guard connection.silence.showsAcknowledgements else { return now.monotonic >= connection.activeAt + settleTime }
+        return connection.silence.quietFor.map { $0 >= settleTime } ?? false
+    }
+
     private mutating func writeProbe(_ index: Int, into buffer: inout ByteBuffer, now: Moment) {
         guard let sequence = self.lanes[index].connection?.cache.skip() else { return }
-        self.lanes[index].connection?.probe = (sequence, now.monotonic)
+        let purpose: Probe.Purpose = self.isProving ? .end : .room
+        self.lanes[index].connection?.probe = Probe(sequence: sequence, writtenAt: now.monotonic, purpose: purpose)
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: NotificationEncoder.probeLength) { target in
             guard let base = target.baseAddress else { return 0 }
             return NotificationEncoder.writeProbe(identifier: Identifier.of(sequence), to: base)

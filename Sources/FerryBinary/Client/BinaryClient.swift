@@ -44,9 +44,11 @@ package struct BinaryClient: ~Copyable {
     static let wordlessLimit = 3
     /// How long a probe may remain without an answer.
     static let probeLimit: TimeAmount = .seconds(30)
+    /// The same where silence counts after it, under ``Proof/automatic``.
+    static let automaticProbeLimit: TimeAmount = .seconds(10)
     /// How long no probe is written after one that was not answered: the first time, and at most.
     static let probePause: ClosedRange<Duration> = .seconds(60) ... .seconds(3600)
-    /// How long a finished connection waits for the peer's end of stream.
+    /// How long a finished connection waits for the peer's end of stream, or for the settle time if that is longer.
     static let lingerLimit: TimeAmount = .seconds(5)
 
     let options: BinaryOptions
@@ -60,7 +62,8 @@ package struct BinaryClient: ~Copyable {
     var probesAgainAt: NIODeadline?
     var probeBackOff = BackOff(Self.probePause)
     package private(set) var isShuttingDown = false
-    var provesAtShutdown = false
+    /// How a shutdown finds out what became of the last notifications.
+    var proof = Proof.silence
     /// Whether outcomes wait for their reader, so that nothing more may be written.
     package var isPaused = false
     /// Whether anyone wants `transmitted` events, which cost an allocation for each flush.
@@ -72,7 +75,7 @@ package struct BinaryClient: ~Copyable {
     private var lastConnectionID: UInt64 = 0
     private var submissions: UInt64 = 0
     /// Whether something was submitted since the last `completed` event.
-    private var isIncomplete = false
+    var isIncomplete = false
 
     /// - Parameter seed: of the jitter between failed connections.
     package init(options: BinaryOptions, seed: UInt64 = .random(in: .min ... .max)) {
@@ -235,11 +238,11 @@ package struct BinaryClient: ~Copyable {
         }
     }
 
-    /// Notes that notifications of the lane were accepted: the peer is well.
-    mutating func progressed(_ index: Int, by count: Int) {
+    /// Notes that notifications of the lane were accepted, or rejected by name: the peer is well.
+    mutating func progressed(_ index: Int, by count: Int, _ progress: Connection.Progress) {
         guard count > 0 else { return }
-        self.lanes[index].connection?.hasProgress = true
-        self.lanes[index].connection?.accepted += count
+        self.lanes[index].connection?.progressed(progress)
+        self.lanes[index].acceptedSinceError += count
         self.lanes[index].backOff.reset()
         self.lanes[index].wordlessCloses = 0
         self.lanes[index].violations = 0
@@ -250,7 +253,7 @@ package struct BinaryClient: ~Copyable {
     /// Sends what was taken and then finishes every connection: half-closed, until the peer has read everything.
     package mutating func shutDown(proof: Proof, now: Moment) {
         self.isShuttingDown = true
-        self.provesAtShutdown = proof == .probe
+        self.proof = proof
         self.settleDown(now: now)
     }
 
@@ -265,6 +268,7 @@ package struct BinaryClient: ~Copyable {
     ) {
         self.isShuttingDown = true
         for index in self.lanes.indices {
+            self.presumeUnproved(index, .noAnswer, now: now)
             if let connection = self.lanes[index].connection {
                 let unsettled = self.takeUnsettled(index, handed: handed(connection.id))
                 for written in unsettled.mayHaveLeft {
@@ -311,10 +315,14 @@ package struct BinaryClient: ~Copyable {
                 self.act(.close(id))
             }
             guard let connection = self.lanes[index].connection, !connection.isFinishing else { continue }
-            if connection.cache.unsettledCount == 0, connection.probe == nil {
-                self.lanes[index].connection?.finishingUntil = now.monotonic + Self.lingerLimit
-                self.act(.finish(connection.id))
-            }
+            if connection.cache.unsettledCount == 0, connection.probe == nil { self.finish(index, now: now) }
         }
+    }
+
+    /// Half-closes the connection of a lane: the peer may still object to what it has.
+    mutating func finish(_ index: Int, now: Moment) {
+        guard let id = self.lanes[index].connection?.id else { return }
+        self.lanes[index].connection?.finishingUntil = now.monotonic + max(Self.lingerLimit, self.delay.settleTime)
+        self.act(.finish(id))
     }
 }

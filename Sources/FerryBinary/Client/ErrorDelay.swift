@@ -11,7 +11,10 @@ package struct ErrorDelay {
     private static let halfLife: TimeAmount = .hours(1)
 
     let settleTimeFloor: TimeAmount
+    /// Measured from the write of a notification that an error response refused.
     private(set) var longest: TimeAmount = .zero
+    /// How late a response without a name may have been: the age of the oldest notification that it may be about.
+    private var suspected: TimeAmount = .zero
     private var seenAt: NIODeadline?
 
     package init(settleTime: Duration) {
@@ -19,10 +22,11 @@ package struct ErrorDelay {
     }
 
     package var settleTime: TimeAmount {
-        max(self.settleTimeFloor, min(.nanoseconds(self.longest.nanoseconds / 2 * 3), Self.settleTimeCap))
+        let longest = max(self.longest, self.suspected)
+        return max(self.settleTimeFloor, min(.nanoseconds(longest.nanoseconds / 2 * 3), Self.settleTimeCap))
     }
 
-    /// How long to wait for silence after a suspect.
+    /// How long to wait for silence after a suspect, at first.
     var quietTime: TimeAmount {
         min(max(Self.quietFloor, .nanoseconds(self.longest.nanoseconds * 4)), Self.settleTimeCap)
     }
@@ -31,19 +35,28 @@ package struct ErrorDelay {
     var memory: TimeAmount { max(Self.memoryFloor, .nanoseconds(self.longest.nanoseconds * 4)) }
 
     package mutating func saw(_ delay: TimeAmount, now: NIODeadline) {
-        // Beyond the cap a delay changes nothing any more, and four times as much must not overflow.
-        let delay = min(max(delay, .zero), .hours(1))
+        let delay = Self.bounded(delay)
         if delay >= self.longest {
             self.longest = delay
             self.seenAt = now
         }
     }
 
+    /// Notes that an error response without a name may have been this late.
+    mutating func suspect(_ delay: TimeAmount, now: NIODeadline) {
+        self.suspected = max(self.suspected, Self.bounded(delay))
+        self.seenAt = now
+    }
+
+    /// Beyond the cap a delay changes nothing any more, and four times as much must not overflow.
+    private static func bounded(_ delay: TimeAmount) -> TimeAmount { min(max(delay, .zero), .hours(1)) }
+
     /// Halves the longest delay for every hour in which no longer one was seen.
     package mutating func decay(now: NIODeadline) {
         guard let seenAt, now - seenAt >= Self.halfLife else { return }
         let hours = (now - seenAt).nanoseconds / Self.halfLife.nanoseconds
         self.longest = .nanoseconds(self.longest.nanoseconds >> min(hours, 63))
+        self.suspected = .nanoseconds(self.suspected.nanoseconds >> min(hours, 63))
         self.seenAt = seenAt + .nanoseconds(hours * Self.halfLife.nanoseconds)
     }
 }

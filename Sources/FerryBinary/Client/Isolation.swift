@@ -1,65 +1,93 @@
+internal import NIOCore
+
 /// The search for the one notification that makes a peer end connections without naming it.
 ///
-/// What was on the wire is sent again in windows, each followed by a wait for silence. A window that is silent is
-/// cleared; one that fails is halved. With one notification on the connection, its guilt is proved.
+/// Suspects are sent again in windows. When a window has been silent for the quiet time, the next one follows on the same
+/// connection; silence for the quiet time gives no outcome, because an error response may take longer. A connection that
+/// fails halves the window. A notification is the culprit if its connection never carried another one.
 ///
 /// ```
 ///          failed, window > 1: halve
 ///              ┌────────┐
 ///              ▼        │
-///   begin ──▶ window ───┴──▶ window 1 failed: culprit ──▶ end
+///   begin ──▶ window ───┴──▶ alone on a connection, failed: culprit ──▶ end
 ///              │   ▲
-///              └───┘ silent: next window;  no suspects left ──▶ end
+///              └───┘ silent: next window;  every suspect has its outcome ──▶ end
 /// ```
 struct Isolation {
     /// How often a notification must be closed upon while alone, if the peer never says a word.
     static let wordlessProofs = 3
 
-    /// How many notifications may be on the wire until they are cleared.
+    /// How long a window must be silent until the next one may be written.
+    private enum Pace {
+        /// Doubled for each error without a name: the quiet time was too short to see the last one coming.
+        case answered(quietTime: TimeAmount)
+        /// Nothing tells how soon a peer closes that never says a word: a whole settle time.
+        case wordless
+    }
+
+    /// How many notifications are written at a time.
     private(set) var window: Int
-    /// How many at the front of the queue, or on the wire, may be the culprit.
+    /// How many notifications at the front of the queue, or on the wire, may be the culprit.
     private(set) var suspects: Int
     /// How many more of the present window may be written.
     private(set) var allowance: Int
     /// How often the sole notification on the wire was closed upon.
     private(set) var closedAlone = 0
-    /// Whether the peer ever closed without a word, so that nothing tells how soon it would.
-    private(set) var isWordless: Bool
+    private var pace: Pace
 
-    /// - Parameter failed: how many notifications were on the wire when the connection failed.
-    init(failed: Int, isWordless: Bool) {
-        self.isWordless = isWordless
-        self.window = max(failed / 2, 1)
-        self.suspects = failed
+    /// - Parameters:
+    ///   - suspects: how many notifications may be the culprit.
+    ///   - quietTime: the quiet time of the first window; nil: the peer closed without a word.
+    init(suspects: Int, quietTime: TimeAmount?) {
+        self.window = max(suspects / 2, 1)
+        self.suspects = suspects
         self.allowance = self.window
+        self.pace = quietTime.map { .answered(quietTime: $0) } ?? .wordless
     }
+
+    /// How long a window must be silent, where the peer is presumed to accept after `settleTime`.
+    func quietTime(settleTime: TimeAmount) -> TimeAmount {
+        switch self.pace {
+        case .answered(let quietTime): min(quietTime, settleTime)
+        case .wordless: settleTime
+        }
+    }
+
+    var isWordless: Bool { if case .wordless = self.pace { true } else { false } }
 
     mutating func wrote(_ count: Int) {
         self.allowance -= count
     }
 
-    /// Notes that `count` suspects were cleared; with none of the window left on the wire, the next one may go.
-    mutating func cleared(_ count: Int, onWire: Int) {
-        self.suspects -= count
+    /// Notes that everything on the wire has been silent for the quiet time: the next window may follow.
+    mutating func cleared(onWire: Int) {
         self.closedAlone = 0
-        if onWire == 0 { self.allowance = min(self.window, self.suspects) }
+        self.allowance = min(self.window, self.suspects - onWire)
     }
 
-    /// Notes that the connection failed with `onWire` notifications on it.
+    /// Notes that `count` suspects have their outcome.
+    mutating func settled(_ count: Int, onWire: Int) {
+        self.suspects -= count
+        if onWire == 0 { self.cleared(onWire: 0) }
+    }
+
+    /// Notes that the connection failed with `onWire` suspects on it.
     mutating func failed(onWire: Int, isWordless: Bool) {
-        self.isWordless = self.isWordless || isWordless
-        self.suspects = max(self.suspects, onWire)
-        if onWire == 1 {
-            self.closedAlone += 1
-        } else {
-            self.closedAlone = 0
-            self.window = max(min(self.window, onWire) / 2, 1)
+        switch self.pace {
+        case _ where isWordless: self.pace = .wordless
+        case .answered(let quietTime):
+            self.pace = .answered(quietTime: min(quietTime + quietTime, ErrorDelay.settleTimeCap))
+        case .wordless: break
         }
+        self.suspects = max(self.suspects, onWire)
+        self.closedAlone = onWire == 1 ? self.closedAlone + 1 : 0
+        self.window = max(min(self.window, onWire) / 2, 1)
     }
 
     /// Notes that the next connection begins with a window of its own.
     mutating func restart() {
-        self.allowance = self.window
+        self.allowance = min(self.window, self.suspects)
     }
 
     var isOver: Bool { self.suspects <= 0 }

@@ -30,6 +30,8 @@ struct Lane {
     var failingSince = NIODeadline.uptimeNanoseconds(0)
     var isolation: Isolation?
     var window = Window()
+    /// How many notifications were accepted since the peer last ended some.
+    var acceptedSinceError = 0
     /// Connections in a row that the peer closed without a word and without progress.
     var wordlessCloses = 0
     /// Connections in a row on which the peer did not speak the protocol.
@@ -46,20 +48,48 @@ struct Lane {
     }
 }
 
+/// A notification that the peer must reject, the last on its connection.
+struct Probe {
+    /// How a peer that does not answer it leaves what was written before it.
+    enum Purpose {
+        /// A shutdown: everything before it had been silent for a settle time, so silence may count.
+        case end
+        /// Anything else.
+        case room
+    }
+
+    var sequence: UInt64
+    var writtenAt: NIODeadline
+    var purpose: Purpose
+    /// Whether the peer may still answer it.
+    var isAwaited = true
+}
+
 /// What the client knows about one open connection.
 struct Connection {
+    /// What came of it so far.
+    enum Progress: Comparable {
+        case none
+        /// A notification was presumed accepted.
+        case presumed
+        /// The peer's own word settled a notification.
+        case proved
+    }
+
     let id: ConnectionID
     var cache: NotificationCache
     var silence = Silence()
     var responses = ErrorResponseDecoder()
-    /// The sequence number of the probe that was written, and when.
-    var probe: (sequence: UInt64, writtenAt: NIODeadline)?
-    /// Whether a notification was proved or presumed accepted on it.
-    var hasProgress = false
+    var probe: Probe?
+    private(set) var progress = Progress.none
+    /// What the peer said last.
+    var lastWord = LastWord.none
+    /// How many responses confirmed nothing.
+    var idleResponses = 0
     /// The sequence number before which every outcome was proved.
     private(set) var provedTo: UInt64
-    /// How many notifications the peer accepted on it, as far as is known.
-    var accepted = 0
+    /// The sequence number before which a search has heard the peer's silence.
+    var clearedTo: UInt64
     var isWritable = true
     /// Whether its end brought the search for a culprit forward.
     var hasNarrowed = false
@@ -72,7 +102,18 @@ struct Connection {
         self.id = id
         self.cache = NotificationCache(start: firstSequence)
         self.provedTo = firstSequence
+        self.clearedTo = firstSequence
         self.activeAt = now
+    }
+
+    mutating func progressed(_ progress: Progress) {
+        self.progress = max(self.progress, progress)
+    }
+
+    /// How many notifications have an outcome that rests on silence.
+    var presumedCount: Int {
+        let settledTo = min(self.cache.settledTo, self.probe?.sequence ?? .max)
+        return Int(settledTo - min(self.provedTo, settledTo))
     }
 
     mutating func noteProof(before end: UInt64) {

@@ -159,6 +159,13 @@ struct NotificationCache {
         self.take(from: self.settledTo, before: .max)
     }
 
+    /// Takes the settled notifications from `sequence` on out.
+    ///
+    /// - Parameter cached: whether only those that still have their bytes.
+    mutating func removeHistory(from sequence: UInt64, cached: Bool) -> [Written] {
+        self.take(from: cached ? max(sequence, self.cachedFrom) : sequence, before: self.settledTo)
+    }
+
     /// When the notification was written; nil when it is no longer known.
     func writtenAt(_ sequence: UInt64) -> NIODeadline? {
         let part = sequence >= self.settledTo ? self.unsettled : self.history

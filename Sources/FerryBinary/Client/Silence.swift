@@ -25,6 +25,9 @@ package struct TransportSample: Sendable {
 /// peer's TCP acknowledged its last byte, and stands still while nothing moves: while the channel is not writable, or
 /// bytes are unacknowledged and none was acknowledged since the last look. One mark stands for each flush, not for
 /// each notification.
+///
+/// Two silences are looked for: that of the settle time, which settles notifications from the oldest on, and that about
+/// everything that was written, which is how long ``quietFor`` is.
 package struct Silence {
     private struct Mark {
         /// Where the flush ends in the stream below TLS.
@@ -52,6 +55,11 @@ package struct Silence {
     private var sent: UInt64 = 0
     /// How long bytes have been waiting without one being acknowledged; nil when that is not so.
     private(set) var stalledFor: TimeAmount?
+    /// How long the peer has been silent about everything that was written and did not settle; nil while some of it is
+    /// not acknowledged, or something is unread.
+    private(set) var quietFor: TimeAmount?
+    /// Whether the system says what is acknowledged, as far as was seen.
+    private(set) var showsAcknowledgements = true
 
     package init() {}
 
@@ -61,6 +69,7 @@ package struct Silence {
     package mutating func flushed(_ end: UInt64, at offset: UInt64, now: NIODeadline) {
         if self.lastLook == nil || self.marks.isEmpty { self.lastLook = now }
         self.sent = offset
+        self.quietFor = nil
         if self.marks.count >= Self.markLimit, self.acknowledgedMarks < self.marks.count {
             self.marks[self.marks.count - 1].offset = offset
             self.marks[self.marks.count - 1].end = end
@@ -78,21 +87,26 @@ package struct Silence {
     }
 
     /// When to look next; nil when there is nothing to wait for.
-    func nextLook(settleTime: TimeAmount) -> NIODeadline? {
+    ///
+    /// - Parameter time: the shortest silence that is waited for.
+    func nextLook(for time: TimeAmount) -> NIODeadline? {
         guard let lastLook, !self.marks.isEmpty else { return nil }
-        return lastLook + Self.interval(settleTime)
+        return lastLook + Self.interval(time)
     }
 
     /// Takes a sample, and returns the sequence number up to which `settleTime` has passed in silence, if any.
     ///
-    /// - Parameter settles: whether silence settles anything. If not, only a stall is looked for.
+    /// - Parameters:
+    ///   - quietTime: the shortest silence that is waited for; nil: the settle time.
+    ///   - settles: whether silence settles anything. If not, only ``quietFor`` and a stall are looked for.
     package mutating func look(
         _ sample: TransportSample,
         settleTime: TimeAmount,
+        quietTime: TimeAmount? = nil,
         settles: Bool,
         now: NIODeadline
     ) -> UInt64? {
-        let interval = Self.interval(settleTime)
+        let interval = Self.interval(min(quietTime ?? settleTime, settleTime))
         // A process that was stopped has not listened meanwhile: its absence is not the peer's silence.
         let passed = min(now - (self.lastLook ?? now), interval + interval)
         let acknowledged = sample.acknowledged ?? 0
@@ -101,13 +115,19 @@ package struct Silence {
         if isMoving, sample.isWritable { self.elapsed = self.elapsed + passed }
         self.lastLook = now
         self.lastAcknowledged = acknowledged
+        self.showsAcknowledgements = sample.acknowledged != nil
         while self.acknowledgedMarks < self.marks.count,
             self.marks[self.acknowledgedMarks].offset <= acknowledged
         {
             self.marks[self.acknowledgedMarks].acknowledgedAt = self.elapsed
             self.acknowledgedMarks += 1
         }
-        guard settles, isMoving, sample.isWritable, !sample.hasUnread else { return nil }
+        guard isMoving, sample.isWritable, !sample.hasUnread else {
+            self.quietFor = nil
+            return nil
+        }
+        self.quietFor = self.marks.last?.acknowledgedAt.map { self.elapsed - $0 }
+        guard settles else { return nil }
         var end: UInt64?
         while let acknowledgedAt = self.marks.first?.acknowledgedAt, self.elapsed - acknowledgedAt >= settleTime {
             end = self.marks.removeFirst().end

@@ -6,7 +6,8 @@ internal import NIOCore
 /// notifications and no window, the copies sent grow without bound. The window follows how far connections get until
 /// then, and opens again while nothing ends them.
 struct Window {
-    static let floor = 100
+    /// With more, 20 % of bad tokens cost 20 copies of each good one.
+    static let floor = 10
 
     /// Nil: no limit but the cache's.
     private(set) var size: Int?
@@ -14,17 +15,19 @@ struct Window {
     private var doublesAt: NIODeadline?
 
     /// Notes an end after `progress` accepted notifications on that connection.
-    mutating func narrow(progress: Int, cacheLength: Int, settleTime: TimeAmount, now: NIODeadline) {
+    ///
+    /// - Parameter limit: how many may be unsettled without a window.
+    mutating func narrow(progress: Int, limit: Int, settleTime: TimeAmount, now: NIODeadline) {
         let average = self.averageProgress.map { $0 * 0.75 + Double(progress) * 0.25 } ?? Double(progress)
         self.averageProgress = average
-        self.size = min(max(Int(min(average * 4, Double(Int32.max))), Self.floor), max(cacheLength, Self.floor))
+        self.size = min(max(Int(min(average * 4, Double(Int32.max))), Self.floor), max(limit, Self.floor))
         self.doublesAt = now + settleTime
     }
 
     /// Doubles when a settle time passed without an error; true when the size changed.
-    mutating func widen(cacheLength: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
+    mutating func widen(limit: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
         guard let size, let doublesAt, now >= doublesAt else { return false }
-        self.size = size * 2 >= cacheLength ? nil : size * 2
+        self.size = size * 2 >= limit ? nil : size * 2
         self.doublesAt = now + settleTime
         return true
     }

@@ -96,6 +96,7 @@ struct BinaryDemo {
                 + "\(Self.settleTime)"
         )
         try await DemoBatch.submit(Self.count + Self.lateCount..<Self.total, to: provider)
+        _ = await provider.drain(within: DemoBatch.limit)
         let report = await provider.shutdown(within: DemoBatch.limit)
         await telling.value
         return self.compare(report, gateway.counts)

@@ -9,7 +9,15 @@ struct BinaryOptionGroup: ParsableArguments {
     }
 
     enum ProofOption: String, ExpressibleByArgument, CaseIterable {
-        case silence, probe
+        case automatic, silence, probe
+
+        var proof: Proof {
+            switch self {
+            case .automatic: .automatic
+            case .silence: .silence
+            case .probe: .probe
+            }
+        }
     }
 
     @Option(help: "What a full cache does: hold writes back, or evict the oldest. (default: hold)")
@@ -52,7 +60,12 @@ struct BinaryOptionGroup: ParsableArguments {
     @Flag(help: "At the cache's limit prove acceptance with a probe instead of waiting.")
     var probeWhenHeld = false
 
-    @Option(help: "How the last acceptances are found out: by silence, or by a probe. (default: silence)")
+    @Option(
+        help: """
+            How the last acceptances are found out: by silence, by a probe, or automatic: by silence and then a probe, and \
+            by silence alone if the gateway does not answer it. (default: automatic)
+            """
+    )
     var proof: ProofOption?
 
     static let cacheLengths = 1...(1 << 30)

@@ -8,7 +8,10 @@ internal import FerryCore
 /// {"ref":8,"token":"bad0…","outcome":"rejected","reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// {"ref":9,"token":"00ff…","apnsId":"eabe…","outcome":"accepted","proof":"confirmed"}
 /// {"ref":7,"token":"00ff…","event":"contradicted","line":7,"reason":"BadDeviceToken","status":8,"origin":"gateway"}
+/// {"ref":5,"token":"00ff…","event":"contradicted","line":5,"oneOf":12,"reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// ```
+///
+/// With `oneOf` the gateway refused one of so many without a name, and discarded those behind it.
 enum EventLine {
     /// Appends what follows the beginning of a line that has an outcome.
     ///
@@ -37,8 +40,16 @@ enum EventLine {
 
     /// Appends what follows the beginning of a line that says that an outcome was wrong.
     ///
-    /// - Parameter line: the line's number, from 1; nil when it is not known.
-    static func append(_ kind: Contradiction.Kind, line: UInt64?, count: Int = 1, to bytes: inout [UInt8]) {
+    /// - Parameters:
+    ///   - line: the line's number, from 1; nil when it is not known.
+    ///   - suspects: among how many the wrong one is; nil: it is this one.
+    static func append(
+        _ kind: Contradiction.Kind,
+        line: UInt64?,
+        count: Int = 1,
+        suspects: Int? = nil,
+        to bytes: inout [UInt8]
+    ) {
         bytes.append(#""event":"contradicted""#)
         if let line {
             bytes.append(#","line":"#)
@@ -47,6 +58,10 @@ enum EventLine {
         if count != 1 {
             bytes.append(#","count":"#)
             bytes.append(contentsOf: String(count).utf8)
+        }
+        if let suspects {
+            bytes.append(#","oneOf":"#)
+            bytes.append(contentsOf: String(suspects).utf8)
         }
         switch kind {
         case .rejected(let rejection): self.append(rejection, to: &bytes)

@@ -76,7 +76,7 @@ struct EventsFile {
             if self.bytes.count >= Self.chunk { await self.flush() }
         }
         self.ledger.release(settled)
-        for contradiction in news.contradictions { self.append(contradiction) }
+        for contradiction in news.contradictions { await self.append(contradiction) }
         await self.flush()
     }
 
@@ -91,17 +91,19 @@ struct EventsFile {
         return self.index.settle(records)
     }
 
-    private mutating func append(_ contradiction: Contradiction) {
+    private mutating func append(_ contradiction: Contradiction) async {
+        let suspects = contradiction.upTo > contradiction.count ? contradiction.upTo : nil
         for tag in contradiction.tags {
             let records = self.index.find(tag.rawValue)
             let isKnown = records?.withBeginning(of: tag.rawValue) { self.bytes.append(contentsOf: $0) } ?? false
             self.bytes.append(UInt8(ascii: isKnown ? "," : "{"))
-            EventLine.append(contradiction.kind, line: tag.rawValue + 1, to: &self.bytes)
+            EventLine.append(contradiction.kind, line: tag.rawValue + 1, suspects: suspects, to: &self.bytes)
+            if self.bytes.count >= Self.chunk { await self.flush() }
         }
-        let unnamed = contradiction.count - contradiction.tags.count
+        let unnamed = contradiction.upTo - contradiction.tags.count
         guard unnamed > 0 else { return }
         self.bytes.append(UInt8(ascii: "{"))
-        EventLine.append(contradiction.kind, line: nil, count: unnamed, to: &self.bytes)
+        EventLine.append(contradiction.kind, line: nil, count: unnamed, suspects: suspects, to: &self.bytes)
     }
 
     private mutating func flush() async {

@@ -140,7 +140,7 @@ struct PushCommand: AsyncParsableCommand {
         }
         var run = PushRun(backend: backend, input: try self.input())
         run.events = self.events
-        run.proof = self.binary.proof == .probe ? .probe : .silence
+        run.proof = self.binary.proof?.proof ?? .automatic
         run.drainLimit = self.drainLimit.duration
         run.isStrict = self.strict
         run.rate = self.rate

@@ -15,7 +15,7 @@ struct PushRun {
     var input: LineReader
     /// The file for outcomes.
     var events: String?
-    var proof = Proof.silence
+    var proof = Proof.automatic
     /// How long outcomes may take to come once the input has ended.
     var drainLimit: Duration = .seconds(600)
     var isStrict = false
@@ -72,6 +72,7 @@ struct PushRun {
         let summary = PushSummary(
             submitted: fed.submitted,
             outcomes: report.outcomes,
+            unproved: report.unproved?.count ?? 0,
             contradicted: report.contradicted,
             resent: report.resent,
             badLines: fed.badLines,
@@ -79,6 +80,9 @@ struct PushRun {
         )
         if summary.outcomes.settled != summary.submitted || written?.count ?? summary.submitted != summary.submitted {
             self.say("ferry: outcomes are missing; this is a fault of Ferry's, please report it")
+        }
+        if let unproved = report.unproved {
+            self.say("ferry: \(unproved.count) of the acceptances rest on silence alone: \(unproved.cause)")
         }
         if file != nil, watch.contradicted < report.contradicted {
             let missing = report.contradicted - watch.contradicted

@@ -5,6 +5,8 @@ struct PushSummary: Equatable {
     /// Notifications that the provider took.
     var submitted = 0
     var outcomes = OutcomeCounts()
+    /// Presumed acceptances at the end of the run that were to be proved and could not.
+    var unproved = 0
     var contradicted = 0
     var resent = 0
     var badLines = 0
@@ -37,7 +39,7 @@ struct PushSummary: Equatable {
             + #""accepted":{"confirmed":\#(outcomes.confirmed),"presumed":\#(outcomes.presumed)},"#
             + #""rejected":\#(outcomes.rejected),"expired":\#(outcomes.expired),"#
             + #""undelivered":\#(outcomes.undelivered),"uncertain":\#(outcomes.uncertain),"#
-            + #""contradicted":\#(self.contradicted),"resent":\#(self.resent),"badLines":\#(self.badLines),"#
+            + #""unproved":\#(self.unproved),"contradicted":\#(self.contradicted),"resent":\#(self.resent),"badLines":\#(self.badLines),"#
             + #""seconds":\#(self.seconds),"perSecond":\#(self.perSecond)}"#
     }
 
@@ -48,6 +50,7 @@ struct PushSummary: Equatable {
             ("submitted", "\(self.submitted)"),
             ("accepted, confirmed", "\(outcomes.confirmed)"),
             ("accepted, presumed", "\(outcomes.presumed)"),
+            ("presumed, unproved", "\(self.unproved)"),
             ("rejected", "\(outcomes.rejected)"),
             ("expired", "\(outcomes.expired)"),
             ("undelivered", "\(outcomes.undelivered)"),

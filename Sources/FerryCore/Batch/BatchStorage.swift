@@ -138,12 +138,15 @@ package struct BatchRun: Sendable {
     package var count: Int
     /// The place of this run in the order of submission, given by the provider that takes it.
     package var order: UInt64
+    /// Whether its notifications were written before.
+    package var isCopy: Bool
 
-    package init(storage: BatchStorage, start: Int, count: Int, order: UInt64 = 0) {
+    package init(storage: BatchStorage, start: Int, count: Int, order: UInt64 = 0, isCopy: Bool = false) {
         self.storage = storage
         self.start = start
         self.count = count
         self.order = order
+        self.isCopy = isCopy
     }
 
     /// The first of ``count`` entries.
@@ -152,7 +155,8 @@ package struct BatchRun: Sendable {
     /// Cuts the first `count` entries off and returns them; all of them when there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
         let count = min(max(count, 0), self.count)
-        let head = BatchRun(storage: self.storage, start: self.start, count: count, order: self.order)
+        var head = self
+        head.count = count
         self.start += head.count
         self.count -= head.count
         return head

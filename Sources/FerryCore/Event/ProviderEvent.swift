@@ -11,7 +11,7 @@ public enum ProviderEvent: Sendable {
     ///
     /// `tags` are those of one write: an array for each, which is why the event is made only while someone listens.
     case transmitted(ConnectionID, tags: [Tag])
-    /// Nothing is queued and nothing is unsettled any more. Once each time that this becomes so.
+    /// Nothing is queued and nothing is unsettled any more. Once each time that this becomes so: again after a repair.
     case completed
     /// An error response named a notification older than the cache; `by` more entries would have held it.
     case cacheTooSmall(by: Int)
@@ -25,10 +25,10 @@ public enum ProviderEvent: Sendable {
     /// Something that needs a person: ``ProviderError/Code/credentialsRejected``,
     /// ``ProviderError/Code/connectionRetryLimit`` or ``ProviderError/Code/protocolViolation``.
     case error(ProviderError)
-    /// Notifications go out again, because the peer discarded them or nothing says that it did not. With
-    /// `afterOutcome` their outcome had been given already and stands.
+    /// Notifications wait to go out again, because the peer discarded them or nothing says that it did not. With
+    /// `afterOutcome` their outcome had been given already and stands. ``DrainReport/resent`` counts what was written.
     case resent(count: Int, afterOutcome: Bool)
-    /// Outcomes that were given turned out wrong.
+    /// Outcomes that were given turned out wrong. One event for all that turned out at the same time for the same reason.
     case contradicted(Contradiction)
     /// How many notifications may be unsettled on one connection has changed.
     case windowAdjusted(Int)
@@ -38,14 +38,18 @@ public enum ProviderEvent: Sendable {
     case dropped(Int)
 }
 
-/// Outcomes of `accepted(.presumed)` that were wrong.
+/// Outcomes of `accepted` that were wrong.
+///
+/// An error response that names a notification tells exactly which. One without a name is about any notification of its
+/// connection that was not proved: then `count` is 1 and `upTo` is the number of suspects that have an outcome. Those
+/// before the refused one arrived, those behind it were discarded, and nothing tells where it was. If others had no outcome
+/// yet, the refused one may be among these, and no outcome wrong.
 public struct Contradiction: Sendable, Hashable {
-    /// How many outcomes are known to be wrong.
+    /// How many outcomes are wrong; 1 when the peer refused one without a name.
     public var count: Int
-    /// How many may be wrong, `count` included. More than `count` only when the peer refused one without a name: then
-    /// what was written before it arrived, what followed was discarded, and nothing tells where it was.
+    /// How many may be wrong, `count` included.
     public var upTo: Int
-    /// Their tags, as far as they were still known.
+    /// The tags of all that may be wrong, as far as they were still known.
     public var tags: [Tag]
     /// What really became of them.
     public var kind: Kind
@@ -61,7 +65,7 @@ public struct Contradiction: Sendable, Hashable {
 
     /// - Parameters:
     ///   - upTo: nil: `count`.
-    ///   - tags: those that are known; at most `count`.
+    ///   - tags: those that are known; at most `upTo`.
     public init(count: Int, upTo: Int? = nil, tags: [Tag], kind: Kind) {
         self.count = count
         self.upTo = max(upTo ?? count, count)

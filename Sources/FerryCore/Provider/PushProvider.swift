@@ -50,12 +50,18 @@ public protocol PushProvider: AnyObject, Sendable {
     func shutdown(within limit: Duration, proof: Proof) async -> DrainReport
 }
 
-/// How the acceptance of the last notifications is found out.
+/// How the acceptance of the last notifications is found out, which have nothing behind them that could prove them.
+///
+/// A probe is a notification that the peer must reject: its error response proves everything before it. On HTTP/2 every
+/// acceptance is proved anyway.
 @nonexhaustive
 public enum Proof: Sendable, Hashable {
-    /// By the peer's silence. On HTTP/2 every acceptance is proved anyway.
+    /// By the peer's silence for the settle time, and then by a probe. If the peer does not answer the probe within 10 s,
+    /// silence counts, and ``DrainReport/unproved`` says for how many.
+    case automatic
+    /// By the peer's silence alone.
     case silence
-    /// By a notification that the peer must reject: its error response proves everything before it.
+    /// By a probe alone: without an answer within 30 s the notifications end as ``Outcome/uncertain(_:)``.
     case probe
 }
 
@@ -67,19 +73,29 @@ public struct DrainReport: Sendable, Hashable {
     public var unsettled: Int
     /// How many outcomes of its whole life turned out wrong.
     public var contradicted: Int
-    /// How many copies beyond the first were sent in its whole life.
+    /// How many copies beyond the first were written in its whole life.
     public var resent: Int
+    /// The acceptances that a shutdown was to prove and could not; nil when there are none.
+    public var unproved: Unproved?
 
     /// How many bytes of peers were ignored in its whole life: behind an error response, which is a peer's last word on a
     /// connection, or of another protocol.
     public var strayBytes: Int
 
     /// A report of a provider's whole life so far.
-    public init(outcomes: OutcomeCounts, unsettled: Int, contradicted: Int, resent: Int, strayBytes: Int = 0) {
+    public init(
+        outcomes: OutcomeCounts,
+        unsettled: Int,
+        contradicted: Int,
+        resent: Int,
+        unproved: Unproved? = nil,
+        strayBytes: Int = 0
+    ) {
         self.outcomes = outcomes
         self.unsettled = unsettled
         self.contradicted = contradicted
         self.resent = resent
+        self.unproved = unproved
         self.strayBytes = strayBytes
     }
 }
@@ -88,10 +104,50 @@ extension DrainReport: CustomStringConvertible {
     /// What is not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected; 3 unsettled, 4 resent".
     public var description: String {
         let rest = [
-            (self.unsettled, "unsettled"), (self.contradicted, "contradicted"), (self.resent, "resent"),
+            (self.unsettled, "unsettled"), (self.unproved?.count ?? 0, "unproved"),
+            (self.contradicted, "contradicted"), (self.resent, "resent"),
             (self.strayBytes, "stray bytes"),
         ]
         return "\(self.outcomes)" + (rest.listed.map { "; \($0)" } ?? "")
+    }
+}
+
+/// Acceptances at the end of a run that rest on silence, although ``Proof/automatic`` asked for proof.
+public struct Unproved: Sendable, Hashable {
+    /// How many.
+    public var count: Int
+    /// Why the last of them could not be proved.
+    public var cause: Cause
+
+    /// Why a probe proved nothing.
+    @nonexhaustive
+    public enum Cause: Sendable, Hashable {
+        /// The peer did not answer the probe in time.
+        case noAnswer
+        /// The peer closed the connection instead of answering the probe.
+        case closed
+        /// No probe was written: the peer left one without an answer not long ago.
+        case notAsked
+        /// No probe was written: the command has no identifiers.
+        case noIdentifiers
+    }
+
+    /// - Parameter count: at least 1.
+    public init(count: Int, cause: Cause) {
+        self.count = count
+        self.cause = cause
+    }
+}
+
+extension Unproved.Cause: CustomStringConvertible {
+    /// "the peer did not answer the probe".
+    public var description: String {
+        switch self {
+        case .noAnswer: "the peer did not answer the probe"
+        case .closed: "the peer closed the connection instead of answering the probe"
+        case .notAsked: "the peer left an earlier probe without an answer"
+        case .noIdentifiers: "command 0 has no identifiers, so there are no probes"
+        }
     }
 }
 

@@ -15,6 +15,7 @@ import Testing
         return PushSummary(
             submitted: 21,
             outcomes: outcomes,
+            unproved: 10,
             contradicted: 7,
             resent: 8,
             badLines: 9,
@@ -26,7 +27,7 @@ import Testing
         #expect(
             Self.summary.json
                 == #"{"submitted":21,"accepted":{"confirmed":1,"presumed":2},"rejected":3,"expired":4,"undelivered":5,"#
-                + #""uncertain":6,"contradicted":7,"resent":8,"badLines":9,"seconds":1.500,"perSecond":14.0}"#
+                + #""uncertain":6,"unproved":10,"contradicted":7,"resent":8,"badLines":9,"seconds":1.500,"perSecond":14.0}"#
         )
         #expect(PushSummary().json.hasSuffix(#""seconds":0.000,"perSecond":0.0}"#))
     }

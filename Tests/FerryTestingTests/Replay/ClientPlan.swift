@@ -45,7 +45,8 @@ struct ClientPlan {
         }
         let shutdown = Self.words(transcript[header: "shutdown"])
         if let time = shutdown.first.flatMap({ Double($0) }) {
-            let proof: Proof = shutdown.last == "probe" ? .probe : .silence
+            let proofs: [Substring: Proof] = ["automatic": .automatic, "probe": .probe]
+            let proof = shutdown.last.flatMap { proofs[$0] } ?? .silence
             self.steps.append(Step(time: .seconds(time), kind: .shutDown(proof)))
         }
         self.steps.sort { $0.time < $1.time }

@@ -126,29 +126,29 @@ import Testing
         #expect(scenario.transmissionErrors == [.init(tag: 5), .init(tag: 25, hasNotification: true, hasDevice: true)])
     }
 
-    @Test(arguments: [(limit: 40, evicted: 22...34), (limit: 20, evicted: 22...40)])
+    @Test(arguments: [(limit: 40, evicted: 32...44), (limit: 20, evicted: 32...50)])
     func `the cache grows by the shortfall, up to cacheLimit`(limit: Int, evicted: ClosedRange<UInt32>) {
         let scenario = self.evicting(10, limit: limit)
-        scenario.open(1...30)
+        scenario.open(1...40)
         // 16 more would have held it.
-        scenario.respond(8, to: 5)
-        scenario.submit(31...60)
+        scenario.respond(8, to: 15)
+        scenario.submit(41...70)
         scenario.connect()
         scenario.send()
-        scenario.respond(8, to: 21)
+        scenario.respond(8, to: 31)
         #expect(scenario.all(evicted, are: .undelivered(.evicted)))
         scenario.connect()
-        #expect(scenario.send() == Array(evicted.upperBound + 1...60))
+        #expect(scenario.send() == Array(evicted.upperBound + 1...70))
     }
 
     @Test func `without auto-adjustment the cache does not grow`() {
         let scenario = self.evicting(10, autoAdjusts: false)
-        scenario.open(1...30)
-        scenario.respond(8, to: 5)
-        scenario.submit(31...50)
+        scenario.open(1...40)
+        scenario.respond(8, to: 15)
+        scenario.submit(41...60)
         scenario.connect()
         scenario.send()
-        scenario.respond(8, to: 21)
+        scenario.respond(8, to: 31)
         #expect(scenario.shortfalls == [16, 20])
     }
 

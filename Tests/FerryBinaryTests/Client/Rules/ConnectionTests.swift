@@ -41,7 +41,7 @@ import Testing
         #expect(waits.last.map { $0 >= .seconds(3) } == true)
     }
 
-    @Test func `what settled on a connection ends the back-off`() {
+    @Test func `what was presumed accepted on a connection makes the next wait the first again`() {
         let scenario = Scenario { $0.backOff = .seconds(1) ... .seconds(60) }
         scenario.submit(1...1)
         scenario.failDial()
@@ -51,7 +51,18 @@ import Testing
         scenario.pass(.seconds(2))
         scenario.submit(2...2)
         scenario.end()
-        #expect(scenario.dials.count == 1)
+        #expect(scenario.dials.isEmpty)
+        scenario.connect(within: .seconds(1))
+        #expect(scenario.send() == [2])
+    }
+
+    @Test func `what was proved on a connection lets the next one follow at once`() {
+        let scenario = Scenario { $0.backOff = .seconds(1) ... .seconds(60) }
+        scenario.open(1...2)
+        scenario.respond(0, to: 1)
+        scenario.end()
+        scenario.connect(within: .zero)
+        #expect(scenario.send() == [2])
     }
 
     @Test func `at most 10 connections are dialled in any second`() {

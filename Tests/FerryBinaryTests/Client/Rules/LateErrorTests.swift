@@ -159,18 +159,58 @@ import Testing
         #expect(scenario.queued == 0)
     }
 
-    @Test func `a late error without a name contradicts one, and says how many it may have discarded`() {
-        let scenario = Scenario()
+    @Test func `under report a late error without a name contradicts one, and says which it may be`() {
+        let scenario = Scenario { $0.onUnknown = .report }
         scenario.open(1...5)
         scenario.pass(.seconds(3))
         scenario.respond(8, identifier: 0)
         #expect(scenario.contradicted == 1)
         #expect(scenario.contradictions.map(\.count) == [1])
         #expect(scenario.contradictions.map(\.upTo) == [5])
+        #expect(scenario.contradictions.map(\.tags) == [[1, 2, 3, 4, 5]])
+    }
+
+    @Test func `a late error without a name makes suspects of what was presumed, and the settle time longer`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.pass(.seconds(3))
+        scenario.submit(6...6)
+        scenario.send()
+        scenario.respond(8, identifier: 0)
+        #expect(scenario.contradicted == 0)
+        scenario.connect()
+        #expect(scenario.send() == [1, 2, 3])
+        // The oldest suspect was 3 s old, so silence must last 4.5 s.
+        scenario.pass(.seconds(4), sending: true)
+        #expect(scenario[6] == nil)
+        scenario.pass(.seconds(2), sending: true)
+        #expect(scenario.all(1...6, are: .presumed))
+        #expect(scenario.resent == 6)
+    }
+
+    @Test func `a culprit that was presumed is contradicted by its tag`() {
+        let scenario = Scenario()
+        scenario.open(1...4)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, identifier: 0)
+        while !scenario.contradictions.contains(where: { $0.tags == [3] }) {
+            if scenario.isDisconnected { scenario.connect() }
+            if scenario.send().contains(3) {
+                scenario.pass(.milliseconds(10))
+                scenario.respond(8, identifier: 0)
+            } else {
+                scenario.pass(.milliseconds(500))
+            }
+            guard scenario.frames.count < 1000 else { break }
+        }
+        #expect(scenario.contradictions.last?.tags == [3])
+        #expect(scenario.all(1...4, are: .presumed))
+        // On the way the search found what was presumed before it, and said that it may have been meant.
+        #expect(scenario.contradictions.dropLast().allSatisfy { $0.upTo >= $0.count && !$0.tags.contains(3) })
     }
 
     @Test func `what was proved is not in doubt after a late error without a name`() {
-        let scenario = Scenario()
+        let scenario = Scenario { $0.onUnknown = .report }
         scenario.open(1...5)
         scenario.respond(0, to: 3)
         scenario.pass(.seconds(3))

@@ -6,13 +6,17 @@ import Testing
 
 @Suite struct ProbeTests {
     /// A connection that has been probed: everything was sent, and the client shuts down by probe.
-    private func probed(_ names: ClosedRange<UInt32>, token: ((UInt32) -> [UInt8])? = nil) -> Scenario {
+    private func probed(
+        _ names: ClosedRange<UInt32>,
+        _ proof: Proof = .probe,
+        token: ((UInt32) -> [UInt8])? = nil
+    ) -> Scenario {
         let scenario = Scenario()
         scenario.submit(Array(names), token: token)
         scenario.connect()
         scenario.send()
-        scenario.shutDown(.probe)
-        scenario.send()
+        scenario.shutDown(proof)
+        scenario.pass(.milliseconds(1200), sending: true)
         #expect(scenario.probe != nil)
         return scenario
     }
@@ -22,28 +26,41 @@ import Testing
         let scenario = self.probed(1...5)
         scenario.respond(status, identifier: try #require(scenario.probe).identifier)
         #expect(scenario.all(1...5, are: .confirmed))
-        #expect(scenario.isFinished)
         #expect(scenario.errors.isEmpty)
+        scenario.end()
+        #expect(scenario.isFinished)
     }
 
-    @Test(arguments: [2, 4, 5] as [UInt8])
-    func `identifier 0 with status 2, 4 or 5 is the probe's answer`(status: UInt8) {
+    @Test(arguments: [2, 4] as [UInt8])
+    func `identifier 0 with status 2 or 4 is the probe's answer`(status: UInt8) {
         let scenario = self.probed(1...5)
         scenario.respond(status, identifier: 0)
         #expect(scenario.all(1...5, are: .confirmed))
     }
 
-    @Test(arguments: [1, 3, 6, 7, 8, 128, 255] as [UInt8])
-    func `identifier 0 with another status is not`(status: UInt8) {
-        let scenario = self.probed(1...5)
+    @Test(arguments: [3, 5, 6, 7, 8, 128] as [UInt8])
+    func `identifier 0 with another status is not, blames nobody, and no probe follows`(status: UInt8) {
+        let scenario = self.probed(1...1)
         scenario.respond(status, identifier: 0)
         #expect(scenario.outcomes.isEmpty)
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.pass(.seconds(12), sending: true)
+        #expect(scenario[1] == .presumed)
+        #expect(scenario.frames.map(\.name) == [1, nil, 1])
     }
 
-    @Test func `status 5 proves nothing while a token of unusual length is on the wire`() {
-        let scenario = self.probed(1...5) { Scenario.token($0) + [1] }
-        scenario.respond(5, identifier: 0)
-        #expect(scenario.outcomes.isEmpty)
+    @Test func `a probe is not written before the peer was silent for the settle time`() {
+        for proof in [Proof.automatic, .probe] {
+            let scenario = Scenario()
+            scenario.open(1...5)
+            scenario.shutDown(proof)
+            scenario.pass(.milliseconds(990), sending: true)
+            #expect(scenario.probe == nil)
+            #expect(scenario.outcomes.isEmpty)
+            scenario.pass(.milliseconds(200), sending: true)
+            #expect(scenario.probe != nil)
+        }
     }
 
     @Test func `an error of a notification counts as ever, and what follows is probed again`() throws {
@@ -52,12 +69,110 @@ import Testing
         #expect(scenario.outcomes(of: 1...5) == [.confirmed, .confirmed, .rejected(8), nil, nil])
         scenario.connect()
         #expect(scenario.send() == [4, 5])
-        scenario.send()
+        scenario.pass(.seconds(3), sending: true)
         let probe = try #require(scenario.probe)
         #expect(probe.identifier == 3)
         scenario.respond(2, identifier: probe.identifier)
         #expect(scenario.all(4...5, are: .confirmed))
+        scenario.end()
         #expect(scenario.isFinished)
+    }
+
+    @Test func `an error response behind the probe's answer contradicts by tag, and what followed goes out again`() throws {
+        let scenario = self.probed(1...5, .automatic)
+        let first = scenario.current
+        scenario.respond(8, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario.all(1...5, are: .confirmed))
+        scenario.respond(8, identifier: 3, on: first)
+        #expect(scenario.contradictions.map(\.tags) == [[3]])
+        scenario.connect()
+        #expect(scenario.send() == [4, 5])
+        scenario.pass(.seconds(20), sending: true)
+        scenario.end()
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `a peer that repeats the probe's answer does not keep the connection`() throws {
+        let scenario = self.probed(1...5, .automatic)
+        let answer = Scenario.response(8, try #require(scenario.probe).identifier)
+        scenario.receive(answer)
+        for _ in 0..<8 {
+            scenario.pass(.seconds(1))
+            scenario.receive(answer + answer)
+        }
+        #expect(scenario.isFinished)
+        #expect(scenario.contradicted == 0)
+    }
+
+    // MARK: Automatic
+
+    @Test func `without an answer for 10 s silence counts, and the report says so`() {
+        let scenario = self.probed(1...5, .automatic)
+        scenario.pass(.milliseconds(9700))
+        #expect(scenario.outcomes.isEmpty)
+        scenario.pass(.milliseconds(300))
+        #expect(scenario.all(1...5, are: .presumed))
+        #expect(scenario.client.outcomes.unproved == Unproved(count: 5, cause: .noAnswer))
+        // The peer may still object, for 5 s.
+        #expect(!scenario.isFinished)
+        scenario.pass(.seconds(5))
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `a close instead of an answer leaves what silence had earned`() {
+        let scenario = self.probed(1...5, .automatic)
+        scenario.end()
+        #expect(scenario.all(1...5, are: .presumed))
+        #expect(scenario.client.outcomes.unproved == Unproved(count: 5, cause: .closed))
+        #expect(scenario.queued == 0)
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `an error response that comes later than the probe finds its followers unsettled`() {
+        let scenario = self.probed(1...5, .automatic)
+        scenario.pass(.seconds(2))
+        scenario.respond(8, to: 2)
+        #expect(scenario.outcomes(of: 1...5) == [.confirmed, .rejected(8), nil, nil, nil])
+        scenario.connect()
+        #expect(scenario.send() == [3, 4, 5])
+        #expect(scenario.contradicted == 0)
+    }
+
+    @Test func `at the limit of a shutdown silence counts for what is being proved`() {
+        let scenario = self.probed(1...5, .automatic)
+        scenario.abandon()
+        #expect(scenario.all(1...5, are: .presumed))
+        #expect(scenario.client.outcomes.unproved == Unproved(count: 5, cause: .noAnswer))
+    }
+
+    @Test func `command 0 has no probes, so silence counts and the report says why`() {
+        let scenario = Scenario { $0.command = .simple }
+        scenario.open(1...3)
+        scenario.shutDown(.automatic)
+        scenario.pass(.seconds(2), sending: true)
+        #expect(scenario.all(1...3, are: .presumed))
+        #expect(scenario.client.outcomes.unproved == Unproved(count: 3, cause: .noIdentifiers))
+    }
+
+    @Test func `where acknowledgements do not show, a probe follows a settle time without a word`() throws {
+        let scenario = Scenario()
+        scenario.showsAcknowledgements = false
+        scenario.open(1...3)
+        scenario.shutDown(.automatic)
+        scenario.pass(.seconds(3), sending: true)
+        scenario.respond(8, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario.all(1...3, are: .confirmed))
+    }
+
+    @Test func `what was presumed before the end is not proved again`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.pass(.seconds(2))
+        scenario.shutDown(.automatic)
+        #expect(scenario.finished.count == 1)
+        scenario.send()
+        #expect(scenario.probe == nil)
+        #expect(scenario.client.outcomes.unproved == nil)
     }
 
     @Test func `a probe is the last frame of its connection, and there is one`() {
@@ -95,13 +210,15 @@ import Testing
         scenario.submit(3...5)
         scenario.send()
         scenario.shutDown(.probe)
-        scenario.send()
-        #expect(scenario.probe != nil)
+        scenario.pass(.seconds(2), sending: true)
+        // What the peer's TCP does not have cannot be silent.
+        #expect(scenario.probe == nil)
         scenario.end()
         scenario.kernelTakes = true
         #expect(scenario.outcomes.isEmpty)
         scenario.connect()
         #expect(scenario.send() == [1, 2, 3, 4, 5])
+        scenario.pass(.seconds(2), sending: true)
         #expect(scenario.probe?.connection == scenario.current)
     }
 
@@ -127,7 +244,7 @@ import Testing
         let scenario = Scenario()
         scenario.open(1...3)
         scenario.shutDown(.probe)
-        scenario.pass(.seconds(29), sending: true)
+        scenario.pass(.seconds(30), sending: true)
         #expect(scenario.probe != nil)
         #expect(scenario.outcomes.isEmpty)
         scenario.pass(.seconds(2))

@@ -97,15 +97,31 @@ import Testing
         }
     }
 
-    @Test func `a truncated response has a culprit that nobody names`() {
+    @Test func `a truncated response is a close without a word, and blames nobody`() {
         for length in 1...5 {
             let scenario = Scenario()
             scenario.open(1...1)
             scenario.receive(Array(Scenario.response(8, 1).prefix(length)))
             scenario.end()
-            // It was alone.
-            #expect(scenario[1] == .rejected(255, .inferred))
+            #expect(scenario[1] == nil)
+            scenario.connect()
+            #expect(scenario.send() == [1])
         }
+    }
+
+    @Test(arguments: [1, 255] as [UInt8], [0, 99] as [UInt32])
+    func `status 1 or 255 without a name is the gateway's own trouble, and blames nobody`(
+        status: UInt8,
+        identifier: UInt32
+    ) {
+        let scenario = Scenario()
+        scenario.open(1...1)
+        scenario.respond(status, identifier: identifier)
+        #expect(scenario[1] == nil)
+        scenario.connect()
+        #expect(scenario.send() == [1])
+        scenario.pass(.seconds(2))
+        #expect(scenario[1] == .presumed)
     }
 
     @Test func `the first byte is not 8, and three in a row hold the queue and raise an error`() {

@@ -4,7 +4,7 @@ import NIOCore
 import Testing
 
 @Suite struct WindowTests {
-    @Test func `after an error the window is four times the average progress, at least 100`() {
+    @Test func `after an error the window is four times the average progress, at least 10`() {
         let scenario = Scenario()
         scenario.open(1...5000)
         #expect(scenario.unsettled == 5000)
@@ -18,13 +18,13 @@ import Testing
         scenario.send()
         // A quarter of the average is news: 0.75 × 500 + 0.25 × 0.
         #expect(scenario.window == 1500)
-        for name in 503...520 as ClosedRange<UInt32> {
+        for name in 503...530 as ClosedRange<UInt32> {
             scenario.respond(8, to: name)
             scenario.connect()
             scenario.send()
         }
-        #expect(scenario.window == 100)
-        #expect(scenario.unsettled == 100)
+        #expect(scenario.window == 10)
+        #expect(scenario.unsettled == 10)
     }
 
     @Test func `the window never exceeds the cache`() {
@@ -39,22 +39,33 @@ import Testing
     }
 
     @Test func `the window doubles each settle time without an error, until it is gone`() {
-        let scenario = Scenario { $0.cacheLimit = .init(entries: 1000, bytes: 1 << 20) }
+        let scenario = Scenario { $0.cacheLimit = .init(entries: 100, bytes: 1 << 20) }
         scenario.open(1...10)
         scenario.respond(8, to: 1)
         scenario.connect()
         scenario.send()
-        #expect(scenario.window == 100)
+        #expect(scenario.window == 10)
         scenario.pass(.milliseconds(1010))
-        #expect(scenario.window == 200)
+        #expect(scenario.window == 20)
         scenario.pass(.milliseconds(2010))
-        #expect(scenario.window == 800)
+        #expect(scenario.window == 80)
         scenario.pass(.milliseconds(1010))
         #expect(scenario.window == nil)
         let sizes = scenario.events.compactMap { event -> Int? in
             if case .windowAdjusted(let size) = event { size } else { nil }
         }
-        #expect(sizes == [100, 200, 400, 800, 1000])
+        #expect(sizes == [10, 20, 40, 80, 100])
+    }
+
+    @Test func `under evict the window may grow to the bound of what is unsettled`() {
+        let scenario = Scenario {
+            $0.cachePolicy = .evict
+            $0.cacheLength = 20
+        }
+        scenario.open(1...1000)
+        scenario.respond(8, to: 501)
+        scenario.connect()
+        #expect(scenario.window == 2000)
     }
 
     /// How many copies each of 5000 notifications costs when the peer ends each connection after 20.
@@ -96,8 +107,22 @@ import Testing
         scenario.receive(bytes)
         scenario.connect()
         scenario.send()
-        #expect(scenario.window == 100)
-        #expect(scenario.unsettled == 100)
+        #expect(scenario.window == 10)
+        #expect(scenario.unsettled == 10)
+    }
+
+    @Test func `where a fifth of the tokens is bad, each good one costs less than six copies`() {
+        let count: UInt32 = 2000
+        let scenario = Scenario()
+        scenario.submit(1...count)
+        while scenario.queued + scenario.unsettled > 0 {
+            if scenario.isDisconnected { scenario.connect() }
+            let bad = scenario.send().first { $0.isMultiple(of: 5) }
+            scenario.pass(.milliseconds(100))
+            if let bad { scenario.respond(8, to: bad) } else { scenario.pass(.seconds(1), sending: false) }
+        }
+        #expect(scenario.counts.rejected == 400)
+        #expect(Double(scenario.resent) / Double(scenario.counts.accepted) < 6)
     }
 
     @Test func `what was settled before an end without a name counts as progress`() {
