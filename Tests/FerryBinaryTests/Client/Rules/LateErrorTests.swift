@@ -209,6 +209,39 @@ import Testing
         #expect(scenario.contradictions.dropLast().allSatisfy { $0.upTo >= $0.count && !$0.tags.contains(3) })
     }
 
+    @Test func `however many followers a late error disproves, that is one event with all tags`() {
+        let scenario = Scenario { $0.buffersNotifications = false }
+        scenario.open(1...3000)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        #expect(scenario.contradictions.map(\.count) == [2999, 1])
+        #expect(scenario.contradictions.first?.tags.count == 2999)
+    }
+
+    @Test func `completed comes again after a repair`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        func completions() -> Int { scenario.events.count { if case .completed = $0 { true } else { false } } }
+        scenario.pass(.seconds(3))
+        #expect(completions() == 1)
+        scenario.respond(8, to: 1)
+        #expect(completions() == 1)
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.seconds(10))
+        #expect(completions() == 2)
+    }
+
+    @Test func `copies are counted when they are written`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.respond(8, to: 1)
+        #expect(scenario.resent == 0)
+        scenario.connect()
+        scenario.send()
+        #expect(scenario.resent == 2)
+    }
+
     @Test func `what was proved is not in doubt after a late error without a name`() {
         let scenario = Scenario { $0.onUnknown = .report }
         scenario.open(1...5)

@@ -78,7 +78,7 @@ import Testing
         #expect(scenario.isFinished)
     }
 
-    @Test func `an error response behind the probe's answer contradicts by tag, and what followed goes out again`() throws {
+    @Test func `an error behind the probe's answer contradicts by tag, and its followers go out again`() throws {
         let scenario = self.probed(1...5, .automatic)
         let first = scenario.current
         scenario.respond(8, identifier: try #require(scenario.probe).identifier)

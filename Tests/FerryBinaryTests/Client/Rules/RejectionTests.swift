@@ -187,6 +187,59 @@ import Testing
         #expect(scenario.errors.isEmpty)
     }
 
+    @Test(arguments: [0, 99, 1] as [UInt32])
+    func `a flood of status 0 that confirms nothing ends the connection, and three raise an error`(
+        identifier: UInt32
+    ) {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        let flood = Array(repeating: Scenario.response(0, identifier), count: 1100).flatMap { $0 }
+        for _ in 0..<3 {
+            scenario.receive(flood)
+            #expect(scenario.isDisconnected)
+            if scenario.errors.isEmpty, scenario.queued > 0 {
+                scenario.connect()
+                scenario.send()
+            }
+        }
+        // Identifier 1 confirms one notification each time, which is progress.
+        guard identifier != 1 else { return #expect(scenario.errors.isEmpty) }
+        #expect(scenario.errors.map(\.code) == [.protocolViolation])
+        #expect(scenario.errors.first?.message.contains("responses with status 0 that confirm nothing") == true)
+    }
+
+    @Test func `status 0 for each notification is no flood`() {
+        let scenario = Scenario()
+        scenario.open(1...5000)
+        for name in 1...5000 as ClosedRange<UInt32> { scenario.respond(0, to: name) }
+        #expect(scenario.all(1...5000, are: .confirmed))
+        #expect(!scenario.isDisconnected)
+    }
+
+    // MARK: What a person is told
+
+    @Test(
+        arguments: [
+            ([], "The peer closed the last one without a word."),
+            ([8, 10, 0, 0, 0, 0], "The peer ended the last one with status 10 and identifier 0"),
+            ([8, 255, 0, 0, 0, 0], "The peer ended the last one with status 255 and identifier 0"),
+            ([8, 8, 0], "The peer ended the last one in the middle of an error response."),
+            ([9], "it began with byte 9 where an error response begins with 8."),
+        ] as [([UInt8], String)]
+    )
+    func `a queue that is given up says what the peer did last`(bytes: [UInt8], sentence: String) {
+        let scenario = Scenario { $0.connectionRetryLimit = 1 }
+        scenario.submit(1...2)
+        for _ in 0..<2 {
+            scenario.connect()
+            scenario.send()
+            scenario.receive(bytes)
+            if !scenario.isDisconnected { scenario.end() }
+        }
+        let error = scenario.errors.first { $0.code == .connectionRetryLimit }
+        #expect(error?.message.contains(sentence) == true, "\(error?.message ?? "no error")")
+    }
+
     // MARK: Retries
 
     @Test(arguments: [1, 255] as [UInt8])
