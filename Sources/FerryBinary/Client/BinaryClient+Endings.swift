@@ -111,6 +111,7 @@ extension BinaryClient {
         self.giveUpQueue(index, undelivered: .noConnection, uncertain: .positionUnknown)
         self.lanes[index].isolation = nil
         self.lanes[index].backOff.reset()
+        self.lanes[index].dial = .waiting(until: now.monotonic + self.lanes[index].backOff.first)
     }
 
     /// A connection that was open is gone; its unsettled notifications were dealt with.

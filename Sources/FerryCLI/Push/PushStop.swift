@@ -70,8 +70,8 @@ final class PushStop: Sendable {
 
     func fail(_ error: ProviderError) {
         let isRefusal = error.code == .credentialsRejected
-        // With a peer that speaks another protocol every further attempt is in vain.
-        let isVain = error.isOfForeignProtocol || error.isOfMissingHTTP2
+        // With a peer that does not speak the protocol every further attempt is in vain.
+        let isVain = error.code == .protocolViolation || error.isOfForeignProtocol || error.isOfMissingHTTP2
         let limit = isVain ? .zero : isRefusal ? Self.refusalLimit : Self.failureLimit
         self.stop(.failed(error), within: limit)
     }

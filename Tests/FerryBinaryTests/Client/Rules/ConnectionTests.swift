@@ -41,6 +41,16 @@ import Testing
         #expect(waits.last.map { $0 >= .seconds(3) } == true)
     }
 
+    @Test func `work after the retry limit waits for the first back-off only`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 8 }
+        scenario.submit(1...1)
+        while scenario.errors.isEmpty { scenario.failDial() }
+        #expect(scenario[1] == .undelivered(.noConnection))
+        scenario.submit(2...2)
+        scenario.connect(within: .milliseconds(250))
+        #expect(scenario.send() == [2])
+    }
+
     @Test func `what was presumed accepted on a connection makes the next wait the first again`() {
         let scenario = Scenario { $0.backOff = .seconds(1) ... .seconds(60) }
         scenario.submit(1...1)
