@@ -51,8 +51,7 @@ struct RecordCommand: AsyncParsableCommand {
         configuration.redacts = self.redact
         configuration.onProblem = { Console.error("ferry: A connection was not made: \(Sentence.of($0))") }
         let gateway = try await self.start(configuration)
-        try Console.print(#"{"port":\#(gateway.port)}"#)
-        await Signals.wait()
+        try await Signals.wait { try Console.print(#"{"port":\#(gateway.port)}"#) }
         await gateway.stop()
         if let failure = gateway.failure { throw CommandFailure.usage("\(failure)") }
     }

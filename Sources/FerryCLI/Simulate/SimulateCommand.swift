@@ -82,8 +82,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let apns = try await self.startAPNs(configuration, recorder)
         let ports = [("binary", gateway?.port), ("feedback", configuration.feedback?.port), ("http2", apns?.port)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
-        try Console.print("{\(ports.joined(separator: ","))}")
-        await Signals.wait()
+        try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
         await gateway?.stop()
         await apns?.stop()
         await configuration.feedback?.stop()

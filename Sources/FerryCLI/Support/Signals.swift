@@ -20,13 +20,23 @@ final class Signals: @unchecked Sendable {
 
     private let sources: [any DispatchSourceSignal]
 
+    /// Returns when it listens: until then a signal ends the process, and none is lost.
+    ///
     /// - Parameter handler: called on a queue of its own with 1 at the first signal, and 2 at the second.
     init(_ handler: @escaping @Sendable (Int) -> Void) {
         let queue = DispatchQueue(label: "ferry.signals")
         let counter = Counter()
+        let listening = DispatchGroup()
         self.sources = Self.numbers.map { number in
-            signal(number, SIG_IGN)
+            listening.enter()
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setRegistrationHandler {
+                #if canImport(Darwin)
+                // Dispatch only looks on there. On Linux its own handler is in place now.
+                signal(number, SIG_IGN)
+                #endif
+                listening.leave()
+            }
             source.setEventHandler {
                 let count = counter.next()
                 if count == Self.heard { Self.numbers.forEach { signal($0, SIG_DFL) } }
@@ -35,16 +45,18 @@ final class Signals: @unchecked Sendable {
             return source
         }
         for source in self.sources { source.resume() }
+        listening.wait()
     }
 
     deinit {
         for source in self.sources { source.cancel() }
     }
 
-    /// Waits for the first signal.
-    static func wait() async {
+    /// Runs `announce`, which tells others that they may send a signal now, then waits for the first.
+    static func wait(_ announce: () throws -> Void) async rethrows {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let signals = Signals { _ in continuation.finish() }
+        try announce()
         for await _ in stream {}
         withExtendedLifetime(signals) {}
     }
