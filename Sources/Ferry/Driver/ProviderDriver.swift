@@ -17,7 +17,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     /// How many bytes go to TLS at a time: six records.
-    private static var chunk: Int { 96 << 10 }
+    static var chunk: Int { 96 << 10 }
     /// Timers closer than this are one timer.
     private static var timerResolution: TimeAmount { .microseconds(100) }
     /// While more than this is queued, outcomes are on their way in numbers, and the stream's reader is woken for many.

@@ -8,7 +8,7 @@ package struct ErrorDelay {
     static let quietFloor: TimeAmount = .milliseconds(50)
     /// What is settled is kept at least this long, if there is room.
     static let memoryFloor: TimeAmount = .seconds(10)
-    private static let halfLife: TimeAmount = .hours(1)
+    static let halfLife: TimeAmount = .hours(1)
 
     let settleTimeFloor: TimeAmount
     /// Measured from the write of a notification that an error response refused.
