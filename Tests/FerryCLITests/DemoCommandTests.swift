@@ -2,7 +2,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(2))) struct DemoCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct DemoCommandTests {
     @Test func `the demo's counts are right`() async throws {
         try await TemporaryDirectory.with { directory in
             let output = try await FerryProgram.run(["demo"], in: directory)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `ferry record` and `ferry replay`, as programs that know nothing of each other.
-@Suite(.timeLimit(.minutes(2))) struct RecordAndReplayTests {
+@Suite(.timeLimit(.minutes(10))) struct RecordAndReplayTests {
     private struct Listener {
         var program: FerryProgram
         var port: Int
@@ -20,9 +20,9 @@ import Testing
 
     private static func push(_ lines: String, to port: Int, _ tls: String) -> [String] {
         [
-            "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "1", "--ca", "\(tls)/ca.pem",
+            "push", lines, "--json", "--to", "localhost:\(port)", "--ca", "\(tls)/ca.pem",
             "--cert", "\(tls)/client.pem", "--key", "\(tls)/client-key.pem",
-        ]
+        ] + PushHarness.proving
     }
 
     @Test func `a recorded session replays against the gateway and against a second run of the client`() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(2))) struct ScriptCheckTests {
+@Suite(.timeLimit(.minutes(10))) struct ScriptCheckTests {
     private static func check(_ json: String, _ simulated: ScriptCheck.Service...) throws -> ScriptCheck {
         ScriptCheck(script: try GatewayScript(json: json.utf8), simulated: Set(simulated))
     }

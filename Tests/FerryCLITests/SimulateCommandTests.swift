@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct SimulateCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct SimulateCommandTests {
     /// Starts `ferry simulate` and returns it with its port.
     static func start(_ arguments: [String], in directory: TemporaryDirectory) async throws -> (FerryProgram, Int) {
         let program = try FerryProgram(["simulate", "--binary", "0"] + arguments, in: directory)
@@ -22,10 +22,9 @@ import Testing
             let lines = try directory.write("lines", (1...10).map { PushHarness.line($0) + "\n" }.joined())
             let output = try await FerryProgram.run(
                 [
-                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "1", "--ca",
-                    "\(tls)/ca.pem",
+                    "push", lines, "--json", "--to", "localhost:\(port)", "--ca", "\(tls)/ca.pem",
                     "--p12", "\(tls)/client.p12", "--passphrase-file", "\(tls)/client-passphrase.txt",
-                ],
+                ] + PushHarness.proving,
                 in: directory
             )
             #expect(output.status == 1)

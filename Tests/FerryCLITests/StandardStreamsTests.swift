@@ -2,7 +2,7 @@ import FerryTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct StandardStreamsTests {
+@Suite(.timeLimit(.minutes(10))) struct StandardStreamsTests {
     @Test func `a summary that cannot be written is status 2 and one sentence`() async throws {
         try await PushHarness.run { harness in
             for options in [[], ["--json"]] {

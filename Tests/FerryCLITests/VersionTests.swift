@@ -2,7 +2,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(1))) struct VersionTests {
+@Suite(.timeLimit(.minutes(10))) struct VersionTests {
     @Test func `--version says the version`() async throws {
         try await TemporaryDirectory.with { directory in
             let output = try await FerryProgram.run(["--version"], in: directory)

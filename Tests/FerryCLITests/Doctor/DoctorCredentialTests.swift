@@ -4,7 +4,7 @@ import FerryTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct DoctorCredentialTests {
+@Suite(.timeLimit(.minutes(10))) struct DoctorCredentialTests {
     @Test func `certificate and key that fit are in order, and their topics are told`() async throws {
         try await DoctorHarness.run { harness in
             let topics = [CertificateSummary.Topic(name: "com.example.app.voip", kinds: ["voip"])]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(5))) struct DoctorHTTP2Tests {
+@Suite(.timeLimit(.minutes(10))) struct DoctorHTTP2Tests {
     /// Calls `body` with the port of a simulated APNs, and the options that name the key of its provider tokens.
     static func withAPNs(
         _ change: (inout SimulatedAPNs.Configuration) -> Void = { _ in },
@@ -129,7 +129,7 @@ import Testing
             for (handler, problem) in Self.openings {
                 try await harness.withServer({ [try TLSHandler(server: context), handler()] }) { port in
                     // Only silence lasts as long as it is allowed to.
-                    let limit = problem == "silentHTTP2" ? "5" : "60"
+                    let limit = problem == "silentHTTP2" ? "10" : "300"
                     let report = try await harness.doctor(
                         ["localhost:\(port)", "--http2", "--timeout", limit] + harness.ca
                     )

@@ -55,9 +55,10 @@ struct DoctorHarness: Sendable {
         return ["--cert", certificate, "--key", try self.secret("\(name).key", (key ?? identity).privateKeyPEM())]
     }
 
-    /// Runs `ferry doctor`, and reads what it prints.
+    /// Runs `ferry doctor` with a limit that only ends what hangs, unless there is another, and reads what it prints.
     func doctor(_ arguments: [String]) async throws -> Report {
-        let output = try await FerryProgram.run(["doctor", "--json"] + arguments, in: self.directory)
+        let limit = arguments.contains("--timeout") ? [] : ["--timeout", "300"]
+        let output = try await FerryProgram.run(["doctor", "--json"] + limit + arguments, in: self.directory)
         let report = try JSONDecoder().decode(Report.self, from: Data(output.result.utf8))
         guard report.status == output.status, output.messages.isEmpty else { throw Inconsistent(output: output) }
         return report

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(2))) struct FeedbackCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct FeedbackCommandTests {
     private static let tuples = [
         FeedbackScript.Tuple(time: 1_585_656_000, token: [0, 0xfc]),
         FeedbackScript.Tuple(time: 1_585_656_001, token: [0xaa]),
@@ -57,17 +57,19 @@ import Testing
 
     @Test(
         arguments: [
-            (.truncates, 1, "in the middle of a tuple"), (.neverCloses, nil, "did not end the feedback list"),
-            (.silent, 0, "did not end the feedback list"), (.resets, nil, "failed"),
-        ] as [(FeedbackScript.Fault, Int?, String)]
+            (.truncates, "300", 1, "in the middle of a tuple"), (.resets, "300", nil, "failed"),
+            (.neverCloses, "0.3", nil, "did not end the feedback list"),
+            (.silent, "0.3", 0, "did not end the feedback list"),
+        ] as [(FeedbackScript.Fault, String, Int?, String)]
     )
     func `a list that is not whole is status 1 behind what was read`(
         fault: FeedbackScript.Fault,
+        idleTimeout: String,
         count: Int?,
         words: String
     ) async throws {
         try await FeedbackHarness.run(FeedbackScript(Self.tuples, fault: fault)) { harness in
-            let output = try await harness.feedback("--json", "--idle-timeout", "0.3")
+            let output = try await harness.feedback("--json", "--idle-timeout", idleTimeout)
             #expect(output.status == 1)
             if let count { #expect(output.result.split(separator: "\n").count == count) }
             #expect(output.messages.contains(words), "\(output.messages)")

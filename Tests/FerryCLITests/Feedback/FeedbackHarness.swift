@@ -34,6 +34,7 @@ struct FeedbackHarness: Sendable {
         [
             "feedback", "--to", "localhost:\(port ?? self.service.port)", "--ca", self.directory.path("ca.pem"),
             "--cert", self.directory.path("client.pem"), "--key", self.directory.path("client-key.pem"),
+            "--connect-timeout", "300", "--idle-timeout", "300",
         ]
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(5))) struct ConnectionAdviceTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionAdviceTests {
     /// What a provider with these settings says of its first connection.
     static func failure(
         authority: ThrowAwayCA? = nil,

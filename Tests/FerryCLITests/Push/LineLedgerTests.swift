@@ -5,7 +5,7 @@ import Testing
 
 @testable import FerryCLI
 
-@Suite(.timeLimit(.minutes(5))) struct LineLedgerTests {
+@Suite(.timeLimit(.minutes(10))) struct LineLedgerTests {
     /// Takes everything, and gives no outcome.
     private final class SilentProvider: PushProvider {
         private let count = Atomic<Int>(0)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// `ferry push --config`, from the file to the gateway.
-@Suite(.timeLimit(.minutes(2))) struct NodeAPNConfigTests {
+@Suite(.timeLimit(.minutes(10))) struct NodeAPNConfigTests {
     /// Writes an options object that is good for the harness's gateway, with `more` in it.
     private static func config(_ harness: PushHarness, _ more: [String: Any] = [:]) throws -> String {
         let object: [String: Any] = [

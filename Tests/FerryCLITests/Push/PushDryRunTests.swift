@@ -2,7 +2,7 @@ import Ferry
 import FerryTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct PushDryRunTests {
+@Suite(.timeLimit(.minutes(10))) struct PushDryRunTests {
     private static let bad = #"{"token":"abc","payload":{}}"#
 
     @Test func `a dry run checks every line as a run does, and connects to nobody`() async throws {

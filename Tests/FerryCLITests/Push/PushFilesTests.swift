@@ -3,7 +3,7 @@ import FerryTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct PushFilesTests {
+@Suite(.timeLimit(.minutes(10))) struct PushFilesTests {
     /// Makes a FIFO and returns its path.
     static func fifo(_ directory: TemporaryDirectory) -> String {
         let path = directory.path("fifo")

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 /// What is wrong with input, credentials and options is said before anything is sent.
-@Suite(.timeLimit(.minutes(2))) struct PushHTTP2InputTests {
+@Suite(.timeLimit(.minutes(10))) struct PushHTTP2InputTests {
     @Test(
         arguments: [
             (#""topic":"com.example.ferry","pushType":"voip""#, "the topic does not end in .voip"),

@@ -4,7 +4,7 @@ import FerryTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct PushHTTP2Tests {
+@Suite(.timeLimit(.minutes(10))) struct PushHTTP2Tests {
     @Test func `everything accepted is status 0, proved, and every payload as it stood`() async throws {
         try await APNsHarness.run { harness in
             let events = harness.directory.path("events")
@@ -58,6 +58,7 @@ import Testing
         try await APNsHarness.run(rules: rules) { harness in
             let arguments =
                 try ["push", harness.lines(1...100), "--backend", "http2", "--topic", APNsHarness.topic]
+                + APNsHarness.patience
                 + harness.server()
                 + harness.token()
             let plain = try await FerryProgram.run(arguments, in: harness.directory)
@@ -107,7 +108,7 @@ import Testing
             let output = try await harness.push(
                 harness.lines(1...3),
                 "--attempt-timeout",
-                "3",
+                "10",
                 "--events",
                 events
             )

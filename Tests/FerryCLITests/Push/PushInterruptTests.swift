@@ -2,7 +2,7 @@ import FerryTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct PushInterruptTests {
+@Suite(.timeLimit(.minutes(10))) struct PushInterruptTests {
     @Test(arguments: [[], ["--rate", "5"]])
     func `an interrupt ends endless input, and everything submitted has its outcome`(options: [String]) async throws {
         try await PushHarness.run { harness in

@@ -3,7 +3,7 @@ import FerryTesting
 import Testing
 
 /// `ferry push` to a server of the other wire.
-@Suite(.timeLimit(.minutes(2))) struct PushWrongWireTests {
+@Suite(.timeLimit(.minutes(10))) struct PushWrongWireTests {
     @Test func `a server of HTTP/2 is named to who sends over the binary protocol`() async throws {
         try await APNsHarness.run { harness in
             let output = try await FerryProgram.run(

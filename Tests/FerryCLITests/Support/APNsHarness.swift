@@ -64,6 +64,9 @@ struct APNsHarness: Sendable {
         ["--cert", self.directory.path("client.pem"), "--key", self.directory.path("client-key.pem")]
     }
 
+    /// Times that only end what hangs, unless others follow.
+    static let patience = ["--connect-timeout", "300", "--attempt-timeout", "300", "--deadline", "600"]
+
     /// The options that say where the simulated APNs is.
     func server(port: Int? = nil) -> [String] {
         ["--to", "localhost:\(port ?? self.apns.port)", "--ca", self.directory.path("ca.pem")]
@@ -88,7 +91,7 @@ struct APNsHarness: Sendable {
         _ more: String...
     ) async throws -> FerryProgram.Output {
         try await FerryProgram.run(
-            ["push", file, "--backend", "http2", "--json"] + self.server(port: port)
+            ["push", file, "--backend", "http2", "--json"] + Self.patience + self.server(port: port)
                 + (credentials ?? self.token()) + (topic.map { ["--topic", $0] } ?? []) + more,
             in: self.directory
         )

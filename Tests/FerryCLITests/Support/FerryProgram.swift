@@ -82,9 +82,13 @@ final class FerryProgram: Sendable {
         get throws { try self.directory.read("\(self.name).err") }
     }
 
-    /// Waits for the program's end.
+    /// Waits for the program's end. A test whose time is over ends it by force.
     func output() async throws -> Output {
-        let status = await self.exit.value
+        let status = await withTaskCancellationHandler {
+            await self.exit.value
+        } onCancel: {
+            _ = self.process.withLock { kill($0.processIdentifier, SIGKILL) }
+        }
         return Output(status: status, result: try self.result, messages: try self.messages)
     }
 
@@ -110,8 +114,8 @@ final class FerryProgram: Sendable {
     }
 }
 
-/// Waits until another process has done something.
-func eventually(within limit: Duration = .seconds(20), _ condition: () throws -> Bool) async throws -> Bool {
+/// Waits until another process has done something, unless it hangs.
+func eventually(within limit: Duration = .seconds(300), _ condition: () throws -> Bool) async throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while try !condition() {
         guard ContinuousClock.now < deadline else { return false }

@@ -59,6 +59,10 @@ struct PushHarness: Sendable {
         try self.directory.write("lines", numbers.map { Self.line($0) + "\n" }.joined())
     }
 
+    /// Has acceptance proved: silence of a gateway that got no processor time is none. For runs with rejections, of 100
+    /// lines at most, since more would wait for silence.
+    static let proving = ["--proof", "probe", "--settle-time", "300"]
+
     /// The arguments of `ferry push FILE` to the gateway as a client that it knows.
     func arguments(
         _ file: String,
@@ -68,7 +72,8 @@ struct PushHarness: Sendable {
         key: String = "client-key.pem"
     ) -> [String] {
         [
-            "push", file, "--json", "--settle-time", "1", "--to", "localhost:\(port ?? self.gateway.port)",
+            "push", file, "--json", "--settle-time", "1", "--connect-timeout", "300",
+            "--to", "localhost:\(port ?? self.gateway.port)",
             "--ca", self.directory.path(ca), "--cert", self.directory.path(cert), "--key", self.directory.path(key),
         ]
     }

@@ -3,7 +3,7 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct TokenCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct TokenCommandTests {
     private static let identifiers = ["--key-id", "ABCDE12345", "--team-id", "FGHIJ67890"]
 
     @Test func `the token alone is the result, and the key's signature is on it`() async throws {

@@ -4,7 +4,7 @@ import FerryMachine
 import NIOCore
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ProviderTokenPropertyTests {
+@Suite(.timeLimit(.minutes(10))) struct ProviderTokenPropertyTests {
     @Test func `over two hours of a million asks, clocks set back and forward, three tokens are made`() async throws {
         var bench = try TokenBench()
         let seed = UInt64.random(in: 0...UInt64.max)

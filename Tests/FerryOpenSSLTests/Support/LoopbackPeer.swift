@@ -68,7 +68,8 @@ final class Gatherer: ChannelInboundHandler {
 enum Loopback {
     struct Late: Error {}
 
-    static let deadline = TimeAmount.seconds(20)
+    /// It only ends what hangs.
+    static let deadline = TimeAmount.seconds(300)
 
     static func gatherer(on loop: any EventLoop) -> EventLoopPromise<Gatherer.Result> {
         let promise = loop.makePromise(of: Gatherer.Result.self)
@@ -90,7 +91,7 @@ enum Loopback {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(server: context), Gatherer(finished: finished, reply: reply),
+                        TLSHandler(server: context, limits: .patient), Gatherer(finished: finished, reply: reply),
                     ])
                 }
             }
@@ -111,12 +112,22 @@ enum Loopback {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        TLSHandler(client: context, serverName: serverName),
+                        TLSHandler(client: context, serverName: serverName, limits: .patient),
                         Gatherer(finished: finished, start: start, reply: reply),
                     ])
                 }
             }
             .connect(host: "127.0.0.1", port: port).wait()
         return (channel, finished.futureResult)
+    }
+}
+
+extension TLSHandler.Limits {
+    /// The end of the handshake and of the connection, however slow a machine is.
+    static var patient: Self {
+        var limits = Self()
+        limits.handshake = .seconds(300)
+        limits.shutdown = .seconds(300)
+        return limits
     }
 }

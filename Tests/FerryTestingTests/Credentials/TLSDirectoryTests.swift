@@ -3,7 +3,7 @@ internal import FerryTesting
 internal import Foundation
 internal import Testing
 
-@Suite("A directory of test credentials", .timeLimit(.minutes(5)))
+@Suite("A directory of test credentials", .timeLimit(.minutes(10)))
 struct TLSDirectoryTests {
     @Test("is made once and read again")
     func madeOnce() throws {

@@ -3,7 +3,7 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-@Suite("A rule that calls devices gone", .timeLimit(.minutes(5)))
+@Suite("A rule that calls devices gone", .timeLimit(.minutes(10)))
 struct GoneRuleTests {
     @Test("accepts their notifications and names the devices")
     func accepts() {

@@ -44,7 +44,7 @@ struct GatewayRecorderTests {
         }
     }
 
-    @Test("is written by itself while the gateway runs", .timeLimit(.minutes(5)))
+    @Test("is written by itself while the gateway runs", .timeLimit(.minutes(10)))
     func flushed() async throws {
         let directory = temporaryPath()
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

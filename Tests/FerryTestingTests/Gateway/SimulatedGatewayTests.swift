@@ -4,7 +4,7 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-@Suite("The simulated gateway, over real TLS,", .timeLimit(.minutes(5)))
+@Suite("The simulated gateway, over real TLS,", .timeLimit(.minutes(10)))
 struct SimulatedGatewayTests {
     @Test("accepts notifications of all commands in silence, and answers an end with an end")
     func accepts() async throws {

@@ -5,7 +5,7 @@ internal import Foundation
 internal import NIOCore
 internal import Testing
 
-@Suite("The simulated APNs, over real TLS,", .timeLimit(.minutes(5)))
+@Suite("The simulated APNs, over real TLS,", .timeLimit(.minutes(10)))
 struct SimulatedAPNsTests {
     struct Fixture {
         var apns: SimulatedAPNs

@@ -17,7 +17,7 @@ internal import Testing
         #expect(try Transcript(contentsOfFile: path).connections == [65_535])
     }
 
-    @Test(.timeLimit(.minutes(5))) func `a pipe that nobody reads is an error at once`() throws {
+    @Test(.timeLimit(.minutes(10))) func `a pipe that nobody reads is an error at once`() throws {
         let path = temporaryPath()
         defer { try? FileManager.default.removeItem(atPath: path) }
         try #require(mkfifo(path, 0o600) == 0)

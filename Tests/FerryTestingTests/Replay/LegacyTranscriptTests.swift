@@ -29,7 +29,7 @@ internal import Testing
     @Test(arguments: TranscriptLibrary.legacy)
     func `whatever the delays, nothing changes`(_ entry: TranscriptLibrary.Entry) async throws {
         let session = try LegacySession(entry.load())
-        for seed in 0..<1000 as Range<UInt64> {
+        for seed in TranscriptLibrary.delaySeeds {
             await Task.yield()
             var chaos = ReplayChaos(seed: seed)
             chaos.delay = .milliseconds(40)

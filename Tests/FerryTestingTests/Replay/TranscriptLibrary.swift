@@ -19,6 +19,10 @@ enum TranscriptLibrary {
     /// Sessions of other clients, as the simulated gateway must answer them.
     static var legacy: [Entry] { self.entries("legacy") }
 
+    /// The seeds of random delays; `FERRY_SCHEDULES` asks for more or fewer.
+    static let delaySeeds =
+        0..<(ProcessInfo.processInfo.environment["FERRY_SCHEDULES"].flatMap(UInt64.init) ?? 1000)
+
     private static func entries(_ folder: String) -> [Entry] {
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()

@@ -26,6 +26,8 @@ func withGateway(
     let recorder = AwaitedRecorder()
     var configuration = SimulatedGateway.Configuration(credentials: credentials)
     configuration.script = script
+    // A gateway that closes for good costs a slow client what it had not read.
+    configuration.script.linger = .seconds(300)
     configuration.recorder = recorder
     configure(&configuration)
     let gateway = try await SimulatedGateway.start(configuration)

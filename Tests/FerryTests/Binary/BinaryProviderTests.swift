@@ -6,9 +6,9 @@ import Testing
     @Test func `what the gateway rejects is rejected, and everything else arrives once`() async throws {
         let bad = [3, 700, 701, 1999]
         try await Harness.run(GatewayScript(rules: [.reject(Harness.devices(bad))])) { harness in
-            let provider = try BinaryProvider(harness.configuration)
+            let provider = try BinaryProvider(harness.proving)
             try await Harness.submit(0..<2000, to: provider)
-            let report = await provider.shutdown(within: .seconds(120))
+            let report = await provider.shutdown(within: Harness.forever)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.accepted == 1996)
             #expect(report.outcomes.rejected == 4)

@@ -10,6 +10,9 @@ struct Harness: Sendable {
     let recorder: GatewayMemoryRecorder
     let outcomes = OutcomeCollector()
 
+    /// Longer than any wait on a slow machine: it only ends what hangs.
+    static let forever: Duration = .seconds(300)
+
     /// Starts a gateway, runs `body`, and stops the gateway.
     static func run(
         _ script: GatewayScript = GatewayScript(),
@@ -20,6 +23,7 @@ struct Harness: Sendable {
         let recorder = GatewayMemoryRecorder()
         var configuration = SimulatedGateway.Configuration(credentials: credentials)
         configuration.script = script
+        configuration.script.linger = Self.forever
         configuration.maximumTLSVersion = maximumTLSVersion
         configuration.recorder = recorder
         let gateway = try await SimulatedGateway.start(configuration)
@@ -40,9 +44,23 @@ struct Harness: Sendable {
         )
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
+        configuration.options.connectTimeout = Self.forever
         configuration.options.settleTime = .milliseconds(200)
         configuration.outcomes = .sink(self.outcomes)
         return configuration
+    }
+
+    /// For a gateway that has something to say: acceptance is proved and nothing rests on silence, since a gateway that
+    /// got no processor time is silent, too.
+    var proving: BinaryConfiguration {
+        var configuration = self.configuration
+        configuration.options.finality = .proof
+        return configuration
+    }
+
+    /// Waits until the gateway has accepted that many.
+    func accepted(reaches count: Int) async {
+        while self.gateway.counts.accepted < count, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
     }
 
     /// The device token of notification `number`.

@@ -14,12 +14,18 @@ final class RawGateway: Sendable {
 
         subscript(id: UInt8) -> [UInt8]? { self.items.first { $0.id == id }?.bytes }
 
+        /// Whether it is a probe, which has no token and gets an answer without an identifier.
+        var isProbe: Bool { self[1]?.isEmpty == true }
+
         /// The number of the notification, as ``Harness/device(_:)`` hides it in the token.
         var number: Int? { self[1].map { $0.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) } } }
     }
 
     /// What to do.
     enum Action: Sendable {
+        /// A gateway that knows no identifier for a probe answers it so.
+        static let answersToProbe: [Action] = [.write([8, 2, 0, 0, 0, 0]), .closeOutput]
+
         case write([UInt8])
         /// close_notify and FIN; reading goes on.
         case closeOutput
@@ -73,7 +79,7 @@ final class RawGateway: Sendable {
                     let transport = Transport()
                     let handler = Handler(number, transport, behaviour)
                     try channel.pipeline.syncOperations.addHandlers(
-                        [transport, try TLSHandler(server: context), handler] as [any ChannelHandler]
+                        [transport, try TLSHandler(server: context, limits: .patient), handler] as [any ChannelHandler]
                     )
                 }
             }
@@ -168,5 +174,15 @@ final class RawGateway: Sendable {
             }
             return frame
         }
+    }
+}
+
+extension TLSHandler.Limits {
+    /// The end of the handshake and of the connection, however slow a machine is.
+    static var patient: Self {
+        var limits = Self()
+        limits.handshake = .seconds(300)
+        limits.shutdown = .seconds(300)
+        return limits
     }
 }

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// What every provider promises, whatever its wire.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct ProviderContractTests {
     private static func notification() throws -> PushNotification {
         try PushNotification(json: #"{"aps":{"alert":"Hello"}}"#.utf8)
@@ -14,7 +14,7 @@ struct ProviderContractTests {
         let bad: Set<Int> = [3, 700, 701, 1999]
         try await wire.run(Wire.Trouble(bad: bad)) { run in
             try await Harness.submit(0..<2000, to: run.provider)
-            let report = await run.provider.shutdown(within: .seconds(120), proof: .silence)
+            let report = await run.provider.shutdown(within: Harness.forever, proof: .silence)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.accepted == 1996)
             #expect(report.outcomes.rejected == 4)
@@ -31,7 +31,7 @@ struct ProviderContractTests {
     func `a peer that ends its connections in an orderly way loses and doubles nothing`(wire: Wire) async throws {
         try await wire.run(Wire.Trouble(endsEvery: 300)) { run in
             try await Harness.submit(0..<2000, to: run.provider)
-            let report = await run.provider.shutdown(within: .seconds(120), proof: .silence)
+            let report = await run.provider.shutdown(within: Harness.forever, proof: .silence)
             #expect(report.outcomes.accepted == 2000)
             let arrived = try run.arrived()
             #expect((0..<2000).allSatisfy { arrived[$0] == 1 })
@@ -55,7 +55,7 @@ struct ProviderContractTests {
             }
             #expect(rejected == bad)
             #expect(run.outcomes.all.isEmpty)
-            _ = await run.provider.shutdown(within: .seconds(10), proof: .silence)
+            _ = await run.provider.shutdown(within: Harness.forever, proof: .silence)
         }
     }
 
@@ -63,7 +63,7 @@ struct ProviderContractTests {
     func `a small queue holds submit back and loses nothing`(wire: Wire) async throws {
         try await wire.run(queueLimit: 7) { run in
             try await Harness.submit(0..<500, to: run.provider)
-            let report = await run.provider.shutdown(within: .seconds(120), proof: .silence)
+            let report = await run.provider.shutdown(within: Harness.forever, proof: .silence)
             #expect(report.outcomes.accepted == 500)
             #expect(try run.arrived().count == 500)
         }
@@ -84,7 +84,7 @@ struct ProviderContractTests {
     @Test(arguments: Wire.allCases)
     func `after a shutdown nothing is taken`(wire: Wire) async throws {
         try await wire.run { run in
-            _ = await run.provider.shutdown(within: .seconds(10), proof: .silence)
+            _ = await run.provider.shutdown(within: Harness.forever, proof: .silence)
             var batch = PushBatch()
             try batch.append(Self.notification(), to: Harness.device(1), tag: Tag(1))
             run.provider.trySubmit(&batch)
@@ -100,7 +100,7 @@ struct ProviderContractTests {
         try await wire.run { run in
             let events = run.provider.events(bufferingNewest: 1000)
             try await Harness.submit(0..<10, to: run.provider)
-            _ = await run.provider.shutdown(within: .seconds(30), proof: .silence)
+            _ = await run.provider.shutdown(within: Harness.forever, proof: .silence)
             var (connected, disconnected, completed) = (0, 0, 0)
             var transmitted: Set<UInt64> = []
             for event in await events.all() {

@@ -45,9 +45,7 @@ enum Wire: String, CaseIterable {
         if let count = trouble.endsEvery { script.rules.append(.shutDown(after: count)) }
         if trouble.isSilent { script.handshake = .silent }
         try await Harness.run(script) { harness in
-            var configuration = harness.configuration
-            // Long enough for an error response on a busy machine.
-            configuration.options.settleTime = .seconds(1)
+            var configuration = harness.proving
             configuration.options.queueLimit = queueLimit
             try await body(
                 Run(
@@ -89,6 +87,9 @@ enum Wire: String, CaseIterable {
             configuration.serverName = "localhost"
             configuration.outcomes = .sink(outcomes)
             configuration.options.queueLimit = queueLimit
+            configuration.options.connectTimeout = Harness.forever
+            configuration.options.attemptTimeout = Harness.forever
+            configuration.options.deadline = Harness.forever
             // So many in a row are meant here.
             configuration.options.circuitBreaker = nil
             try await body(

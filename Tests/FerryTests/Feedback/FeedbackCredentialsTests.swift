@@ -5,7 +5,7 @@ import NIOPosix
 import Testing
 
 /// Connections on which no list can be read.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct FeedbackCredentialsTests {
     private func expectFailure(
         _ code: FeedbackError.Code,

@@ -5,7 +5,7 @@ import ServiceLifecycle
 import Testing
 
 /// The list, read again and again.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct FeedbackEventsTests {
     private static func events(_ harness: FeedbackHarness, every interval: Duration) throws -> FeedbackEvents {
         var configuration = harness.configuration

@@ -56,6 +56,9 @@ extension FeedbackConfiguration {
         self.init(host: "127.0.0.1", port: port, identity: credentials.client)
         self.trustRoots = credentials.trustRoots
         self.serverName = "localhost"
+        self.connectTimeout = Harness.forever
+        self.idleTimeout = Harness.forever
+        self.sweepTimeout = Harness.forever
     }
 }
 

@@ -5,7 +5,7 @@ import NIOPosix
 import Testing
 
 /// What a service sends, and what a reader makes of it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct FeedbackSweepTests {
     @Test(arguments: [1, 5, 38, 1000, nil] as [Int?])
     func `every tuple comes once and in order, however the list is split`(pieceLength: Int?) async throws {

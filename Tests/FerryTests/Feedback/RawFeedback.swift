@@ -82,7 +82,9 @@ final class RawFeedback: Sendable {
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let handlers: [any ChannelHandler] = [try TLSHandler(server: context), Opener(continuation)]
+                    let handlers: [any ChannelHandler] = [
+                        try TLSHandler(server: context, limits: .patient), Opener(continuation),
+                    ]
                     try channel.pipeline.syncOperations.addHandlers(handlers)
                 }
             }

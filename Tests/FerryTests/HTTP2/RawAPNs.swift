@@ -70,7 +70,10 @@ final class RawAPNs: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     state.channels.withLock { $0.append(channel) }
                     try channel.pipeline.syncOperations.addHandlers(
-                        [try TLSHandler(server: context), try RawAPNsHandler(behaviour, state)] as [any ChannelHandler]
+                        [
+                            try TLSHandler(server: context, limits: .patient),
+                            try RawAPNsHandler(behaviour, state),
+                        ] as [any ChannelHandler]
                     )
                 }
             }
@@ -111,6 +114,9 @@ final class RawAPNs: Sendable {
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.outcomes = .sink(outcomes)
+        configuration.options.connectTimeout = Harness.forever
+        configuration.options.attemptTimeout = Harness.forever
+        configuration.options.deadline = Harness.forever
         configuration.options.connectionRetryLimit = 1
         configuration.options.backOff = .milliseconds(10) ... .milliseconds(20)
         return configuration
