@@ -28,12 +28,36 @@ static inline int CFerryOpenSSL_SSL_CTX_set_protocol_range(SSL_CTX *context, int
     return SSL_CTX_set_min_proto_version(context, minimum) == 1 && SSL_CTX_set_max_proto_version(context, maximum) == 1;
 }
 
+// 0: no bound.
+static inline int CFerryOpenSSL_SSL_CTX_minimum_protocol(SSL_CTX *context) {
+    return (int)SSL_CTX_get_min_proto_version(context);
+}
+
+// 0: no bound.
+static inline int CFerryOpenSSL_SSL_CTX_maximum_protocol(SSL_CTX *context) {
+    return (int)SSL_CTX_get_max_proto_version(context);
+}
+
+static inline int CFerryOpenSSL_cipher_count(const SSL_CTX *context) {
+    const STACK_OF(SSL_CIPHER) *ciphers = SSL_CTX_get_ciphers(context);
+    return ciphers == NULL ? 0 : sk_SSL_CIPHER_num(ciphers);
+}
+
+static inline const SSL_CIPHER *CFerryOpenSSL_cipher(const SSL_CTX *context, int index) {
+    return sk_SSL_CIPHER_value(SSL_CTX_get_ciphers(context), index);
+}
+
 static inline void CFerryOpenSSL_SSL_CTX_disable_session_cache(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
 
 static inline uint64_t CFerryOpenSSL_options(void) {
     return SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE;
+}
+
+// Connects to servers that were written before secure renegotiation (RFC 5746).
+static inline uint64_t CFerryOpenSSL_legacy_options(void) {
+    return SSL_OP_LEGACY_SERVER_CONNECT;
 }
 
 static inline int CFerryOpenSSL_SSL_set_host_name(SSL *ssl, const char *name) {

@@ -7,5 +7,6 @@
 @_exported public import class FerryOpenSSL.ES256Key
 @_exported public import struct FerryOpenSSL.TLSError
 @_exported public import struct FerryOpenSSL.TLSIdentity
+@_exported public import enum FerryOpenSSL.TLSProfile
 @_exported public import enum FerryOpenSSL.TLSVersion
 @_exported public import enum FerryOpenSSL.TrustRoots

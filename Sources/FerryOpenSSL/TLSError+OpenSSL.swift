@@ -52,29 +52,17 @@ struct ConnectionFailure {
                 "The peer does not speak TLS, or only an ancient version of it; check host and port.", nil
             )
         }
-        if has(
-            SSL_R_UNSUPPORTED_PROTOCOL,
-            SSL_R_NO_SHARED_CIPHER,
-            SSL_R_NO_PROTOCOLS_AVAILABLE,
-            SSL_R_VERSION_TOO_LOW,
-            SSL_R_WRONG_SSL_VERSION,
-            SSL_R_NO_CIPHERS_AVAILABLE,
-            SSL_R_TLSV1_ALERT_PROTOCOL_VERSION,
-            SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM,
-            SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS,
-            SSL_R_WRONG_CIPHER_RETURNED
-        ) {
-            return (
-                .incompatiblePeer,
-                "The peer shares no TLS version or cipher suite with this side; compare the configured TLS versions.",
-                nil
-            )
-        }
+        if let disagreement { return (.incompatiblePeer, disagreement.sentence, nil) }
         if has(SSL_R_NO_APPLICATION_PROTOCOL) {
             return (.noCommonApplicationProtocol, "The peer offers no application protocol (ALPN) that is served.", nil)
         }
         if has(SSL_R_EE_KEY_TOO_SMALL, SSL_R_CA_KEY_TOO_SMALL, SSL_R_CA_MD_TOO_WEAK, SSL_R_DH_KEY_TOO_SMALL) {
-            return (.weakCredentials, "The peer's certificate or key is too weak for the security level in force.", nil)
+            return (
+                .weakCredentials,
+                "The peer's certificate or key is too weak for the security level in force\(lastReason); it must be renewed, "
+                    + "or \(Disagreement.advice).",
+                nil
+            )
         }
         return (
             .protocolViolation,
@@ -101,12 +89,10 @@ struct ConnectionFailure {
             case SSL_AD_HANDSHAKE_FAILURE where isClient && agreedOnCipher:
                 // Up to TLS 1.2 there is no better alert for a client certificate that is missing.
                 return (.certificateRejected, rejection(name))
-            case SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_HANDSHAKE_FAILURE:
-                return (
-                    .incompatiblePeer,
-                    "The peer accepts no TLS version or cipher suite of this side (alert \"\(name)\"); "
-                        + "compare the configured TLS versions."
-                )
+            case SSL_AD_PROTOCOL_VERSION:
+                return (.incompatiblePeer, Disagreement.version.sentence(alert: name))
+            case SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_HANDSHAKE_FAILURE:
+                return (.incompatiblePeer, Disagreement.cipherSuite.sentence(alert: name))
             case SSL_AD_NO_APPLICATION_PROTOCOL:
                 return (.noCommonApplicationProtocol, "The server speaks none of the offered application protocols.")
             default:
@@ -122,28 +108,73 @@ struct ConnectionFailure {
     }
 
     private func classifiedVerification() -> (TLSError.Code, String) {
+        let result = Int32(truncatingIfNeeded: verifyResult)
         let reason = String(cString: X509_verify_cert_error_string(verifyResult))
-        switch Int32(truncatingIfNeeded: verifyResult) {
-        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
+        if [X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH].contains(result) {
             return (
                 .peerNameMismatch,
                 "The server's certificate is not for this host (\(reason)); connect by a name that it lists, "
                     + "or set the server name."
             )
-        case X509_V_ERR_CERT_HAS_EXPIRED:
-            return (.untrustedPeer, "The peer's certificate has expired; it must be renewed, or this clock is wrong.")
-        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK:
-            return (
-                .untrustedPeer,
-                "The peer's certificate is too weak for the security level in force (\(reason)); it needs RSA of "
-                    + "2048 bits or P-256, and SHA-256."
-            )
-        default:
-            return (
-                .untrustedPeer,
-                "The peer's certificate cannot be trusted (\(reason)); add the CA that issued it to the trust roots."
-            )
         }
+        return (.untrustedPeer, distrust(ChainFault.Kind(result: result), reason))
+    }
+
+    /// Why the peer's certificates are not believed. OpenSSL does not tell here which of them it is.
+    private func distrust(_ kind: ChainFault.Kind, _ reason: String) -> String {
+        switch kind {
+        case .expired:
+            "The peer's certificate, or one behind it, has expired; it must be renewed, or this clock is wrong."
+        case .notYetValid:
+            "The peer's certificate, or one behind it, is not yet valid; its period begins later, or this clock is slow."
+        case .weak:
+            "The peer's certificate is too weak for the security level in force (\(reason)); it needs RSA of 2048 bits or "
+                + "P-256, and SHA-256, or \(Disagreement.advice)."
+        case .pathTooLong:
+            "The peer's chain has more authorities than one of them permits (\(reason)); its certificate must come from "
+                + "an authority that may issue for \(isClient ? "servers" : "clients") directly."
+        case .nameConstraint:
+            "An authority in the peer's chain may not vouch for the name in its certificate (\(reason)); the certificate "
+                + "must come from an authority without that name constraint."
+        case .wrongPurpose:
+            "The peer's certificate, or one behind it, is made for another purpose (\(reason)); it needs the extended key "
+                + "usage \(isClient ? "serverAuth" : "clientAuth")."
+        case .notAnAuthority:
+            "The peer's certificate was issued with a certificate that is no authority (\(reason)); it must come from one."
+        case .other:
+            "The peer's certificate cannot be trusted (\(reason)); it must show another."
+        case .selfSigned, .unknownIssuer, .otherIssuer:
+            "The peer's certificate cannot be trusted (\(reason)); add the CA that issued it to the trust roots."
+        }
+    }
+
+    /// What the two sides found no common value for, if that is what failed.
+    private var disagreement: Disagreement? {
+        if has(
+            SSL_R_UNSUPPORTED_PROTOCOL,
+            SSL_R_NO_PROTOCOLS_AVAILABLE,
+            SSL_R_VERSION_TOO_LOW,
+            SSL_R_WRONG_SSL_VERSION
+        ) {
+            return .version
+        }
+        if has(
+            SSL_R_NO_SHARED_CIPHER,
+            SSL_R_NO_CIPHERS_AVAILABLE,
+            SSL_R_WRONG_CIPHER_RETURNED,
+            SSL_R_UNKNOWN_CIPHER_RETURNED
+        ) {
+            return .cipherSuite
+        }
+        if has(
+            SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM,
+            SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS,
+            SSL_R_WRONG_SIGNATURE_TYPE,
+            SSL_R_LEGACY_SIGALG_DISALLOWED_OR_UNSUPPORTED
+        ) {
+            return .signatureAlgorithm
+        }
+        return has(SSL_R_UNSAFE_LEGACY_RENEGOTIATION_DISABLED) ? .secureRenegotiation : nil
     }
 
     private var lastReason: String {
@@ -152,6 +183,42 @@ struct ConnectionFailure {
 
     private func has(_ reasons: Int32...) -> Bool {
         entries.contains { $0.library == ERR_LIB_SSL && reasons.contains($0.reason) }
+    }
+}
+
+/// What two sides can fail to agree on.
+private enum Disagreement {
+    case version, cipherSuite, signatureAlgorithm, secureRenegotiation
+
+    /// What makes old peers acceptable, as a part of a sentence.
+    static let advice = "the legacy profile"
+
+    var sentence: String {
+        switch self {
+        case .version:
+            "The peer speaks no TLS version that this side is configured for; configure one of the peer's, or for TLS 1.0 "
+                + "and 1.1 \(Self.advice)."
+        case .cipherSuite:
+            "The two sides have no cipher suite in common; the peer must allow one of TLS 1.2, or this side \(Self.advice)."
+        case .signatureAlgorithm:
+            "The two sides have no signature algorithm in common; the peer must allow SHA-256, or this side "
+                + "\(Self.advice)."
+        case .secureRenegotiation:
+            "The server does not know secure renegotiation (RFC 5746), as if it were older than 2010; it must be renewed, "
+                + "or this side needs \(Self.advice)."
+        }
+    }
+
+    /// The same when the peer found it.
+    func sentence(alert: String) -> String {
+        switch self {
+        case .version:
+            "The peer refuses every TLS version that this side offers (alert \"\(alert)\"); configure one of the peer's, or "
+                + "for TLS 1.0 and 1.1 \(Self.advice)."
+        case .cipherSuite, .signatureAlgorithm, .secureRenegotiation:
+            "The peer refuses every cipher suite, key exchange group and signature algorithm that this side offers (alert "
+                + "\"\(alert)\"); it must allow one of TLS 1.2, or this side \(Self.advice)."
+        }
     }
 }
 

@@ -28,8 +28,10 @@ public struct BinaryConfiguration: Sendable {
     /// tests only.
     public var rejectUnauthorized = true
     /// Which versions of TLS may be negotiated. 1.2 alone by default: under 1.3 a refused certificate shows only after
-    /// the first notifications were written.
+    /// the first notifications were written. ``TLSProfile/legacy`` adds all below.
     public var tlsVersions: ClosedRange<TLSVersion> = .tls12 ... .tls12
+    /// How far TLS goes back for an old gateway.
+    public var tlsProfile = TLSProfile.modern
     /// How the provider behaves.
     public var options = BinaryOptions()
     /// Where outcomes go.

@@ -14,7 +14,8 @@ extension ProviderConnector {
                 client: .init(
                     trustRoots: configuration.trustRoots,
                     identity: configuration.identity,
-                    versions: configuration.tlsVersions
+                    profile: configuration.tlsProfile,
+                    versions: configuration.tlsProfile.widened(configuration.tlsVersions)
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
                 connectTimeout: timeout > .zero ? timeout : Self.connectLimit

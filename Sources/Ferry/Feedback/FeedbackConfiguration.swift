@@ -25,8 +25,10 @@ public struct FeedbackConfiguration: Sendable {
     /// Whether a service whose certificate is not in order is refused. With false anyone may answer as the service: for
     /// tests only.
     public var rejectUnauthorized = true
-    /// Which versions of TLS may be negotiated.
+    /// Which versions of TLS may be negotiated. ``TLSProfile/legacy`` adds all below.
     public var tlsVersions: ClosedRange<TLSVersion> = .tls12 ... .tls12
+    /// How far TLS goes back for an old service.
+    public var tlsProfile = TLSProfile.modern
     /// How long connecting may take, with name look-up and TLS handshake.
     public var connectTimeout: Duration = .seconds(10)
     /// How long the service may say nothing before the list counts as not closed.

@@ -34,7 +34,8 @@ public struct FeedbackReader: Sendable {
             client: .init(
                 trustRoots: configuration.trustRoots,
                 identity: configuration.identity,
-                versions: configuration.tlsVersions
+                profile: configuration.tlsProfile,
+                versions: configuration.tlsProfile.widened(configuration.tlsVersions)
             ),
             rejectUnauthorized: configuration.rejectUnauthorized,
             connectTimeout: configuration.connectTimeout

@@ -43,6 +43,9 @@ public struct HTTP2Configuration: Sendable {
     public var rejectUnauthorized = true
     /// Which versions of TLS may be negotiated. APNs wants 1.2 or later.
     public var tlsVersions: ClosedRange<TLSVersion> = .tls12 ... .tls13
+    /// How far TLS goes back for an old server or intermediary. ``TLSProfile/legacy`` does not change ``tlsVersions``:
+    /// HTTP/2 wants 1.2 or later (RFC 9113, 9.2).
+    public var tlsProfile = TLSProfile.modern
     /// The proxy that connections go through. Nil: none.
     public var proxy: HTTPProxy?
     /// How the provider behaves.

@@ -17,6 +17,7 @@ extension ProviderConnector {
                 client: .init(
                     trustRoots: configuration.trustRoots,
                     identity: configuration.identity,
+                    profile: configuration.tlsProfile,
                     versions: configuration.tlsVersions,
                     applicationProtocols: ["h2"]
                 ),

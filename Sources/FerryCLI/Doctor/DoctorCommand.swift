@@ -47,6 +47,9 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
     var serverName: String?
 
+    @Option(help: TLSProfileOption.help)
+    var tlsProfile = TLSProfileOption.modern
+
     @Flag(
         name: .customLong("http2"),
         help: "The server must speak HTTP/2. That of Apple must anyway, and on port 443 or 2197 it is offered."
@@ -102,9 +105,12 @@ struct DoctorCommand: AsyncParsableCommand {
 
     private func certificateFacts() throws -> CertificateFacts? {
         let passphrase = try self.credentials.passphrase()
-        if let archive = self.credentials.p12 { return CredentialInspector.archive(archive, passphrase: passphrase) }
+        let profile = self.tlsProfile.profile
+        if let archive = self.credentials.p12 {
+            return CredentialInspector.archive(archive, passphrase: passphrase, profile)
+        }
         return self.credentials.cert.map {
-            CredentialInspector.certificate($0, keyPath: self.credentials.key, passphrase: passphrase)
+            CredentialInspector.certificate($0, keyPath: self.credentials.key, passphrase: passphrase, profile)
         }
     }
 
@@ -161,7 +167,10 @@ struct DoctorCommand: AsyncParsableCommand {
                 port: self.port(endpoint),
                 serverName: self.serverName ?? endpoint.host,
                 identity: identity,
-                verifier: try TLSContext(client: .init(trustRoots: self.ca.map { .file($0) } ?? .system)),
+                verifier: try TLSContext(
+                    client: .init(trustRoots: self.ca.map { .file($0) } ?? .system, profile: self.tlsProfile.profile)
+                ),
+                profile: self.tlsProfile.profile,
                 http2: self.demand(endpoint),
                 limit: self.timeout.duration
             )

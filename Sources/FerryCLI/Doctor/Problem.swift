@@ -7,13 +7,14 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
 
     // TLS.
     case silentPort, plainText, closedInHandshake, handshakeFails
-    case onlyOldTLS, oldTLSOffered, onlyTLS13, noApplicationProtocol
+    case noCommonCipher, onlyOldTLS, oldTLSOffered, onlyTLS13, noApplicationProtocol
 
     // HTTP/2.
     case noStreams, silentHTTP2, brokenHTTP2, closedBeforeSettings
 
     // The server's certificate.
     case wrongName, selfSigned, unknownIssuer, otherIssuer, weakCertificate, chainRefused
+    case pathTooLong, nameConstraint, wrongPurpose, notAnAuthority
 
     // The client's certificate, as the server sees it.
     case clientCertificateMissing, clientCertificateRefused, clientCertificateNotAsked, closedAfterHandshake

@@ -115,6 +115,7 @@ struct FeedbackCommand: AsyncParsableCommand {
         if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
+        configuration.tlsProfile = self.server.tlsProfile.profile
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.idleTimeout = self.idleTimeout.duration
         configuration.sweepTimeout = self.sweepTimeout.duration

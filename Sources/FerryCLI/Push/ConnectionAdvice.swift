@@ -6,6 +6,8 @@ enum ConnectionAdvice {
     static let nameTheAuthority = "name the CA that issued it with --ca"
     static let giveServerName = "give one with --server-name"
     static let givePassphrase = "give its passphrase with --passphrase-file"
+    static let legacyProfile = "--tls-profile legacy"
+    static let giveLegacyProfile = "give \(Self.legacyProfile)"
     static let noCertificate = "No certificate was given, and the server asks for one"
     static let giveCertificate = "use --cert and --key, or --p12"
     private static let tryLonger = "To try longer, raise --connection-retry-limit; 0 sets no limit."
@@ -61,6 +63,7 @@ enum ConnectionAdvice {
     }
 
     private static func sentence(_ text: String, _ code: TLSError.Code) -> String {
+        let text = text.replacing("the legacy profile", with: self.legacyProfile)
         guard let words = self.words(for: code) else { return text }
         return text.replacing(words.library, with: words.option)
     }

@@ -17,6 +17,7 @@ extension PushCommand {
         if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
+        configuration.tlsProfile = self.server.tlsProfile.profile
         configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
         configuration.options = ConnectionOptionGroup.binaryDefaults
         file.apply(to: &configuration.options)

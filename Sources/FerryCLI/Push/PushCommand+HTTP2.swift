@@ -40,6 +40,7 @@ extension PushCommand {
         if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
+        configuration.tlsProfile = self.server.tlsProfile.profile
         configuration.proxy = try self.http2.proxy.httpProxy()
         configuration.options = ConnectionOptionGroup.http2Defaults
         self.connections.apply(to: &configuration.options)

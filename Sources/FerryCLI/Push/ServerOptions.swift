@@ -21,6 +21,9 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "The highest TLS version: 1.2 or 1.3. (default: 1.2; 1.3 with --backend http2)")
     var tlsMax: TLSMaximum?
 
+    @Option(help: TLSProfileOption.help)
+    var tlsProfile = TLSProfileOption.modern
+
     /// Whether any option says where to connect.
     var namesServer: Bool { self.to != nil || self.production || self.sandbox }
 

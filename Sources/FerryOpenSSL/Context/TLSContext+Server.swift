@@ -3,18 +3,10 @@ internal import CFerryOpenSSL
 extension TLSContext {
     /// A server's settings.
     package struct Server: Sendable {
-        /// What a listener asks of its clients' TLS.
-        package enum Profile: Sendable {
-            /// TLS 1.2 and later at OpenSSL's own security level.
-            case modern
-            /// Down to TLS 1.0 at security level 0: CBC-SHA suites, SHA-1 signatures and 1024-bit RSA are taken.
-            case legacy
-        }
-
         /// Who the server is.
         package var identity: TLSIdentity
-        /// What it asks of its clients' TLS.
-        package let profile: Profile
+        /// How far it goes back for old clients.
+        package let profile: TLSProfile
         /// The versions that it speaks.
         package var versions: ClosedRange<TLSVersion>
         /// What it asks of its clients' certificates.
@@ -27,15 +19,14 @@ extension TLSContext {
         ///   listener for the binary protocol stays at 1.2.
         package init(
             identity: TLSIdentity,
-            profile: Profile = .modern,
+            profile: TLSProfile = .modern,
             maximum: TLSVersion = .tls13,
             clientCertificates: ClientCertificates = .ignored,
             applicationProtocols: [String] = []
         ) {
             self.identity = identity
             self.profile = profile
-            let minimum: TLSVersion = profile == .legacy ? .tls10 : .tls12
-            versions = min(minimum, maximum)...maximum
+            versions = min(profile.minimum, maximum)...maximum
             self.clientCertificates = clientCertificates
             self.applicationProtocols = applicationProtocols
         }

@@ -19,19 +19,26 @@ package final class TLSContext: @unchecked Sendable {
         package var trustRoots: TrustRoots
         /// What the client shows when the server asks for a certificate.
         package var identity: TLSIdentity?
-        /// The versions to offer. A lower bound below 1.2 lowers OpenSSL's security level to 0.
-        package var versions: ClosedRange<TLSVersion>
+        /// How far it goes back for old servers.
+        package let profile: TLSProfile
+        /// The versions to offer.
+        package let versions: ClosedRange<TLSVersion>
         /// The application protocols to offer by ALPN, best first; when any, the server must select one.
         package var applicationProtocols: [String]
 
+        /// - Parameters:
+        ///   - profile: a lower bound of `versions` below 1.2 means the legacy profile in any case.
+        ///   - versions: with the modern profile, what the system's policy leaves of them.
         package init(
             trustRoots: TrustRoots = .system,
             identity: TLSIdentity? = nil,
+            profile: TLSProfile = .modern,
             versions: ClosedRange<TLSVersion> = .tls12 ... .tls13,
             applicationProtocols: [String] = []
         ) {
             self.trustRoots = trustRoots
             self.identity = identity
+            self.profile = versions.lowerBound < .tls12 ? .legacy : profile
             self.versions = versions
             self.applicationProtocols = applicationProtocols
         }
@@ -57,8 +64,7 @@ package final class TLSContext: @unchecked Sendable {
     }
 
     private init(client: Client, verifiesPeer: Bool) throws(TLSError) {
-        let handle = try Self.makeHandle(TLS_client_method(), versions: client.versions)
-        if client.versions.lowerBound >= .tls12 { try Self.preferFastCipherSuites(in: handle) }
+        let handle = try Self.makeHandle(TLS_client_method(), client.profile, versions: client.versions)
         role = .client
         callbacks = ContextCallbacks(acceptsPeer: nil, applicationProtocols: [])
         requiresApplicationProtocol = !client.applicationProtocols.isEmpty
@@ -81,10 +87,9 @@ package final class TLSContext: @unchecked Sendable {
     ///
     /// - Throws: ``TLSError`` with `invalidConfiguration`, `weakCredentials`, or a code of reading the client CA.
     package init(server: Server) throws(TLSError) {
-        let handle = try Self.makeHandle(TLS_server_method(), versions: server.versions)
+        let handle = try Self.makeHandle(TLS_server_method(), server.profile, versions: server.versions)
         // A gateway has many idle connections; a client has few, and would allocate anew for each record.
         _ = CFerryOpenSSL_SSL_CTX_set_mode(handle.pointer, Int(SSL_MODE_RELEASE_BUFFERS))
-        if server.profile == .legacy { SSL_CTX_set_security_level(handle.pointer, 0) }
         role = .server
         verifiesPeer = server.clientCertificates.asksForCertificate
         requiresApplicationProtocol = false
@@ -102,37 +107,49 @@ package final class TLSContext: @unchecked Sendable {
         self.handle = handle
     }
 
-    /// TLS 1.2: AES-128-GCM with forward secrecy first, then whatever OpenSSL and the system's policy allow.
-    private static let cipherSuites = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:DEFAULT"
-    private static let tls13CipherSuites =
-        "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
-
-    /// The peer chooses by the client's order, and AES-128 is a third faster than AES-256. Older versions keep OpenSSL's
-    /// own list, which the security level they need has shaped.
-    private static func preferFastCipherSuites(in handle: borrowing OwnedContext) throws(TLSError) {
-        guard
-            SSL_CTX_set_cipher_list(handle.pointer, Self.cipherSuites) == 1,
-            SSL_CTX_set_ciphersuites(handle.pointer, Self.tls13CipherSuites) == 1
-        else {
-            throw .openSSL(.invalidConfiguration, "OpenSSL refuses the list of cipher suites.")
-        }
-    }
-
     private static func makeHandle(
         _ method: OpaquePointer?,
+        _ profile: TLSProfile,
         versions: ClosedRange<TLSVersion>
     ) throws(TLSError) -> OwnedContext {
         ErrorQueue.clear()
+        // What `openssl.cnf` says for every program is in a new context: versions, suites, security level.
         guard let handle = OwnedContext(SSL_CTX_new(method)) else {
             throw .openSSL(.internalFailure, "OpenSSL cannot make a context.")
         }
         SSL_CTX_set_options(handle.pointer, CFerryOpenSSL_options())
-        if versions.lowerBound < .tls12 { SSL_CTX_set_security_level(handle.pointer, 0) }
+        var versions = versions
+        switch profile {
+        case .modern:
+            versions = try permitted(versions, in: handle)
+        case .legacy:
+            SSL_CTX_set_options(handle.pointer, CFerryOpenSSL_legacy_options())
+            SSL_CTX_set_security_level(handle.pointer, 0)
+        }
         let (minimum, maximum) = (versions.lowerBound.code, versions.upperBound.code)
         guard CFerryOpenSSL_SSL_CTX_set_protocol_range(handle.pointer, minimum, maximum) == 1 else {
             throw .openSSL(.invalidConfiguration, "OpenSSL was built without the configured TLS versions.")
         }
+        try CipherSuites.install(profile, in: handle)
         return handle
+    }
+
+    /// Those of the versions that the system's policy permits.
+    private static func permitted(
+        _ versions: ClosedRange<TLSVersion>,
+        in handle: borrowing OwnedContext
+    ) throws(TLSError) -> ClosedRange<TLSVersion> {
+        let lower = TLSVersion(code: CFerryOpenSSL_SSL_CTX_minimum_protocol(handle.pointer)) ?? versions.lowerBound
+        let upper = TLSVersion(code: CFerryOpenSSL_SSL_CTX_maximum_protocol(handle.pointer)) ?? versions.upperBound
+        let (minimum, maximum) = (max(lower, versions.lowerBound), min(upper, versions.upperBound))
+        guard minimum <= maximum else {
+            throw TLSError(
+                .invalidConfiguration,
+                "The system's policy (MinProtocol and MaxProtocol in openssl.cnf) permits none of the configured TLS "
+                    + "versions; allow another version, or change the policy."
+            )
+        }
+        return minimum...maximum
     }
 
     private static func install(_ identity: TLSIdentity, in handle: borrowing OwnedContext) throws(TLSError) {

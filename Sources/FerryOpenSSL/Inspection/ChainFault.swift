@@ -13,8 +13,39 @@ package struct ChainFault: Sendable, Hashable {
         case otherIssuer
         /// The key, or the signature, is below OpenSSL's security level.
         case weak
+        /// There are more authorities in the chain than one of them permits.
+        case pathTooLong
+        /// An authority may not vouch for such a name, or constrains names in a way that OpenSSL does not know.
+        case nameConstraint
+        /// A certificate is for other uses, by its key usage or extended key usage.
+        case wrongPurpose
+        /// Another certificate was issued with one that is no authority.
+        case notAnAuthority
         /// What OpenSSL calls it.
         case other(String)
+
+        /// - Parameter result: OpenSSL's `X509_V_` code.
+        init(result: Int32) {
+            self =
+                switch result {
+                case X509_V_ERR_CERT_HAS_EXPIRED: .expired
+                case X509_V_ERR_CERT_NOT_YET_VALID: .notYetValid
+                case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: .selfSigned
+                case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
+                    X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+                    .unknownIssuer
+                case X509_V_ERR_CERT_SIGNATURE_FAILURE: .otherIssuer
+                case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK: .weak
+                case X509_V_ERR_PATH_LENGTH_EXCEEDED: .pathTooLong
+                case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION, X509_V_ERR_SUBTREE_MINMAX,
+                    X509_V_ERR_UNSUPPORTED_CONSTRAINT_TYPE, X509_V_ERR_UNSUPPORTED_CONSTRAINT_SYNTAX,
+                    X509_V_ERR_UNSUPPORTED_NAME_SYNTAX:
+                    .nameConstraint
+                case X509_V_ERR_INVALID_PURPOSE, X509_V_ERR_CERT_REJECTED: .wrongPurpose
+                case X509_V_ERR_INVALID_CA, X509_V_ERR_KEYUSAGE_NO_CERTSIGN: .notAnAuthority
+                default: .other(String(cString: X509_verify_cert_error_string(Int(result))))
+                }
+        }
     }
 
     package var kind: Kind
@@ -28,18 +59,6 @@ package struct ChainFault: Sendable, Hashable {
 
     /// - Parameter result: OpenSSL's `X509_V_` code.
     init(result: Int32, place: Int) {
-        let kind: Kind =
-            switch result {
-            case X509_V_ERR_CERT_HAS_EXPIRED: .expired
-            case X509_V_ERR_CERT_NOT_YET_VALID: .notYetValid
-            case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: .selfSigned
-            case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
-                X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-                .unknownIssuer
-            case X509_V_ERR_CERT_SIGNATURE_FAILURE: .otherIssuer
-            case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK: .weak
-            default: .other(String(cString: X509_verify_cert_error_string(Int(result))))
-            }
-        self.init(kind: kind, place: place)
+        self.init(kind: Kind(result: result), place: place)
     }
 }

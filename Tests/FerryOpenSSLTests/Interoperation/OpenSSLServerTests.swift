@@ -12,35 +12,16 @@ struct OpenSSLServerTests {
         directory = try TemporaryDirectory()
     }
 
-    /// Starts `s_server`, which answers each line with the reverse of it, on a port that it chooses.
     private func start(
         _ identity: TLSIdentity,
         _ options: [String] = []
     ) throws -> (server: RunningTool, port: Int) {
-        let certificate = try directory.write("server.pem", identity.certificateChainPEM)
-        let key = try directory.write("server.key", identity.privateKeyPEM())
-        let server = try RunningTool(
-            ["s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-rev"] + options
-        )
-        var port: Int?
-        try server.wait { text in
-            guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("ACCEPT") }) else { return false }
-            port = line.split(separator: ":").last.flatMap { Int($0) }
-            return port != nil
-        }
-        return (server, try #require(port))
+        let server = try OpenSSLServer(identity, options, in: directory)
+        return (server.tool, server.port)
     }
 
-    /// Sends a line; closes when the answer is there.
     private func ask(_ context: TLSContext, port: Int, serverName: String = "localhost") throws -> Gatherer.Result {
-        let (channel, result) = try Loopback.connect(
-            context,
-            port: port,
-            serverName: serverName,
-            reply: { _, channel in channel.close(promise: nil) }
-        )
-        channel.writeAndFlush(ByteBuffer(string: "abc\n"), promise: nil)
-        return try result.wait()
+        try OpenSSLServer.ask(context, port: port, serverName: serverName)
     }
 
     @Test("We verify it and talk, in every version", arguments: TLSVersion.allCases)

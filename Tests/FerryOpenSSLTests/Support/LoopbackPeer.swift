@@ -14,6 +14,9 @@ final class Gatherer: ChannelInboundHandler {
         var errors: [TLSError.Code] = []
         var isClosedByPeer = false
         var version: TLSVersion?
+        var cipherSuite: String?
+        /// What the last error says.
+        var complaint = ""
         var peer: CertificateSummary?
     }
 
@@ -48,6 +51,7 @@ final class Gatherer: ChannelInboundHandler {
             result.handshakes.append(name)
             let tls = try? context.pipeline.syncOperations.handler(type: TLSHandler.self)
             result.version = tls?.version
+            result.cipherSuite = tls?.cipherSuite
             result.peer = tls?.peerCertificate
             start?(context.channel)
         case TLSUserEvent.shutdownCompleted, ChannelEvent.inputClosed:
@@ -57,7 +61,9 @@ final class Gatherer: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if let error = error as? TLSError { result.errors.append(error.code) }
+        guard let error = error as? TLSError else { return }
+        result.errors.append(error.code)
+        result.complaint = error.description
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -5,11 +5,18 @@ internal import FerryOpenSSL
 enum HandshakeChecks {
     static func findings(_ facts: HostFacts) -> [Finding] {
         let spoken = facts.handshakes.filter { $0.report.speaksTLS }.sorted { $0.version < $1.version }
+        // TLS 1.1 or 1.0 beside it is not the cause: the server speaks 1.2.
+        if let legacy = facts.legacyHandshake, spoken.allSatisfy({ $0.version < .tls12 }) {
+            return [self.noCommonCipher(legacy)]
+        }
         guard let newest = spoken.last, let oldest = spoken.first else {
             return self.silence(facts).map { [$0] } ?? []
         }
         var findings = [self.versions(spoken)]
-        if newest.version < .tls12 { return [self.onlyOld(newest.version)] }
+        if newest.version < .tls12 {
+            let isAllowed = facts.profile == .legacy
+            return (isAllowed ? findings : []) + [self.onlyOld(newest.version, isAllowed: isAllowed)]
+        }
         if oldest.version < .tls12 { findings.append(self.old(spoken.map(\.version).filter { $0 < .tls12 })) }
         // Over HTTP/2 ferry push offers TLS 1.3 by itself.
         if oldest.version == .tls13, facts.http2 == .none { findings.append(self.onlyNew) }
@@ -38,8 +45,9 @@ enum HandshakeChecks {
             return .fault(
                 .tls,
                 .handshakeFails,
-                "No TLS handshake with \(facts.endpoint) succeeds, in no version: \(error.description)",
-                cure: "compare TLS versions and cipher suites with the server's settings and log"
+                "No TLS handshake with \(facts.endpoint) succeeds, in no version: \(ConnectionAdvice.sentence(error))",
+                cure:
+                    "compare TLS versions, cipher suites, groups and the server's kind of key with its settings and log"
             )
         }
         if case .timedOut = first.ending {
@@ -69,13 +77,29 @@ enum HandshakeChecks {
         return .ok(.tls, "It speaks \(list.listed).")
     }
 
-    private static func onlyOld(_ newest: TLSVersion) -> Finding {
+    private static func onlyOld(_ newest: TLSVersion, isAllowed: Bool) -> Finding {
+        let cure =
+            "switch TLS 1.2 on at the server (with OpenSSL: MinProtocol, MaxProtocol and the ciphers of its settings)"
+        return isAllowed
+            ? .warning(.tls, .onlyOldTLS, "It speaks \(newest.inWords) and nothing newer.", cure: cure)
+            : .fault(
+                .tls,
+                .onlyOldTLS,
+                "It speaks \(newest.inWords) and nothing newer; Ferry speaks TLS 1.2 and 1.3.",
+                cure: "\(cure); if it cannot be changed, \(ConnectionAdvice.giveLegacyProfile)"
+            )
+    }
+
+    /// - Parameter report: of a handshake with the legacy profile.
+    private static func noCommonCipher(_ report: HandshakeReport) -> Finding {
         .fault(
             .tls,
-            .onlyOldTLS,
-            "It speaks \(newest.inWords) and nothing newer; Ferry speaks TLS 1.2 and 1.3.",
+            .noCommonCipher,
+            "It speaks TLS 1.2 with nothing that the system's policy (openssl.cnf) allows here"
+                + (report.cipherSuite.map { "; with the legacy profile it takes \($0)." } ?? "."),
             cure:
-                "switch TLS 1.2 on at the server (with OpenSSL: MinProtocol, MaxProtocol and the ciphers of its settings)"
+                "allow a suite with ECDHE and AES-GCM at the server, and give it a key of RSA 2048 or P-256; if it cannot "
+                + "be changed, \(ConnectionAdvice.giveLegacyProfile)"
         )
     }
 

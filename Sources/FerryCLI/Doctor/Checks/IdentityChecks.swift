@@ -25,7 +25,9 @@ enum IdentityChecks {
                     isWeak
                         ? "OpenSSL refuses the certificate or its key (\(kind)): too weak for its security level."
                         : "OpenSSL refuses certificate and key: \(weakness.description)",
-                    cure: "make a new key of RSA 2048 or P-256, and have a certificate issued for it with SHA-256"
+                    cure:
+                        "make a new key of RSA 2048 or P-256, and have a certificate issued for it with SHA-256; if the "
+                        + "server takes no other than this one, \(ConnectionAdvice.giveLegacyProfile)"
                 )
             )
         } else {

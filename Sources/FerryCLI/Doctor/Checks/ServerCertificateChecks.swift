@@ -87,7 +87,8 @@ enum ServerCertificateChecks {
                 .trust,
                 .weakCertificate,
                 "A key or signature in the server's chain is too weak for OpenSSL's security level here.",
-                cure: "have it replaced: RSA of 2048 bits or P-256, and SHA-256"
+                cure: "have it replaced: RSA of 2048 bits or P-256, and SHA-256; if it cannot be, "
+                    + ConnectionAdvice.giveLegacyProfile
             )
         case .expired, .notYetValid:
             .fault(
@@ -96,12 +97,42 @@ enum ServerCertificateChecks {
                 "The authority at the end of the server's chain is not valid now.",
                 cure: "renew the certificate that --ca names, or update ca-certificates; check this machine's clock"
             )
+        case .pathTooLong:
+            .fault(
+                .trust,
+                .pathTooLong,
+                "The server's chain has more authorities than one of them permits (path length): \(self.chain(server)).",
+                cure: "have the certificate issued by an authority that may issue for servers directly"
+            )
+        case .nameConstraint:
+            .fault(
+                .trust,
+                .nameConstraint,
+                "An authority in the server's chain may not vouch for this server's name (name constraint): "
+                    + "\(self.chain(server)).",
+                cure:
+                    "have the certificate issued by an authority without that constraint, or for a name that it permits"
+            )
+        case .wrongPurpose:
+            .fault(
+                .trust,
+                .wrongPurpose,
+                "The server's certificate, or one behind it, is made for another purpose: \(self.chain(server)).",
+                cure: "have it issued anew with the extended key usage serverAuth"
+            )
+        case .notAnAuthority:
+            .fault(
+                .trust,
+                .notAnAuthority,
+                "The server's chain was issued with a certificate that is no authority: \(self.chain(server)).",
+                cure: "have the certificate issued by an authority (basic constraint CA, key usage keyCertSign)"
+            )
         case .other(let reason):
             .fault(
                 .trust,
                 .chainRefused,
                 "OpenSSL refuses the server's chain: \(reason).",
-                cure: "have the server's certificate issued anew, for use by a server"
+                cure: "have the server's certificate issued anew"
             )
         }
     }

@@ -46,6 +46,7 @@ enum WayChecks {
     private static func reached(_ facts: HostFacts) -> [Finding] {
         let connected = facts.attempts.filter { $0.result == .connected }
         return facts.attempts.map { attempt in
+            if facts.muteAddresses.contains(attempt.address) { return self.mute(attempt.address) }
             if attempt.result == .connected { return .ok(.port, "\(attempt.address.inWords) takes connections.") }
             if connected.isEmpty { return self.unreached(attempt, facts) }
             return self.passedOver(attempt, connected)
@@ -79,6 +80,18 @@ enum WayChecks {
                 cure: "correct this machine's network or routes; \(rule)"
             )
         }
+    }
+
+    /// An address whose service another one has.
+    private static func mute(_ address: SocketAddress) -> Finding {
+        .warning(
+            .port,
+            .addressFails,
+            "\(address.inWords) takes connections and completes no TLS handshake, but another address does.",
+            cure:
+                "look for what listens there, or take the address out of the DNS: each connection that tries it first "
+                + "comes late"
+        )
     }
 
     /// An address that another one makes up for. A machine without IPv6 is ordinary; a dead address among its own kind,

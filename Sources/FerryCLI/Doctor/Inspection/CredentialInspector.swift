@@ -11,7 +11,12 @@ private import Darwin
 
 /// Reads files of credentials and notes what they hold.
 enum CredentialInspector {
-    static func certificate(_ path: String, keyPath: String?, passphrase: String?) -> CertificateFacts {
+    static func certificate(
+        _ path: String,
+        keyPath: String?,
+        passphrase: String?,
+        _ profile: TLSProfile
+    ) -> CertificateFacts {
         let (file, bytes) = self.read(.cert, path)
         var facts = CertificateFacts(
             files: [file],
@@ -20,18 +25,18 @@ enum CredentialInspector {
             }
         )
         if let keyPath { facts.files.append(self.read(.key, keyPath).file) }
-        self.complete(&facts, bytes)
+        self.complete(&facts, bytes, profile)
         return facts
     }
 
-    static func archive(_ path: String, passphrase: String?) -> CertificateFacts {
+    static func archive(_ path: String, passphrase: String?, _ profile: TLSProfile) -> CertificateFacts {
         var facts = CertificateFacts(
             files: [self.read(.p12, path).file],
             identity: Result { () throws(TLSError) in
                 try TLSIdentity(pkcs12Path: path, passphrase: passphrase ?? "")
             }
         )
-        self.complete(&facts, nil)
+        self.complete(&facts, nil, profile)
         return facts
     }
 
@@ -50,13 +55,14 @@ enum CredentialInspector {
     }
 
     /// - Parameter bytes: the certificates, for the case that they cannot be had from the identity.
-    private static func complete(_ facts: inout CertificateFacts, _ bytes: [UInt8]?) {
+    private static func complete(_ facts: inout CertificateFacts, _ bytes: [UInt8]?, _ profile: TLSProfile) {
         let identity = try? facts.identity.get()
         let text = identity?.certificateChainPEM ?? bytes ?? []
         facts.certificates = (try? CertificateChain(certificates: text, source: ""))?.certificates ?? []
         guard let identity else { return }
         do {
-            _ = try TLSContext(client: .init(trustRoots: .pem(identity.certificateChainPEM), identity: identity))
+            let roots = TrustRoots.pem(identity.certificateChainPEM)
+            _ = try TLSContext(client: .init(trustRoots: roots, identity: identity, profile: profile))
         } catch {
             facts.weakness = error
         }

@@ -56,6 +56,12 @@ struct HostFacts: Sendable {
     var attempts: [Attempt] = []
     /// In the order in which they were made; not all, if the first showed that the peer does not speak TLS.
     var handshakes: [Handshake] = []
+    /// How far the provider goes back for an old server.
+    var profile = TLSProfile.modern
+    /// TLS 1.2 with the legacy profile, where the modern one had nothing in common with the server.
+    var legacyHandshake: HandshakeReport?
+    /// Addresses that take connections and speak no TLS, where another does.
+    var muteAddresses: [SocketAddress] = []
     /// Nil when no handshake brought certificates.
     var server: Server?
     /// Whether the server is to speak HTTP/2.

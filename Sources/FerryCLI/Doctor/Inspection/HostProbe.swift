@@ -14,7 +14,8 @@ private import Darwin
 /// Looks a host up, connects to it, and shakes hands with it once for each version of TLS.
 ///
 /// Few connections, one after the other, because APNs takes many for an attack: at most ``addressLimit`` to find an
-/// address that answers, four for TLS, and one for HTTP/2. Nothing is sent but handshakes, and over HTTP/2 its SETTINGS.
+/// address of each family that answers, five for TLS with each of the two, and one for HTTP/2. Nothing is sent but
+/// handshakes, and over HTTP/2 its SETTINGS.
 struct HostProbe: Sendable {
     /// How many addresses are tried.
     static let addressLimit = 8
@@ -29,6 +30,8 @@ struct HostProbe: Sendable {
     var identity: TLSIdentity?
     /// A client that trusts whom the provider would trust.
     var verifier: TLSContext
+    /// How far the provider goes back for an old server.
+    var profile = TLSProfile.modern
     var http2 = HostFacts.HTTP2Demand.none
     /// For the resolver, for each connection, and for each handshake.
     var limit: Duration
@@ -49,12 +52,12 @@ struct HostProbe: Sendable {
             )
         )
         facts.http2 = self.http2
+        facts.profile = self.profile
         guard case .success(let addresses) = facts.addresses else { return facts }
         await self.connect(addresses.prefix(Self.addressLimit), &facts)
-        guard let address = facts.attempts.first(where: { $0.result == .connected })?.address else { return facts }
-        try await self.shakeHands(address, &facts)
+        guard let address = try await self.shakeHands(&facts) else { return facts }
         let newest = facts.handshakes.filter { $0.report.chain != nil }.max { $0.version < $1.version }
-        if let chain = newest?.report.chain {
+        if let chain = newest?.report.chain ?? facts.legacyHandshake?.chain {
             facts.server = HostFacts.Server(
                 certificates: chain.certificates,
                 isForName: chain.isFor(PeerName(self.serverName)),
@@ -94,20 +97,46 @@ struct HostProbe: Sendable {
         }
     }
 
+    /// Shakes hands with the addresses that took a connection, until one speaks TLS; returns that, or else the first.
+    private func shakeHands(_ facts: inout HostFacts) async throws -> SocketAddress? {
+        var first: HostFacts?
+        for attempt in facts.attempts where attempt.result == .connected {
+            var own = facts
+            try await self.shakeHands(attempt.address, &own)
+            if own.legacyHandshake != nil || own.handshakes.contains(where: \.report.speaksTLS) {
+                facts = own
+                return attempt.address
+            }
+            facts.muteAddresses.append(attempt.address)
+            first = first ?? own
+        }
+        guard let first else { return nil }
+        facts = first
+        return facts.attempts.first { $0.result == .connected }?.address
+    }
+
     private func shakeHands(_ address: SocketAddress, _ facts: inout HostFacts) async throws {
         for version in Self.versions {
-            let report = try await self.handshake(version, address)
+            let report = try await self.handshake(version, self.profile, address)
             facts.handshakes.append(.init(version: version, report: report))
             let isTLS = report.firstBytes.isEmpty || report.beginsLikeTLS
             if case .timedOut = report.ending { return }
             if !isTLS { return }
+            guard version == .tls12, self.profile == .modern, report.needsLegacyProfile else { continue }
+            let legacy = try await self.handshake(version, .legacy, address)
+            if legacy.speaksTLS { facts.legacyHandshake = legacy }
         }
     }
 
-    private func handshake(_ version: TLSVersion, _ address: SocketAddress) async throws -> HandshakeReport {
+    private func handshake(
+        _ version: TLSVersion,
+        _ profile: TLSProfile,
+        _ address: SocketAddress
+    ) async throws -> HandshakeReport {
         let context = try TLSContext(
             testingWithoutVerification: .init(
                 identity: self.identity,
+                profile: profile,
                 versions: version...version,
                 applicationProtocols: self.http2 == .none ? [] : [Self.http2Name]
             )
@@ -141,7 +170,11 @@ struct HostProbe: Sendable {
 
     private func greet(_ address: SocketAddress) async throws -> HTTP2Greeting {
         let context = try TLSContext(
-            testingWithoutVerification: .init(identity: self.identity, applicationProtocols: [Self.http2Name])
+            testingWithoutVerification: .init(
+                identity: self.identity,
+                profile: self.profile,
+                applicationProtocols: [Self.http2Name]
+            )
         )
         let (limit, serverName) = (self.limit, self.serverName)
         let result = self.eventLoop.makePromise(of: HTTP2Greeting.self)
@@ -169,5 +202,13 @@ struct HostProbe: Sendable {
 
     private var bootstrap: ClientBootstrap {
         ClientBootstrap(group: self.eventLoop).connectTimeout(TimeAmount(self.limit))
+    }
+}
+
+extension HandshakeReport {
+    /// Whether the server had nothing in common with the modern profile, by its own word or by OpenSSL's.
+    fileprivate var needsLegacyProfile: Bool {
+        guard case .failed(let error) = self.ending else { return false }
+        return error.code == .incompatiblePeer || error.code == .weakCredentials
     }
 }

@@ -1,0 +1,19 @@
+internal import ArgumentParser
+internal import Ferry
+
+/// How far TLS goes back for old servers, as an option says it.
+enum TLSProfileOption: String, ExpressibleByArgument, CaseIterable {
+    case modern, legacy
+
+    var profile: TLSProfile {
+        switch self {
+        case .modern: .modern
+        case .legacy: .legacy
+        }
+    }
+
+    static let help: ArgumentHelp = """
+        What an old server is allowed: modern, what the system's policy does; legacy, TLS 1.0 and 1.1, SHA-1 and any \
+        cipher suite, too.
+        """
+}

@@ -1,0 +1,65 @@
+internal import CFerryOpenSSL
+
+/// The cipher suites of a context: which ones is the system's policy, in which order is decided here.
+struct CipherSuites {
+    private struct Suite {
+        var name: String
+        /// A suite of TLS 1.3; those have a list of their own.
+        var isOfTLS13: Bool
+        /// The fastest: AES-128 is a third faster than AES-256.
+        var isFast: Bool
+        /// A key exchange that is ephemeral, and authenticated encryption. HTTP/2 forbids all others over TLS 1.2
+        /// (RFC 9113, appendix A).
+        var isAllowedByHTTP2: Bool
+
+        init?(_ cipher: OpaquePointer?) {
+            guard let cipher, let name = SSL_CIPHER_get_name(cipher).map({ String(cString: $0) }) else { return nil }
+            let isEphemeral = [NID_kx_ecdhe, NID_kx_dhe].contains(SSL_CIPHER_get_kx_nid(cipher))
+            self.name = name
+            // The suites of TLS 1.3 have the numbers 0x13.. (RFC 8446 section B.4).
+            isOfTLS13 = SSL_CIPHER_get_protocol_id(cipher) >> 8 == 0x13
+            isAllowedByHTTP2 = isOfTLS13 || isEphemeral && SSL_CIPHER_is_aead(cipher) == 1
+            isFast =
+                SSL_CIPHER_get_cipher_nid(cipher) == NID_aes_128_gcm
+                && (isOfTLS13 || SSL_CIPHER_get_kx_nid(cipher) == NID_kx_ecdhe)
+        }
+    }
+
+    /// All suites that OpenSSL can authenticate a server with. Peers of the legacy profile may know any of them.
+    private static let everything = "ALL:!aNULL:!eNULL"
+
+    private let suites: [Suite]
+
+    /// What OpenSSL has put into a new context, by the system's policy.
+    private init(of context: borrowing OwnedContext) {
+        let pointer = context.pointer
+        suites = (0..<CFerryOpenSSL_cipher_count(pointer)).compactMap { Suite(CFerryOpenSSL_cipher(pointer, $0)) }
+    }
+
+    /// The peer may choose by this order.
+    private var ordered: [Suite] {
+        suites.filter(\.isFast)
+            + suites.filter { !$0.isFast && $0.isAllowedByHTTP2 }
+            + suites.filter { !$0.isFast && !$0.isAllowedByHTTP2 }
+    }
+
+    /// Puts the suites of a new context in order; with the legacy profile, all that there are.
+    static func install(_ profile: TLSProfile, in context: borrowing OwnedContext) throws(TLSError) {
+        ErrorQueue.clear()
+        guard profile == .modern || SSL_CTX_set_cipher_list(context.pointer, everything) == 1 else {
+            throw refused()
+        }
+        let ordered = CipherSuites(of: context).ordered
+        let tls13 = ordered.filter(\.isOfTLS13).map(\.name).joined(separator: ":")
+        let older = ordered.filter { !$0.isOfTLS13 }.map(\.name).joined(separator: ":")
+        guard
+            // A policy may leave suites of TLS 1.3 only.
+            older.isEmpty || SSL_CTX_set_cipher_list(context.pointer, older) == 1,
+            SSL_CTX_set_ciphersuites(context.pointer, tls13) == 1
+        else { throw refused() }
+    }
+
+    private static func refused(file: String = #fileID, line: Int = #line) -> TLSError {
+        .openSSL(.invalidConfiguration, "OpenSSL refuses the list of cipher suites.", file: file, line: line)
+    }
+}
