@@ -99,7 +99,8 @@ extension Contradiction.Kind {
         switch outcome {
         case .rejected(let rejection): self = .rejected(rejection)
         case .undelivered, .expired: self = .lost
-        case .accepted, .uncertain: return nil
+        case .uncertain: self = .uncertain
+        case .accepted: return nil
         }
     }
 }

@@ -4,7 +4,9 @@ internal import NIOCore
 ///
 /// Suspects are sent again in windows. When a window has been silent for the quiet time, the next one follows on the same
 /// connection; silence for the quiet time gives no outcome, because an error response may take longer. A connection that
-/// fails halves the window. A notification is the culprit if its connection never carried another one.
+/// fails halves the window. When everything that was on the wire at the last failure has been silent, the culprit is not
+/// where it was looked for, and each silent window doubles the next one. A notification is the culprit if its connection
+/// never carried another one.
 ///
 /// ```
 ///          failed, window > 1: halve
@@ -32,6 +34,10 @@ struct Isolation {
     private(set) var suspects: Int
     /// How many more of the present window may be written.
     private(set) var allowance: Int
+    /// How many notifications hold the culprit by the last failure, and were not silent since.
+    private var doubtful: Int
+    /// How many notifications were written since everything was silent.
+    private var unheard = 0
     /// How often the sole notification on the wire was closed upon.
     private(set) var closedAlone = 0
     private var pace: Pace
@@ -42,6 +48,7 @@ struct Isolation {
     init(suspects: Int, quietTime: TimeAmount?) {
         self.window = max(suspects / 2, 1)
         self.suspects = suspects
+        self.doubtful = suspects
         self.allowance = self.window
         self.pace = quietTime.map { .answered(quietTime: $0) } ?? .wordless
     }
@@ -58,11 +65,15 @@ struct Isolation {
 
     mutating func wrote(_ count: Int) {
         self.allowance -= count
+        self.unheard += count
     }
 
     /// Notes that everything on the wire has been silent for the quiet time: the next window may follow.
     mutating func cleared(onWire: Int) {
         self.closedAlone = 0
+        if self.unheard > 0, self.doubtful <= 0 { self.window = min(self.window * 2, self.suspects) }
+        self.doubtful -= self.unheard
+        self.unheard = 0
         self.allowance = min(self.window, self.suspects - onWire)
     }
 
@@ -81,12 +92,14 @@ struct Isolation {
         case .wordless: break
         }
         self.suspects = max(self.suspects, onWire)
+        self.doubtful = onWire
         self.closedAlone = onWire == 1 ? self.closedAlone + 1 : 0
         self.window = max(min(self.window, onWire) / 2, 1)
     }
 
     /// Notes that the next connection begins with a window of its own.
     mutating func restart() {
+        self.unheard = 0
         self.allowance = min(self.window, self.suspects)
     }
 

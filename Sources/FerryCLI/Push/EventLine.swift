@@ -66,6 +66,7 @@ enum EventLine {
         switch kind {
         case .rejected(let rejection): self.append(rejection, to: &bytes)
         case .lost: bytes.append(#","reason":"lost"}"#)
+        case .uncertain: bytes.append(#","reason":"uncertain"}"#)
         }
         bytes.append(UInt8(ascii: "\n"))
     }

@@ -61,6 +61,9 @@ public struct Contradiction: Sendable, Hashable {
         case rejected(Rejection)
         /// The peer discarded the notification, and its bytes were no longer there to be sent again.
         case lost
+        /// The notification was to be sent again, because the peer may have discarded it, and nothing says whether that
+        /// copy arrived. Its outcome may hold.
+        case uncertain
     }
 
     /// - Parameters:

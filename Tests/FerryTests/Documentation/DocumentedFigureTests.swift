@@ -84,6 +84,8 @@ import Testing
             "BinaryClient.violationLimit": [Figure.count(BinaryClient.violationLimit)],
             "BinaryClient.wordlessLimit": [Figure.count(BinaryClient.wordlessLimit)],
             "BinaryClient.probeLimit": [Figure.time(BinaryClient.probeLimit)],
+            "BinaryClient.automaticProbeLimit": [Figure.time(BinaryClient.automaticProbeLimit)],
+            "BinaryClient.idleResponseLimit": [Figure.count(BinaryClient.idleResponseLimit)],
             "BinaryClient.probePause": [Figure.range(BinaryClient.probePause)],
             "BinaryClient.lingerLimit": [Figure.time(BinaryClient.lingerLimit)],
             "Window.floor": [Figure.count(Window.floor)],

@@ -218,6 +218,28 @@ import Testing
         #expect(scenario.contradictions.first?.tags.count == 2999)
     }
 
+    @Test func `a repair whose fate is unknown is told`() {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, identifier: 0)
+        scenario.connect()
+        #expect(scenario.send() == [1, 2])
+        scenario.abandon()
+        #expect(scenario.all(1...5, are: .presumed))
+        #expect(scenario.contradictions.flatMap(\.tags).map(\.rawValue).sorted() == [1, 2, 3, 4, 5])
+        #expect(scenario.contradictions.allSatisfy { $0.kind == .uncertain })
+    }
+
+    @Test func `a follower of a named error that was not sent again is lost`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.pass(.seconds(3))
+        scenario.respond(8, to: 1)
+        scenario.abandon()
+        #expect(scenario.contradictions.last == Contradiction(count: 2, tags: [2, 3], kind: .lost))
+    }
+
     @Test func `completed comes again after a repair`() {
         let scenario = Scenario()
         scenario.open(1...3)

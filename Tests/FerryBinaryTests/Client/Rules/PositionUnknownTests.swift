@@ -194,6 +194,21 @@ import Testing
         #expect(scenario.all(1...4, are: .presumed))
     }
 
+    @Test func `a search whose culprit was silent goes on with growing windows`() {
+        let scenario = Scenario()
+        scenario.open(1...1000)
+        // Found among the first four, and then silent: an error that was late, or of a connection.
+        for _ in 0..<8 {
+            scenario.respond(8, identifier: 0)
+            scenario.connect()
+            scenario.send()
+        }
+        let before = scenario.frames.count
+        scenario.pass(.seconds(60), sending: true)
+        #expect(scenario.all(1...1000, are: .presumed))
+        #expect(scenario.frames.count - before <= 1000)
+    }
+
     @Test func `each error without a name doubles the wait of a search, up to the settle time`() {
         let scenario = Scenario()
         scenario.open(1...4)
