@@ -71,7 +71,7 @@ extension BinaryClient {
             break
         }
         if connection.responses.pendingBytes > 0 { self.lanes[index].connection?.lastWord = .truncated }
-        if connection.silence.stalledFor != nil {
+        if connection.silence.isStalled {
             self.positionUnknown(index, .noCulprit, handed: handed, now: now)
         } else {
             self.positionUnknown(index, .wordless, handed: handed, now: now)

@@ -63,6 +63,10 @@ package struct Silence {
 
     package init() {}
 
+    /// Whether bytes have been waiting for so long that the way to the peer is broken. A round trip is no stall: with less
+    /// than that a notification that makes the peer close would pass for a broken way, and never be found.
+    var isStalled: Bool { self.stalledFor.map { $0 + $0 >= Self.stallLimit } ?? false }
+
     package var isEmpty: Bool { self.marks.isEmpty }
 
     /// Notes a flush that ends at `offset` of the stream and contains everything before sequence number `end`.

@@ -372,6 +372,21 @@ import Testing
         #expect(scenario.unsettled == 50)
     }
 
+    @Test func `closes before anything is acknowledged are closes without a word, too`() {
+        let scenario = Scenario()
+        scenario.peerAcknowledges = false
+        scenario.submit(1...10)
+        for _ in 0..<3 {
+            scenario.connect()
+            scenario.send()
+            // A look finds bytes on their way, as within any round trip.
+            scenario.pass(.milliseconds(200))
+            scenario.end()
+        }
+        scenario.connect()
+        #expect(scenario.send() == [1, 2, 3, 4, 5])
+    }
+
     @Test func `closes upon one notification are not counted against the next`() {
         let scenario = Scenario()
         scenario.submit(1...2)
