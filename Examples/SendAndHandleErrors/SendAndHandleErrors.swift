@@ -121,10 +121,14 @@ struct SendAndHandleErrors {
         for await event in events {
             switch event {
             case .contradicted(let contradiction):
+                // A gateway that names nothing refused one of several: to forget the tokens of all would be too many.
+                guard contradiction.upTo == contradiction.count else { break }
                 for index in contradiction.tags.map({ Int($0.rawValue) }) {
                     switch contradiction.kind {
                     case .rejected(let rejection): summary.note(rejection, of: index, devices)
                     case .lost: summary.again.append(index)
+                    // Its repair may have arrived. To send it again may show it twice: that is for the app to say.
+                    case .uncertain: print("notification \(index) may be missing")
                     @unknown default: break
                     }
                 }

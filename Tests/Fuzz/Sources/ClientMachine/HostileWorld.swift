@@ -47,7 +47,8 @@ struct HostileWorld: ~Copyable {
         case 3: self.epochSeconds &+= input.uint32() >> UInt32(input.number(0...31))
         case 4: self.client.withdraw([UInt64(input.byte()), UInt64(input.byte())], now: self.moment)
         case 5: (self.client.isPaused, self.hasUnread, self.isWritable) = self.flags(input.byte())
-        case 6 where input.byte() > 250: self.client.shutDown(proof: .probe, now: self.moment)
+        case 6 where input.byte() > 250:
+            self.client.shutDown(proof: input.byte() & 1 == 0 ? .probe : .automatic, now: self.moment)
         default:
             if let id = self.link(&input) { self.happen(what, on: id, &input) }
         }
