@@ -40,6 +40,8 @@ public struct BinaryConfiguration: Sendable {
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     /// Gets what happens, at `debug` and `trace`, without tokens or payloads.
     public var logger = Logger(label: "ferry.binary") { _ in SwiftLogNoOpLogHandler() }
+    /// Where addresses come from; a test has its own.
+    package var addressSource: HostAddresses.Source = Resolver.addresses
 
     /// A gateway of any kind.
     public init(host: String, port: Int = Self.defaultPort, identity: TLSIdentity? = nil) {

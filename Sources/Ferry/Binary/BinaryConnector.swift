@@ -18,7 +18,8 @@ extension ProviderConnector {
                     versions: configuration.tlsProfile.widened(configuration.tlsVersions)
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
-                connectTimeout: timeout > .zero ? timeout : Self.connectLimit
+                connectTimeout: timeout > .zero ? timeout : Self.connectLimit,
+                source: configuration.addressSource
             ),
             stallLimit: Silence.stallLimit,
             // Error responses may still come.

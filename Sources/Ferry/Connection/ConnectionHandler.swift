@@ -2,9 +2,8 @@ internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
 internal import NIOCore
-internal import NIOTLS
 
-/// One connection of a provider: passes on what happens.
+/// One connection of a provider, from the end of its handshake on: passes on what happens.
 ///
 /// Belongs to the channel's event loop, which is the owner's.
 final class ConnectionHandler: ChannelInboundHandler {
@@ -13,10 +12,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     let id: ConnectionID
     let transport: TransportHandler
-    private let tunnel: ProxyConnectHandler?
     private let tls: TLSHandler
-    /// Whether the handshake is done.
-    private(set) var isConnected = false
     private var hasReceived = false
     private var error: (any Error)?
     /// Gone once the connection has been reported as ended, or was given up.
@@ -28,7 +24,6 @@ final class ConnectionHandler: ChannelInboundHandler {
         id: ConnectionID,
         owner: any ConnectionOwner,
         transport: TransportHandler,
-        tunnel: ProxyConnectHandler?,
         tls: TLSHandler,
         connector: ProviderConnector
     ) {
@@ -36,12 +31,8 @@ final class ConnectionHandler: ChannelInboundHandler {
         self.id = id
         self.owner = owner
         self.transport = transport
-        self.tunnel = tunnel
         self.connector = connector
     }
-
-    /// Whether a proxy was asked and has not answered.
-    var waitsForProxy: Bool { self.tunnel?.isWaiting ?? false }
 
     var isWritable: Bool { self.context?.channel.isWritable ?? false }
 
@@ -54,14 +45,6 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .handshakeCompleted = event as? TLSUserEvent {
-            self.isConnected = true
-            self.owner?.connected(self)
-        }
-        context.fireUserInboundEventTriggered(event)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -105,12 +88,11 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     /// How the connection ended, once it has.
     private var end: ConnectionEnd {
-        let version = self.isConnected ? self.tls.version : nil
-        if let refusal = self.connector.tls.refusal(self.error, version: version, hasReceived: self.hasReceived) {
+        let (tls, version) = (self.connector.tls, self.tls.version)
+        if let refusal = tls.refusal(self.error, version: version, hasReceived: self.hasReceived) {
             return .credentialsRejected(refusal)
         }
-        guard self.isConnected else { return .notConnected(self.connector.tls.error(self.error)) }
         guard let error, (error as? TLSError)?.code != .uncleanShutdown else { return .endOfStream }
-        return .lost(self.connector.tls.lost(error))
+        return .lost(tls.lost(error))
     }
 }

@@ -5,10 +5,6 @@ internal import NIOCore
 /// Whoever a ``ConnectionHandler`` reports to, on the event loop that both live on.
 protocol ConnectionOwner: AnyObject, Sendable {
     var eventLoop: any EventLoop { get }
-    /// Whether somebody still waits for the connection.
-    func isDialing(_ id: ConnectionID) -> Bool
-    /// The handshake is done.
-    func connected(_ connection: ConnectionHandler)
     func received(_ bytes: ByteBuffer, on connection: ConnectionHandler)
     func writabilityChanged(_ connection: ConnectionHandler)
     /// Said once, and not after ``ConnectionHandler/abort()``.

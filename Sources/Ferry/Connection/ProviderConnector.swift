@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryOpenSSL
+internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
@@ -26,46 +27,38 @@ struct ProviderConnector: Sendable {
     let stallLimit: TimeAmount
     /// What of a connection is closed when it is finished: the output, or all.
     let finishing: CloseMode
-    /// What stands between, if anything does.
-    var proxy: HTTPProxy?
 
-    var connectTimeout: TimeAmount { self.tls.connectTimeout }
-
-    /// Connects. The handler reports to `owner`; when that is not to be, the future fails.
-    func connect(_ id: ConnectionID, for owner: any ConnectionOwner) -> EventLoopFuture<any Channel> {
-        let bootstrap = self.tls.bootstrap(on: owner.eventLoop)
-            .channelOption(.writeBufferWaterMark, value: Self.channelLimit)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try self.configure(channel, id, owner)
-                }
-            }
-        guard let proxy else { return self.tls.connect(bootstrap) }
-        return bootstrap.connect(host: proxy.host, port: proxy.port)
+    /// A dial that is to be started.
+    func dial(
+        on eventLoop: any EventLoop,
+        logger: Logger,
+        completion: @escaping (Dial.Result) -> Void
+    ) -> Dial {
+        Dial(
+            self.tls,
+            self.tls.bootstrap(on: eventLoop).channelOption(.writeBufferWaterMark, value: Self.channelLimit),
+            on: eventLoop,
+            logger: logger,
+            prepare: { try self.prepare($0) },
+            completion: completion
+        )
     }
 
-    private func configure(_ channel: any Channel, _ id: ConnectionID, _ owner: any ConnectionOwner) throws {
+    private func prepare(_ channel: any Channel) throws -> Dial.Stack {
         let transport = TransportHandler()
         let tls = try self.tls.makeHandler()
-        let tunnel = self.proxy.map { ProxyConnectHandler($0, target: self.tls.target) }
-        let handler = ConnectionHandler(
-            id: id,
-            owner: owner,
-            transport: transport,
-            tunnel: tunnel,
-            tls: tls,
-            connector: self
-        )
+        let tunnel = self.tls.proxy.map { ProxyConnectHandler($0, target: self.tls.target) }
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(transport)
         if let tunnel { try pipeline.addHandler(tunnel) }
-        try pipeline.addHandlers([tls, handler] as [any ChannelHandler])
-        guard let options = channel.syncOptions else { return }
-        for (name, value) in self.tcpOptions {
-            // Not every system has every option, and a connection without one is better than none.
-            try? options.setOption(ChannelOptions.Types.SocketOption(level: .tcp, name: name), value: value)
+        try pipeline.addHandler(tls)
+        if let options = channel.syncOptions {
+            for (name, value) in self.tcpOptions {
+                // Not every system has every option, and a connection without one is better than none.
+                try? options.setOption(ChannelOptions.Types.SocketOption(level: .tcp, name: name), value: value)
+            }
         }
-        guard owner.isDialing(id) else { throw ChannelError.connectTimeout(self.connectTimeout) }
+        return Dial.Stack(transport: transport, tunnel: tunnel, tls: tls)
     }
 
     private var tcpOptions: [(NIOBSDSocket.Option, Int)] {
@@ -79,26 +72,5 @@ struct ProviderConnector: Sendable {
         #else
         []
         #endif
-    }
-
-    // MARK: What a failure means
-
-    /// There is no TCP connection.
-    func unreachable(_ error: any Error) -> ProviderError {
-        guard let proxy else { return self.tls.error(error) }
-        if case .connectTimeout = error as? ChannelError {
-            return ProviderError(.connectTimeout, "The proxy \(proxy) did not answer in time.", cause: error)
-        }
-        let reason = TLSConnector.reason(error)
-        return ProviderError(.connectFailed, "No connection to the proxy \(proxy): \(reason).", cause: error)
-    }
-
-    /// `connectTimeout` has passed.
-    ///
-    /// - Parameter connection: how far it came; nil without TCP.
-    func timedOut(_ connection: ConnectionHandler?) -> ProviderError {
-        let error = ChannelError.connectTimeout(self.connectTimeout)
-        guard let connection else { return self.unreachable(error) }
-        return connection.waitsForProxy ? self.unreachable(error) : self.tls.error(error)
     }
 }

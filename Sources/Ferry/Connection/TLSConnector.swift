@@ -15,7 +15,12 @@ private import Darwin
 struct TLSConnector: Sendable {
     let host: String
     let port: Int
+    /// For one connection: name look-up, TCP, a proxy's answer and TLS, with all addresses.
     let connectTimeout: TimeAmount
+    /// What stands between, if anything does.
+    let proxy: HTTPProxy?
+    /// Of the peer, or of the proxy.
+    let addresses: HostAddresses
     private let serverName: String
     private let context: TLSContext
     private let showsCertificate: Bool
@@ -25,6 +30,7 @@ struct TLSConnector: Sendable {
     /// - Parameters:
     ///   - rejectUnauthorized: false believes any server.
     ///   - proxy: what stands between, if anything does.
+    ///   - source: where addresses come from.
     init(
         host: String,
         port: Int,
@@ -32,13 +38,16 @@ struct TLSConnector: Sendable {
         client: TLSContext.Client,
         rejectUnauthorized: Bool,
         connectTimeout: Duration,
-        proxy: HTTPProxy? = nil
+        proxy: HTTPProxy? = nil,
+        source: @escaping HostAddresses.Source = Resolver.addresses
     ) throws(TLSError) {
         guard 1...65_535 ~= port else {
             throw TLSError(.invalidConfiguration, "The port of \(host) is not 1 to 65535.")
         }
         self.host = host
         self.port = port
+        self.proxy = proxy
+        self.addresses = HostAddresses(host: proxy?.host ?? host, port: proxy?.port ?? port, source: source)
         self.serverName = serverName ?? host
         self.connectTimeout = TimeAmount(connectTimeout)
         self.showsCertificate = client.identity != nil
@@ -59,10 +68,6 @@ struct TLSConnector: Sendable {
             .connectTimeout(self.connectTimeout)
             .channelOption(.socketOption(.so_keepalive), value: 1)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-    }
-
-    func connect(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
-        bootstrap.connect(host: self.host, port: self.port)
     }
 
     func makeHandler() throws(TLSError) -> TLSHandler {
@@ -100,36 +105,6 @@ struct TLSConnector: Sendable {
         return ProviderError(.credentialsRejected, message, cause: tls)
     }
 
-    /// What it means that a connection was not made.
-    func error(_ error: (any Error)?) -> ProviderError {
-        guard let error else {
-            return ProviderError(.connectFailed, "\(self.peer) closed the connection before it was established.")
-        }
-        if let error = error as? ProviderError { return error }
-        if let tls = error as? TLSError {
-            let message = "No TLS connection to \(self.peer): \(tls.description)"
-            return switch tls.code {
-            case .untrustedPeer, .peerNameMismatch, .peerCertificateMissing:
-                ProviderError(.peerNotTrusted, message, cause: tls)
-            case .handshakeTimeout:
-                ProviderError(.connectTimeout, message, cause: tls)
-            case .noCommonApplicationProtocol:
-                ProviderError(
-                    .connectFailed,
-                    "\(self.peer) speaks TLS, but not HTTP/2 (\"h2\" by ALPN). Check host and port, and that nothing in "
-                        + "between opens TLS.",
-                    cause: tls
-                )
-            default:
-                ProviderError(.connectFailed, message, cause: tls)
-            }
-        }
-        if case .connectTimeout = error as? ChannelError {
-            return ProviderError(.connectTimeout, "\(self.peer) did not answer in time.", cause: error)
-        }
-        return ProviderError(.connectFailed, "No connection to \(self.peer): \(Self.reason(error)).", cause: error)
-    }
-
     /// What it means that an established connection failed.
     func lost(_ error: any Error) -> ProviderError {
         let reason = (error as? TLSError)?.description ?? "\(Self.reason(error))."
@@ -138,10 +113,6 @@ struct TLSConnector: Sendable {
 
     /// The cause of an error, as a part of a sentence.
     static func reason(_ error: any Error) -> String {
-        if let connection = error as? NIOConnectionError {
-            if let failure = connection.connectionErrors.first { return self.reason(failure.error) }
-            return "the host name cannot be resolved"
-        }
         if let io = error as? IOError { return String(cString: strerror(io.errnoCode)) }
         return "\(error)"
     }

@@ -21,48 +21,43 @@ extension ProviderDriver where Wire: ~Copyable {
         // Then the wire is abandoned next.
         guard !self.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
-        self.dials[id] = self.eventLoop.assumeIsolated().scheduleTask(in: self.connector.connectTimeout) {
-            // Said before the channel is closed, which would fail for a reason that is none.
-            let connection = self.connections.removeValue(forKey: id)
-            self.notConnected(id, self.connector.timedOut(connection))
-            connection?.abort()
-        }
-        self.connector.connect(id, for: self).assumeIsolated().whenComplete { result in
-            switch result {
-            case .success(let channel): self.dialed(id, channel)
-            case .failure(let error): self.notConnected(id, self.connector.unreachable(error))
-            }
-        }
+        let dial = self.connector.dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
+        self.dials[id] = dial
+        dial.start()
     }
 
-    /// TCP is up. A host with several addresses has several channels on the way: this is the one that came first.
-    private func dialed(_ id: ConnectionID, _ channel: any Channel) {
-        let handler = try? channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
-        guard let handler, channel.isActive else {
-            return self.notConnected(id, self.connector.unreachable(ChannelError.eof))
+    private func dialed(_ id: ConnectionID, _ result: Dial.Result) {
+        self.dials[id] = nil
+        switch result {
+        case .established(let channel, let stack):
+            self.connected(id, channel, stack)
+        case .failed(let end):
+            self.wire.ended(id, end, handed: 0, now: .now)
         }
-        guard self.isDialing(id) else { return handler.abort() }
-        self.connections[id] = handler
-    }
-
-    /// Reports a failure once; the machine ignores connections that it has given up.
-    private func notConnected(_ id: ConnectionID, _ error: ProviderError) {
-        self.dials.removeValue(forKey: id)?.cancel()
-        self.wire.ended(id, .notConnected(error), handed: 0, now: .now)
         self.run()
+    }
+
+    private func connected(_ id: ConnectionID, _ channel: any Channel, _ stack: Dial.Stack) {
+        guard let transport = stack.transport else { return channel.close(promise: nil) }
+        let handler = ConnectionHandler(
+            id: id,
+            owner: self,
+            transport: transport,
+            tls: stack.tls,
+            connector: self.connector
+        )
+        do {
+            try channel.pipeline.syncOperations.addHandler(handler)
+        } catch {
+            channel.close(promise: nil)
+            return self.wire.ended(id, .notConnected(self.connector.tls.error(error)), handed: 0, now: .now)
+        }
+        self.connections[id] = handler
+        self.wire.connected(id, now: .now)
     }
 }
 
 extension ProviderDriver: ConnectionOwner where Wire: ~Copyable {
-    func isDialing(_ id: ConnectionID) -> Bool { self.dials[id] != nil }
-
-    func connected(_ connection: ConnectionHandler) {
-        guard self.connections[connection.id] === connection else { return }
-        self.dials.removeValue(forKey: connection.id)?.cancel()
-        self.wire.connected(connection.id, now: .now)
-        self.run()
-    }
-
     func received(_ bytes: ByteBuffer, on connection: ConnectionHandler) {
         self.wire.received(connection.id, bytes, handed: connection.transport.handed, now: .now)
         self.run()
@@ -76,7 +71,6 @@ extension ProviderDriver: ConnectionOwner where Wire: ~Copyable {
     func ended(_ connection: ConnectionHandler, _ end: ConnectionEnd) {
         guard self.connections[connection.id] === connection else { return }
         self.connections[connection.id] = nil
-        self.dials.removeValue(forKey: connection.id)?.cancel()
         self.wire.ended(connection.id, end, handed: connection.transport.handed, now: .now)
         self.run()
     }

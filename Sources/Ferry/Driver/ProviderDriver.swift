@@ -36,8 +36,8 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     let logger: Logger
     var wire: Wire
     var connections: [ConnectionID: ConnectionHandler] = [:]
-    /// The deadlines of connections that are being made.
-    var dials: [ConnectionID: Scheduled<Void>] = [:]
+    /// Connections that are being made.
+    var dials: [ConnectionID: Dial] = [:]
     var endings = DriverEndings()
     /// Never due: it is dropped when the event loop ends. Set once, in `init`.
     private(set) var loopEnd: NIOScheduledCallback?
@@ -159,7 +159,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private func write() {
         self.wire.reportsTransmitted = self.events.hasTransmittedSubscribers
         self.wire.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
-        for connection in self.connections.values where connection.isConnected {
+        for connection in self.connections.values {
             self.write(to: connection)
         }
     }

@@ -46,6 +46,8 @@ public struct FeedbackConfiguration: Sendable {
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     /// Gets what happens, at `debug`, without tokens.
     public var logger = Logger(label: "ferry.feedback") { _ in SwiftLogNoOpLogHandler() }
+    /// Where addresses come from; a test has its own.
+    package var addressSource: HostAddresses.Source = Resolver.addresses
 
     /// A feedback service of any kind.
     public init(host: String, port: Int = Self.defaultPort, identity: TLSIdentity? = nil) {

@@ -1,8 +1,7 @@
 internal import FerryOpenSSL
 internal import NIOCore
-internal import NIOTLS
 
-/// The connection of a ``FeedbackDriver``: passes on what happens.
+/// The connection of a ``FeedbackDriver``, from the end of its handshake on: passes on what happens.
 ///
 /// Belongs to the channel's event loop, which is the driver's.
 final class FeedbackConnectionHandler: ChannelInboundHandler {
@@ -22,7 +21,7 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
         self.tls = tls
     }
 
-    /// As agreed on; nil before the end of the handshake.
+    /// As agreed on.
     var version: TLSVersion? { self.tls.version }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -35,7 +34,6 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case TLSUserEvent.handshakeCompleted: self.driver?.opened()
         case ChannelEvent.inputClosed: self.inputClosed(context)
         default: break
         }

@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import FerryOpenSSL
 internal import Logging
 internal import NIOCore
@@ -22,6 +23,8 @@ final class FeedbackDriver: @unchecked Sendable {
     private let limits: (idle: Duration, sweep: Duration)
     private let hasStarted = Atomic<Bool>(false)
     private var machine: FeedbackMachine
+    /// The connection while it is being made.
+    private var dial: Dial?
     private var connection: FeedbackConnectionHandler?
     /// Whether the buffer had room after what was read last.
     private var hasRoom = true
@@ -53,7 +56,7 @@ final class FeedbackDriver: @unchecked Sendable {
     /// Connects, if that was not done before.
     func start() {
         guard !self.hasStarted.exchange(true, ordering: .relaxed) else { return }
-        self.execute { self.dial() }
+        self.execute { self.connect() }
     }
 
     func cancel() {
@@ -80,7 +83,7 @@ final class FeedbackDriver: @unchecked Sendable {
 
     // MARK: The loop
 
-    private func dial() {
+    private func connect() {
         guard !self.machine.hasEnded else { return }
         self.logger.debug("reading feedback", metadata: ["apns.peer": "\(self.connector.peer)"])
         self.machine.start(now: .now())
@@ -93,25 +96,30 @@ final class FeedbackDriver: @unchecked Sendable {
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.recvAllocator, value: allocator)
             .channelOption(.socketOption(.so_rcvbuf), value: .init(Self.receiveLimit))
-        self.connector.connect(bootstrap).assumeIsolated().whenComplete { result in
-            switch result {
-            case .success(let channel): self.dialed(channel)
-            case .failure(let error): self.notConnected(error)
-            }
-        }
+        let connector = self.connector
+        let dial = Dial(
+            connector,
+            bootstrap,
+            on: self.eventLoop,
+            logger: self.logger,
+            prepare: { channel in
+                let tls = try connector.makeHandler()
+                try channel.pipeline.syncOperations.addHandler(tls)
+                return Dial.Stack(tls: tls)
+            },
+            completion: { self.dialed($0) }
+        )
+        self.dial = dial
+        dial.start()
     }
 
-    /// TCP is up. Nothing is read before TLS asks for it.
-    private func dialed(_ channel: any Channel) {
-        guard !self.machine.hasEnded else { return channel.close(promise: nil) }
-        do {
-            let tls = try self.connector.makeHandler()
-            let connection = FeedbackConnectionHandler(driver: self, tls: tls)
-            self.connection = connection
-            try channel.pipeline.syncOperations.addHandlers([tls, connection] as [any ChannelHandler])
-        } catch {
-            self.notConnected(error)
-            channel.close(promise: nil)
+    private func dialed(_ result: Dial.Result) {
+        self.dial = nil
+        switch result {
+        case .established(let channel, let stack): self.opened(channel, stack.tls)
+        case .failed(.credentialsRejected(let error)), .failed(.notConnected(let error)), .failed(.lost(let error)):
+            self.finish(.failure(FeedbackError(error, report: self.report)))
+        case .failed(.endOfStream): self.notConnected(ChannelError.eof)
         }
     }
 
@@ -119,10 +127,19 @@ final class FeedbackDriver: @unchecked Sendable {
         self.finish(.failure(FeedbackError(self.connector.error(error), report: self.report)))
     }
 
-    func opened() {
+    private func opened(_ channel: any Channel, _ tls: TLSHandler) {
+        guard !self.machine.hasEnded else { return channel.close(promise: nil) }
+        let connection = FeedbackConnectionHandler(driver: self, tls: tls)
+        do {
+            try channel.pipeline.syncOperations.addHandler(connection)
+        } catch {
+            channel.close(promise: nil)
+            return self.notConnected(error)
+        }
+        self.connection = connection
         self.machine.opened(now: .now())
         self.schedule()
-        self.connection?.read()
+        connection.read()
     }
 
     func received(_ bytes: ByteBuffer) {
@@ -141,15 +158,13 @@ final class FeedbackDriver: @unchecked Sendable {
     /// The connection ended by itself.
     func ended(_ ending: FeedbackReport.Ending, on connection: FeedbackConnectionHandler) {
         var report = self.report
-        let hasOpened = self.machine.isOpen
         if let refusal = self.connector.refusal(
             connection.error,
-            version: hasOpened ? connection.version : nil,
+            version: connection.version,
             hasReceived: connection.hasReceived
         ) {
             return self.finish(.failure(FeedbackError(refusal, report: report)))
         }
-        guard hasOpened else { return self.notConnected(connection.error ?? ChannelError.eof) }
         if ending == .unfinished {
             let lost = self.connector.lost(connection.error ?? EventLoopError.shutdown)
             return self.finish(.failure(FeedbackError(lost, report: report)))
@@ -180,6 +195,8 @@ final class FeedbackDriver: @unchecked Sendable {
         self.timer?.cancel()
         self.timer = nil
         self.loopEnd?.cancel()
+        self.dial?.cancel()
+        self.dial = nil
         let connection = self.connection
         self.connection = nil
         switch result {
@@ -211,7 +228,7 @@ final class FeedbackDriver: @unchecked Sendable {
         case nil:
             self.schedule()
         case .connect:
-            self.notConnected(ChannelError.connectTimeout(self.connector.connectTimeout))
+            self.dial?.expire()
         case .idle:
             self.fail(
                 .notClosed,

@@ -38,7 +38,8 @@ public struct FeedbackReader: Sendable {
                 versions: configuration.tlsProfile.widened(configuration.tlsVersions)
             ),
             rejectUnauthorized: configuration.rejectUnauthorized,
-            connectTimeout: configuration.connectTimeout
+            connectTimeout: configuration.connectTimeout,
+            source: configuration.addressSource
         )
     }
 

@@ -26,8 +26,7 @@ extension ProviderConnector {
                 proxy: configuration.proxy
             ),
             stallLimit: Self.http2StallLimit,
-            finishing: .all,
-            proxy: configuration.proxy
+            finishing: .all
         )
     }
 }

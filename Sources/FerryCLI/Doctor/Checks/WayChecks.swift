@@ -1,3 +1,4 @@
+internal import Ferry
 internal import NIOCore
 
 /// Whether the host can be found and reached.
@@ -22,7 +23,7 @@ enum WayChecks {
 
     private static func unresolved(
         _ host: String,
-        _ fault: HostFacts.ResolutionFault,
+        _ fault: Resolver.Fault,
         _ limit: Duration
     ) -> Finding {
         switch fault {

@@ -13,13 +13,6 @@ struct HostFacts: Sendable {
         case needed
     }
 
-    /// Why a name has no address.
-    enum ResolutionFault: Error, Equatable, Sendable {
-        /// The resolver's words.
-        case refused(String)
-        case timedOut
-    }
-
     /// One attempt to connect to one address.
     struct Attempt: Equatable, Sendable {
         enum Result: Equatable, Sendable {
@@ -51,7 +44,7 @@ struct HostFacts: Sendable {
     var serverName: String
     /// How long each step was allowed to take.
     var limit: Duration
-    var addresses: Result<[SocketAddress], ResolutionFault>
+    var addresses: Result<[SocketAddress], Resolver.Fault>
     /// In the order in which they were made.
     var attempts: [Attempt] = []
     /// In the order in which they were made; not all, if the first showed that the peer does not speak TLS.

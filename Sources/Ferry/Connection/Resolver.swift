@@ -1,4 +1,4 @@
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 
 #if canImport(Glibc)
@@ -9,19 +9,24 @@ private import Musl
 private import Darwin
 #endif
 
-/// Looks a name up as the system does.
-enum Resolver {
+/// Looks names up as the system does.
+package enum Resolver {
+    /// Why a name has no address.
+    package enum Fault: Error, Equatable, Sendable {
+        /// The resolver's words.
+        case refused(String)
+        case timedOut
+    }
+
     /// Waits for the resolver no longer than `limit`; the resolver itself cannot be stopped, and ends later.
-    static func addresses(
+    package static func addresses(
         of host: String,
         port: Int,
         within limit: Duration,
         on eventLoop: any EventLoop
-    ) async -> Result<[SocketAddress], HostFacts.ResolutionFault> {
+    ) async -> Result<[SocketAddress], Fault> {
         let promise = eventLoop.makePromise(of: [SocketAddress].self)
-        let deadline = eventLoop.scheduleTask(in: TimeAmount(limit)) {
-            promise.fail(HostFacts.ResolutionFault.timedOut)
-        }
+        let deadline = eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.fail(Fault.timedOut) }
         let looking = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) {
             try Self.addresses(of: host, port: port)
         }
@@ -32,15 +37,17 @@ enum Resolver {
         }
         do {
             return .success(try await promise.futureResult.get())
-        } catch let fault as HostFacts.ResolutionFault {
+        } catch let fault as Fault {
             return .failure(fault)
         } catch {
             return .failure(.refused("\(error)"))
         }
     }
 
-    /// Blocks.
-    private static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
+    /// The addresses in the order in which the system prefers them. Blocks.
+    ///
+    /// - Throws: ``Fault``.
+    package static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
         var hints = addrinfo()
         #if canImport(Darwin)
         hints.ai_socktype = SOCK_STREAM
@@ -50,7 +57,7 @@ enum Resolver {
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &first)
         guard status == 0 else {
-            throw HostFacts.ResolutionFault.refused(String(cString: gai_strerror(status)))
+            throw Fault.refused(String(cString: gai_strerror(status)))
         }
         defer { freeaddrinfo(first) }
         var addresses: [SocketAddress] = []
@@ -59,7 +66,7 @@ enum Resolver {
             if let address = Self.address(entry), !addresses.contains(address) { addresses.append(address) }
             cursor = entry.ai_next
         }
-        guard !addresses.isEmpty else { throw HostFacts.ResolutionFault.refused("neither IPv4 nor IPv6") }
+        guard !addresses.isEmpty else { throw Fault.refused("neither IPv4 nor IPv6") }
         return addresses
     }
 

@@ -1,0 +1,232 @@
+internal import FerryCore
+internal import FerryMachine
+internal import FerryOpenSSL
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import NIOTLS
+
+/// The making of one connection: looks the host up, and tries its addresses until TLS is established on one.
+///
+/// `@unchecked Sendable`: everything is touched on the event loop only.
+final class Dial: @unchecked Sendable {
+    /// The handlers of one attempt that stay with the connection.
+    struct Stack {
+        var transport: TransportHandler?
+        var tunnel: ProxyConnectHandler?
+        var tls: TLSHandler
+    }
+
+    enum Result {
+        /// The handshake is done. Handlers that are added now miss nothing.
+        case established(any Channel, Stack)
+        /// Every address failed, or the peer refused the credentials, or the time is over.
+        case failed(ConnectionEnd)
+    }
+
+    private struct Attempt {
+        let address: SocketAddress
+        var stack: Stack?
+        /// Gone once it is closed.
+        var channel: (any Channel)?
+        var hasTCP = false
+        var fault: DialFault?
+    }
+
+    private let connector: TLSConnector
+    private let bootstrap: ClientBootstrap
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private let prepare: (any Channel) throws -> Stack
+    /// Gone once it was told.
+    private var completion: ((Result) -> Void)?
+    private var race: AddressRace?
+    private var attempts: [Attempt] = []
+    private var timer: Scheduled<Void>?
+    private var deadline: Scheduled<Void>?
+
+    /// - Parameters:
+    ///   - prepare: puts the handlers up to TLS into the pipeline of a new channel.
+    ///   - completion: is told once, on the event loop, unless the dial is cancelled.
+    init(
+        _ connector: TLSConnector,
+        _ bootstrap: ClientBootstrap,
+        on eventLoop: any EventLoop,
+        logger: Logger,
+        prepare: @escaping (any Channel) throws -> Stack,
+        completion: @escaping (Result) -> Void
+    ) {
+        self.connector = connector
+        self.bootstrap = bootstrap
+        self.eventLoop = eventLoop
+        self.logger = logger
+        self.prepare = prepare
+        self.completion = completion
+    }
+
+    func start() {
+        self.deadline = self.eventLoop.assumeIsolated().scheduleTask(in: self.connector.connectTimeout) {
+            self.expire()
+        }
+        self.connector.addresses.find(on: self.eventLoop).assumeIsolated().whenComplete { result in
+            guard self.completion != nil else { return }
+            switch result {
+            case .success(let addresses):
+                self.attempts = addresses.map { Attempt(address: $0) }
+                self.race = AddressRace(count: addresses.count, limit: self.connector.connectTimeout)
+                self.proceed()
+            case .failure(let error):
+                self.complete(.failed(.notConnected(self.connector.unresolved(error))))
+            }
+        }
+    }
+
+    /// Gives up without a word.
+    func cancel() {
+        self.completion = nil
+        self.end()
+    }
+
+    /// The time is over.
+    func expire() {
+        for place in self.attempts.indices {
+            guard self.attempts[place].fault == nil, self.attempts[place].stack != nil else { continue }
+            self.attempts[place].fault = .silent(self.stage(of: self.attempts[place]))
+        }
+        self.fail()
+    }
+
+    // MARK: Attempts
+
+    private func proceed() {
+        self.timer?.cancel()
+        self.timer = nil
+        while self.completion != nil, let action = self.race?.next(now: .now()) {
+            switch action {
+            case .start(let place):
+                self.connect(place)
+            case .wait(let deadline):
+                guard let deadline else { return }
+                self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { self.proceed() }
+                return
+            case .giveUp:
+                return self.fail()
+            }
+        }
+    }
+
+    private func connect(_ place: Int) {
+        let connecting = self.bootstrap
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.prepare(channel, place) }
+            }
+            .connect(to: self.attempts[place].address)
+        connecting.assumeIsolated().whenComplete { result in
+            switch result {
+            case .success:
+                self.attempts[place].hasTCP = true
+                self.race?.connected(place)
+                self.proceed()
+            case .failure(let error):
+                self.failed(place, error)
+            }
+        }
+    }
+
+    private func prepare(_ channel: any Channel, _ place: Int) throws {
+        guard self.completion != nil else { throw ChannelError.ioOnClosedChannel }
+        self.attempts[place].stack = try self.prepare(channel)
+        self.attempts[place].channel = channel
+        channel.closeFuture.assumeIsolated().whenComplete { _ in self.attempts[place].channel = nil }
+        let handler = AttemptHandler(
+            established: { self.established(place) },
+            failed: { self.failed(place, $0) }
+        )
+        try channel.pipeline.syncOperations.addHandler(handler)
+    }
+
+    private func established(_ place: Int) {
+        let attempt = self.attempts[place]
+        guard attempt.fault == nil, let channel = attempt.channel, let stack = attempt.stack else { return }
+        self.connector.addresses.proved(attempt.address)
+        self.attempts[place].channel = nil
+        self.complete(.established(channel, stack))
+    }
+
+    /// - Parameter error: nil when the connection was closed without one.
+    private func failed(_ place: Int, _ error: (any Error)?) {
+        // The first error is the cause; what follows are its consequences.
+        guard self.completion != nil, self.attempts[place].fault == nil else { return }
+        if let refusal = self.connector.refusal(error, version: nil, hasReceived: false) {
+            // Other addresses of the same service would refuse, too, and so many refusals look like an attack.
+            return self.complete(.failed(.credentialsRejected(refusal)))
+        }
+        self.attempts[place].fault = error.map { .failed($0) } ?? .closed
+        self.race?.failed(place)
+        if self.attempts.count > 1 {
+            let address = self.attempts[place].address.inWords
+            self.logger.debug("an address failed", metadata: ["apns.address": "\(address)"])
+        }
+        self.proceed()
+    }
+
+    private func stage(of attempt: Attempt) -> DialFault.Stage {
+        guard attempt.hasTCP else { return .connecting }
+        return attempt.stack?.tunnel?.isWaiting == true ? .asking : .shaking
+    }
+
+    // MARK: The end
+
+    private func fail() {
+        let faults = self.attempts.compactMap { attempt in attempt.fault.map { (attempt.address, $0) } }
+        self.complete(.failed(.notConnected(self.connector.error(faults))))
+    }
+
+    private func complete(_ result: Result) {
+        guard let completion = self.completion.take() else { return }
+        self.end()
+        completion(result)
+    }
+
+    private func end() {
+        self.timer?.cancel()
+        self.deadline?.cancel()
+        for attempt in self.attempts {
+            // TLS closes by itself when it failed, behind its alert.
+            if case .failed(let error) = attempt.fault, error is TLSError { continue }
+            attempt.channel?.close(promise: nil)
+        }
+    }
+}
+
+/// The end of an attempt's pipeline until its handshake is done.
+private final class AttemptHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let established: () -> Void
+    private let failed: ((any Error)?) -> Void
+
+    init(established: @escaping () -> Void, failed: @escaping ((any Error)?) -> Void) {
+        self.established = established
+        self.failed = failed
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .handshakeCompleted = event as? TLSUserEvent else {
+            return context.fireUserInboundEventTriggered(event)
+        }
+        // Whoever takes the connection adds its handlers behind this one, before anything else arrives.
+        self.established()
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.failed(error)
+        if !(error is TLSError) { context.close(promise: nil) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.failed(nil)
+        context.fireChannelInactive()
+    }
+}

@@ -1,0 +1,134 @@
+internal import FerryCore
+internal import FerryOpenSSL
+internal import NIOCore
+
+/// Why there is no connection to one address.
+enum DialFault {
+    /// How far an attempt has come.
+    enum Stage {
+        case connecting
+        /// The proxy has not answered.
+        case asking
+        case shaking
+    }
+
+    /// The time was over.
+    case silent(Stage)
+    /// The peer closed before the handshake was done, without an error.
+    case closed
+    case failed(any Error)
+
+    fileprivate var code: ProviderError.Code {
+        switch self {
+        case .silent: .connectTimeout
+        case .closed: .connectFailed
+        case .failed(let error):
+            if let error = error as? ProviderError {
+                error.code
+            } else if let tls = error as? TLSError {
+                switch tls.code {
+                case .untrustedPeer, .peerNameMismatch, .peerCertificateMissing: .peerNotTrusted
+                case .handshakeTimeout: .connectTimeout
+                default: .connectFailed
+                }
+            } else if case .connectTimeout = error as? ChannelError {
+                .connectTimeout
+            } else {
+                .connectFailed
+            }
+        }
+    }
+
+    fileprivate var cause: (any Error)? {
+        if case .failed(let error) = self { (error as? ProviderError)?.cause ?? error } else { nil }
+    }
+
+    /// How much it says of the service, compared with others: what a certificate says counts more than silence, and
+    /// silence more than a port on which nobody listens.
+    fileprivate var weight: Int {
+        switch self {
+        case .failed(let error) where error is TLSError: self.code == .peerNotTrusted ? 3 : 2
+        case .closed, .silent: 1
+        case .failed: 0
+        }
+    }
+}
+
+extension SocketAddress {
+    /// Without the port.
+    var inWords: String { self.ipAddress ?? "an address" }
+}
+
+extension TLSConnector {
+    /// The name has no addresses.
+    func unresolved(_ error: any Error) -> ProviderError {
+        let reason = if case .refused(let words) = error as? Resolver.Fault { " (\(words))" } else { "" }
+        let target = self.proxy.map { "the proxy \($0)" } ?? self.peer
+        return ProviderError(
+            .connectFailed,
+            "No connection to \(target): the host name cannot be resolved\(reason).",
+            cause: error
+        )
+    }
+
+    /// An established connection could not be used.
+    func error(_ error: any Error) -> ProviderError {
+        ProviderError(.connectFailed, "No connection to \(self.peer): \(Self.reason(error)).", cause: error)
+    }
+
+    /// No address was good for a connection.
+    ///
+    /// - Parameter faults: what each did that was tried; none when the resolver did not answer in time.
+    func error(_ faults: [(address: SocketAddress, fault: DialFault)]) -> ProviderError {
+        guard let telling = faults.max(by: { $0.fault.weight < $1.fault.weight })?.fault else {
+            return ProviderError(.connectTimeout, "\(self.peer) did not answer in time: it was not resolved.")
+        }
+        guard faults.count > 1 else { return ProviderError(telling.code, self.sentence(telling), cause: telling.cause) }
+        // Addresses that did the same share a sentence.
+        var sentences: [(addresses: [String], predicate: String)] = []
+        for (address, fault) in faults {
+            let predicate = self.predicate(fault)
+            if let place = sentences.firstIndex(where: { $0.predicate == predicate }) {
+                sentences[place].addresses.append(address.inWords)
+            } else {
+                sentences.append(([address.inWords], predicate))
+            }
+        }
+        let details = sentences.map { $0.addresses.joined(separator: ", ") + $0.predicate }.joined(separator: " ")
+        return ProviderError(telling.code, "No connection to \(self.peer). \(details)", cause: telling.cause)
+    }
+
+    /// What the one address of the peer did.
+    private func sentence(_ fault: DialFault) -> String {
+        switch fault {
+        case .silent(.connecting), .silent(.asking):
+            return self.proxy.map { "The proxy \($0) did not answer in time." }
+                ?? "\(self.peer) did not answer in time."
+        case .silent(.shaking), .closed:
+            return self.peer + self.predicate(fault)
+        case .failed(let error as ProviderError):
+            return error.message
+        case .failed(let error as TLSError):
+            return error.code == .noCommonApplicationProtocol
+                ? self.peer + self.predicate(fault) : "No TLS connection to \(self.peer): \(error.description)"
+        case .failed(let error):
+            let target = self.proxy.map { "the proxy \($0)" } ?? self.peer
+            return "No connection to \(target): \(Self.reason(error))."
+        }
+    }
+
+    /// What an address did, as the rest of a sentence that begins with it.
+    private func predicate(_ fault: DialFault) -> String {
+        switch fault {
+        case .silent(.connecting): " did not answer in time."
+        case .silent(.asking): " took the connection, and did not answer as a proxy in time."
+        case .silent(.shaking): " took the connection, and did not answer in time."
+        case .closed: " closed the connection before it was established."
+        case .failed(let error as ProviderError): ": \(error.message)"
+        case .failed(let error as TLSError) where error.code == .noCommonApplicationProtocol:
+            " speaks TLS, but not HTTP/2 (\"h2\" by ALPN). Check host and port, and that nothing in between opens TLS."
+        case .failed(let error as TLSError): ": \(error.description)"
+        case .failed(let error): ": \(Self.reason(error))."
+        }
+    }
+}
