@@ -14,25 +14,35 @@ struct HTTP2Wire: ~Copyable {
     private let tokens: ProviderTokenSource?
     /// What is to be told beside the client's events.
     private var events: [ProviderEvent] = []
-    /// Whether it was told that no token can be made.
+    /// Whether it was told that there is no token.
     private var hasFailed = false
+    /// How often the key had been replaced when a token was asked for last.
+    private var replacements = 0
 
     init(_ client: consuming HTTP2Client, tokens: ProviderTokenSource?) {
         self.client = client
         self.tokens = tokens
     }
 
-    /// Gets the token that is good now, if one would be used.
+    /// Gets the token that is good now, if one would be used, or the key was replaced.
     private mutating func authorize(now: Moment) {
-        guard let tokens, self.client.needsAuthorization else { return }
+        guard let tokens else { return }
+        let replacements = tokens.replacementCount
+        guard self.client.needsAuthorization || replacements != self.replacements else { return }
+        self.replacements = replacements
         let authorization = tokens.authorization(now: now.monotonic, epochSeconds: now.epochSeconds)
         self.client.authorization = authorization
-        guard case .held = authorization, let failure = tokens.signingFailure else { return self.hasFailed = false }
+        guard case .held = authorization, let failure = tokens.failure else { return self.hasFailed = false }
         if !self.hasFailed {
-            let message = "No provider token can be made, and nothing is sent without: \(failure.description)"
+            let message = "There is no provider token, and nothing is sent without: \(failure)"
             self.events.append(.error(ProviderError(.credentialsRejected, message, cause: failure)))
         }
         self.hasFailed = true
+    }
+
+    /// Learns that the key was replaced before an answer is read that the old one may have caused.
+    private mutating func noteReplacement(now: Moment) {
+        if let tokens, tokens.replacementCount != self.replacements { self.authorize(now: now) }
     }
 }
 
@@ -101,6 +111,7 @@ extension HTTP2Wire: ProviderWire {
     mutating func connected(_ id: ConnectionID, now: Moment) { self.client.connected(id, now: now) }
 
     mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
+        self.noteReplacement(now: now)
         self.client.received(id, bytes, now: now)
     }
 

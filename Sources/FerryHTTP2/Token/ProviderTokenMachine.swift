@@ -19,6 +19,8 @@ package import NIOCore
 ///   any state, refused: TooManyProviderTokenUpdates ──▶ frozen: held for 20 minutes, then as before
 /// ```
 ///
+/// Another key (``replaceKey(_:)``) begins anew at `empty`.
+///
 /// A renewal that cannot be signed goes back to the token before it, which is used until it is an hour old.
 package struct ProviderTokenMachine: Sendable {
     /// What an ask comes to.
@@ -65,7 +67,8 @@ package struct ProviderTokenMachine: Sendable {
     package static let signingBackOff = TimeAmount.seconds(10)
 
     private let teamID: DeveloperIdentifier
-    private let encodedHeader: [UInt8]
+    private var encodedHeader: [UInt8]
+    private var keyCount: UInt64 = 1
     private var state = State.empty
     private var frozenUntil: NIODeadline?
     private var signingHeldUntil: NIODeadline?
@@ -74,7 +77,21 @@ package struct ProviderTokenMachine: Sendable {
 
     package init(keyID: DeveloperIdentifier, teamID: DeveloperIdentifier) {
         self.teamID = teamID
-        self.encodedHeader = Base64URL.encode(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8)
+        self.encodedHeader = Self.header(keyID)
+    }
+
+    private static func header(_ keyID: DeveloperIdentifier) -> [UInt8] {
+        Base64URL.encode(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8)
+    }
+
+    /// From now on another key signs. What was made with the one before is used no more, and what APNs said of it is
+    /// forgotten: it counts how often a token changes "on the same connection" (Apple), and each connection is for one key.
+    package mutating func replaceKey(_ keyID: DeveloperIdentifier) {
+        self.encodedHeader = Self.header(keyID)
+        self.keyCount += 1
+        self.state = .empty
+        self.frozenUntil = nil
+        self.signingHeldUntil = nil
     }
 
     /// Asks for a token.
@@ -104,7 +121,7 @@ package struct ProviderTokenMachine: Sendable {
         let value = Array("bearer ".utf8) + draft.input + [UInt8(ascii: ".")] + Base64URL.encode(signature)
         self.state = .minted(
             Minted(
-                token: ProviderToken(generation: self.mintCount, headerValue: value),
+                token: ProviderToken(generation: self.mintCount, key: self.keyCount, headerValue: value),
                 mintedAt: draft.draftedAt,
                 issuedAt: draft.issuedAt
             )

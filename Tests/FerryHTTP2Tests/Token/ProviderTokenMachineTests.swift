@@ -221,4 +221,24 @@ import Testing
             #expect(!text.contains("headerValue"))
         }
     }
+
+    @Test func `another key signs at once, and what was said of the first key is forgotten`() throws {
+        var bench = try TokenBench()
+        #expect(bench.generation() == 1)
+        bench.refuse(.expiredProviderToken, generation: 1)
+        bench.refuse(.tooManyProviderTokenUpdates, generation: 1)
+        #expect(bench.hold() == 1200)
+        bench.machine.replaceKey(try #require(DeveloperIdentifier("ZZZZZ99999")))
+        guard case .token(let token) = bench.ask() else {
+            Issue.record("no token")
+            return
+        }
+        #expect(token.generation == 2 && token.key == 2)
+        let header = String(decoding: token.headerValue, as: UTF8.self).dropFirst("bearer ".count).split(
+            separator: "."
+        )[0]
+        #expect(try TokenBench.json(header)["kid"] as? String == "ZZZZZ99999")
+        bench.pass(minutes: 19)
+        #expect(bench.generation() == 2)
+    }
 }

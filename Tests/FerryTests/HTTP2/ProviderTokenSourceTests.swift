@@ -44,7 +44,7 @@ import Testing
         let second = try source.issue(now: Self.start + .minutes(50), epochSeconds: 5000)
         #expect(second.issuedAt == 5000)
         #expect(source.mintCount == 2)
-        #expect(source.signingFailure == nil)
+        #expect(source.failure == nil)
     }
 
     @Test func `the time that the machine sleeps counts for a token's age`() throws {

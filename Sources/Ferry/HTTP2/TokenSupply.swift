@@ -1,0 +1,127 @@
+internal import FerryCore
+internal import FerryHTTP2
+internal import FerryOpenSSL
+
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// Where provider tokens come from that are made elsewhere.
+struct TokenSupply: Sendable {
+    /// Why there is no token. Says what and where, and nothing of a token.
+    struct Failure: Error, Sendable, CustomStringConvertible {
+        var description: String
+    }
+
+    private enum Place: Sendable {
+        case file(String, TokenFile?)
+        case closure(@Sendable () throws -> String)
+    }
+
+    private var place: Place
+
+    init(file path: String) {
+        self.place = .file(path, nil)
+    }
+
+    init(closure: @escaping @Sendable () throws -> String) {
+        self.place = .closure(closure)
+    }
+
+    /// The token that there is now.
+    mutating func next() throws(Failure) -> GivenToken {
+        switch self.place {
+        case .closure(let closure):
+            let text: String
+            do {
+                text = try closure()
+            } catch {
+                // What the error says is the program's own, and may quote a token.
+                throw Failure(description: "The program gives no provider token (it throws \(type(of: error))).")
+            }
+            guard let token = GivenToken(Array(text.utf8)) else { throw self.malformed }
+            return token
+        case .file(let path, let last):
+            // Looked at before the file is read: what changes in between is read the next time.
+            let stamp = try TokenFile.Stamp(path)
+            if let last, last.stamp == stamp { return last.token }
+            let bytes: [UInt8]
+            do {
+                bytes = try credentialBytes(atPath: path)
+            } catch {
+                throw Failure(description: error.description)
+            }
+            guard let token = GivenToken(bytes) else { throw self.malformed }
+            self.place = .file(path, TokenFile(stamp: stamp, token: token))
+            return token
+        }
+    }
+
+    /// Why a token that is there is not used.
+    func failure(_ fault: GivenTokenMachine.Fault) -> Failure {
+        switch fault {
+        case .expired(let seconds):
+            Failure(
+                description: "The provider token \(self.words) was made \(seconds) s ago by this machine's clock, and "
+                    + "APNs takes none that is older than an hour."
+            )
+        case .refused:
+            Failure(description: "APNs has refused the provider token \(self.words), and there is no other yet.")
+        }
+    }
+
+    private var malformed: Failure {
+        Failure(
+            description: "There is no provider token \(self.words): a token is three parts of Base64 with dots in "
+                + "between, the last with a signature of 64 bytes."
+        )
+    }
+
+    /// Where the token is, as the end of a phrase.
+    private var words: String {
+        switch self.place {
+        case .file(let path, _): FileName(path).shown.map { "in \($0)" } ?? "in its file"
+        case .closure: "that the program gives"
+        }
+    }
+}
+
+/// A token that was read from a file, and what the file looked like then.
+private struct TokenFile: Sendable {
+    /// Differs whenever the file was written or replaced.
+    struct Stamp: Equatable, Sendable {
+        private var inode: UInt64
+        private var size: Int64
+        private var seconds: Int
+        private var nanoseconds: Int
+
+        /// - Throws: when there is no such file, or reading it could block for ever.
+        init(_ path: String) throws(TokenSupply.Failure) {
+            var status = stat()
+            guard stat(path, &status) == 0 else {
+                let reason = String(cString: strerror(errno))
+                throw TokenSupply.Failure(description: FileName(path).sentence("cannot be read: \(reason)"))
+            }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                let predicate = "is no regular file, which can be read again when it changes"
+                throw TokenSupply.Failure(description: FileName(path).sentence(predicate))
+            }
+            #if canImport(Darwin)
+            let time = status.st_mtimespec
+            #else
+            let time = status.st_mtim
+            #endif
+            self.inode = UInt64(status.st_ino)
+            self.size = Int64(status.st_size)
+            self.seconds = Int(time.tv_sec)
+            self.nanoseconds = Int(time.tv_nsec)
+        }
+    }
+
+    var stamp: Stamp
+    var token: GivenToken
+}

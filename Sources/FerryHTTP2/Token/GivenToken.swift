@@ -1,0 +1,56 @@
+/// A provider token that was made elsewhere, and what it says of itself. Its signature is not looked at.
+///
+/// No description of it shows the token.
+package struct GivenToken: Sendable, Equatable {
+    /// APNs' own have some 200 bytes; a header with more than that is none.
+    package static let longest = 4096
+
+    /// The token alone.
+    package let text: [UInt8]
+    /// The identifier of the key that signed it (`kid`); nil when the token does not tell.
+    package let keyID: String?
+    /// The team (`iss`); nil when the token does not tell.
+    package let teamID: String?
+    /// When it was made (`iat`), in seconds since 1970; nil when the token does not tell.
+    package let issuedAt: UInt32?
+
+    /// Reads a token with white space, or `bearer`, around it.
+    ///
+    /// Nil for what no field of a request can carry, and for a JSON Web Token that is not whole: a file that is being written
+    /// is seen half. By ES256 its signature has 64 bytes.
+    package init?(_ bytes: some Collection<UInt8>) {
+        var text = bytes.drop(while: Self.isSpace)[...]
+        let scheme = Array("bearer ".utf8)
+        if text.prefix(scheme.count).map({ $0 | 0x20 }) == scheme { text = text.dropFirst(scheme.count) }
+        var token = Array(text)
+        while let last = token.last, Self.isSpace(last) { token.removeLast() }
+        guard 1...Self.longest ~= token.count, token.allSatisfy({ 0x21...0x7e ~= $0 }) else { return nil }
+        self.text = token
+        let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Base64URL.decode(parts[0]).flatMap({ JSONClaims($0) }) else {
+            if token.starts(with: Self.beginning) { return nil }
+            (self.keyID, self.teamID, self.issuedAt) = (nil, nil, nil)
+            return
+        }
+        if header.text("alg") == "ES256", Base64URL.decode(parts[2])?.count != 64 { return nil }
+        let claims = Base64URL.decode(parts[1]).flatMap { JSONClaims($0) }
+        self.keyID = header.text("kid")
+        self.teamID = claims?.text("iss")
+        self.issuedAt = claims?.integer("iat").flatMap { UInt32(exactly: $0) }
+    }
+
+    /// `{"` in Base64: how every JSON Web Token begins.
+    private static let beginning = Array("eyJ".utf8)
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        [0x20, 0x09, 0x0a, 0x0d].contains(byte)
+    }
+}
+
+extension GivenToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "a provider token of key \(self.keyID?.debugDescription ?? "unknown")" }
+
+    package var debugDescription: String { self.description }
+
+    package var customMirror: Mirror { Mirror(self, children: ["keyID": self.keyID as Any]) }
+}

@@ -1,0 +1,168 @@
+package import FerryCore
+package import NIOCore
+
+/// When a provider token that is made elsewhere is asked for, used, changed and not used.
+///
+/// ```
+///          ask                  given
+///   empty ─────▶ (fetch) ─────────────────▶ taken ◀─┐ ask: that token; now and then (fetch)
+///     ▲             │                        │ │ └──┘
+///     └─────────────┘ notGiven               │ │ given: another one, if it may be changed
+///                                            │ ▼
+///                                            │ refused: ExpiredProviderToken, or an hour old:
+///                                            └▶ held, and (fetch) each second until there is another
+///
+///   any state, refused: TooManyProviderTokenUpdates ──▶ frozen: held for 20 minutes, or until there is one of
+///                                                       another key
+/// ```
+///
+/// "APNs report an error if you use a new token more than once every 20 minutes on the same connection" (Apple). So a token
+/// is kept for 20 minutes although there is a newer one; a token of another key is taken at once, because its connections
+/// are new.
+package struct GivenTokenMachine: Sendable {
+    /// What an ask comes to.
+    package enum Answer: Sendable, Equatable {
+        /// Use this token.
+        case token(ProviderToken)
+        /// Look at once what token there is, and call ``given(_:now:epochSeconds:)`` or ``notGiven(now:)``.
+        case fetch
+        /// There is no token that may be used; ask again at this time, which lies ahead.
+        case held(until: NIODeadline)
+    }
+
+    /// Why a token that was given is not used.
+    package enum Fault: Error, Sendable, Equatable {
+        /// It is older than an hour by this machine's clock: by so many seconds since it was made.
+        case expired(seconds: Int64)
+        /// APNs has refused it as expired.
+        case refused
+    }
+
+    private struct Taken {
+        var token: ProviderToken
+        var given: GivenToken
+        var takenAt: NIODeadline
+        /// An hour after it was made; nil when it does not tell.
+        var expiresAt: NIODeadline?
+        var isRefused = false
+
+        func isUsable(_ now: NIODeadline) -> Bool {
+            !self.isRefused && self.expiresAt.map { now < $0 } ?? true
+        }
+    }
+
+    /// How often is looked for another token.
+    package static let fetchInterval = TimeAmount.seconds(1)
+
+    private var taken: Taken?
+    private var nextFetch = NIODeadline.distantPast
+    private var frozenUntil: NIODeadline?
+    /// Why the token that was given last is not used; nil when it is.
+    package private(set) var fault: Fault?
+    /// How many tokens were taken.
+    package private(set) var count: UInt64 = 0
+    /// Of how many keys.
+    private var keyCount: UInt64 = 0
+
+    package init() {}
+
+    /// Asks for a token.
+    package func authorize(now: NIODeadline) -> Answer {
+        now < self.nextFetch ? self.standing(now: now) : .fetch
+    }
+
+    /// Takes the token that there is now, which may be the one before.
+    package mutating func given(_ given: GivenToken, now: NIODeadline, epochSeconds: UInt32) -> Authorization {
+        self.nextFetch = now + Self.fetchInterval
+        self.fault = nil
+        if let taken, taken.given == given {
+            self.fault = taken.isUsable(now) ? nil : self.fault(of: given, epochSeconds) ?? .refused
+        } else if let fault = self.fault(of: given, epochSeconds) {
+            self.fault = fault
+        } else if self.mayChange(to: given, now: now) {
+            self.take(given, now: now, epochSeconds: epochSeconds)
+        }
+        return self.authorization(now: now)
+    }
+
+    /// Notes that no token could be had. The one before is used while it is good.
+    package mutating func notGiven(now: NIODeadline) -> Authorization {
+        self.nextFetch = now + Self.fetchInterval
+        return self.authorization(now: now)
+    }
+
+    /// Takes what APNs said of a token. Every other reason is not this machine's business.
+    ///
+    /// - Parameter generation: whose token was refused. That an older one than the current is expired is no news.
+    package mutating func refused(_ reason: Reason, generation: UInt64, now: NIODeadline) {
+        switch reason {
+        case .expiredProviderToken where self.taken?.token.generation == generation:
+            self.taken?.isRefused = true
+        case .tooManyProviderTokenUpdates:
+            let end = now + ProviderTokenMachine.freeze
+            self.frozenUntil = max(self.frozenUntil ?? end, end)
+        default:
+            break
+        }
+    }
+
+    /// What the token in use says of itself; nil before there is one.
+    package var current: GivenToken? { self.taken?.given }
+
+    private func fault(of given: GivenToken, _ epochSeconds: UInt32) -> Fault? {
+        guard let issuedAt = given.issuedAt else { return nil }
+        let age = Int64(epochSeconds) - Int64(issuedAt)
+        return age >= ProviderTokenMachine.longestAge.nanoseconds / 1_000_000_000 ? .expired(seconds: age) : nil
+    }
+
+    private func mayChange(to given: GivenToken, now: NIODeadline) -> Bool {
+        guard let taken, !self.isOfOtherKey(given) else { return true }
+        // A change counts from the first use, and nothing is used now.
+        if let frozenUntil, now < frozenUntil { return false }
+        let interval = ProviderTokenMachine.shortestInterval
+        if taken.takenAt + interval <= now { return true }
+        guard !taken.isUsable(now) else { return false }
+        // It was old when it was taken: the two were made as far apart as APNs wants.
+        guard let old = taken.given.issuedAt, let new = given.issuedAt else { return true }
+        return Int64(new) - Int64(old) >= interval.nanoseconds / 1_000_000_000
+    }
+
+    private func isOfOtherKey(_ given: GivenToken) -> Bool {
+        guard let old = self.taken?.given.keyID, let new = given.keyID else { return false }
+        return old != new
+    }
+
+    private mutating func take(_ given: GivenToken, now: NIODeadline, epochSeconds: UInt32) {
+        if self.taken == nil || self.isOfOtherKey(given) {
+            self.keyCount += 1
+            self.frozenUntil = nil
+        }
+        self.count += 1
+        let expiresAt = given.issuedAt.map { issuedAt in
+            now + ProviderTokenMachine.longestAge - .seconds(max(Int64(epochSeconds) - Int64(issuedAt), 0))
+        }
+        let value = Array("bearer ".utf8) + given.text
+        self.taken = Taken(
+            token: ProviderToken(generation: self.count, key: self.keyCount, headerValue: value),
+            given: given,
+            takenAt: now,
+            expiresAt: expiresAt
+        )
+    }
+
+    private func authorization(now: NIODeadline) -> Authorization {
+        switch self.standing(now: now) {
+        case .token(let token): .token(token)
+        case .held(let until): .held(until: until)
+        case .fetch: .held(until: self.nextFetch)
+        }
+    }
+
+    /// What an ask comes to if nothing is fetched for it.
+    private func standing(now: NIODeadline) -> Answer {
+        // Before the end there may be a token of another key.
+        if let frozenUntil, now < frozenUntil { return .held(until: min(frozenUntil, self.nextFetch)) }
+        if let taken, taken.isUsable(now) { return .token(taken.token) }
+        return .held(until: self.nextFetch)
+    }
+}
