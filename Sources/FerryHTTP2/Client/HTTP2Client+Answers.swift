@@ -149,6 +149,7 @@ extension HTTP2Client {
         if connection.window.size != before { self.report(.windowAdjusted(connection.window.size)) }
         connection.pausedUntil = nil
         connection.refusals.reset()
+        if self.isForEarlierKey(answer, request) { return self.sendAgain([request.attempt]) }
         let isMoving = rule == .onNewConnection && self.mayMove(request.attempt, from: connection)
         if rule != .onNewConnection, connection.id.rawValue > self.movedFrom ?? .max { self.movedFrom = nil }
         if !isMoving { self.countAnswer(answer, now: now) }

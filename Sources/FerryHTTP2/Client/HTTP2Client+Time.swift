@@ -38,6 +38,7 @@ extension HTTP2Client {
     package mutating func tick(now: Moment) {
         while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.queueAgain(attempt) }
         self.giveUpLate(now: now)
+        self.leaveReplacedKey(now: now)
         self.breaker.tick(now: now.monotonic)
         if let until = self.waitsToDialUntil, until <= now.monotonic { self.waitsToDialUntil = nil }
         for connection in self.connections {

@@ -16,6 +16,7 @@ extension HTTP2Client {
         atMost limit: Int,
         now: Moment
     ) -> Bool {
+        self.leaveReplacedKey(now: now)
         guard let connection = self.connection(id), !connection.isFinished else { return false }
         if connection.window.size > 0 { connection.firstClosed = nil }
         let start = buffer.writerIndex

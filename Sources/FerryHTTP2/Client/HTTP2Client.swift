@@ -58,8 +58,9 @@ package struct HTTP2Client: ~Copyable {
     /// ``needsAuthorization``.
     package var authorization: Authorization {
         didSet {
-            guard self.authorization != oldValue else { return }
-            if case .token(let token) = self.authorization { self.fields.authorize(token) }
+            guard self.authorization != oldValue, case .token(let token) = self.authorization else { return }
+            self.fields.authorize(token)
+            if self.keys.use(token) { self.owesLeaving = true }
         }
     }
     package var outcomes = OutcomeLog()
@@ -89,6 +90,9 @@ package struct HTTP2Client: ~Copyable {
     var breaker: CircuitBreaker
     /// Whether credentials opened the breaker.
     var isBrokenByCredentials = false
+    var keys = TokenKeys()
+    /// Whether the connections of another key are still to be left.
+    var owesLeaving = false
     var pacer: DevicePacer
     var generator: SplitMix64
     private var identifiers: (high: SplitMix64, low: SplitMix64)

@@ -26,6 +26,13 @@ struct TokenOwner {
         }
     }
 
+    mutating func replaceKey() {
+        guard let key = DeveloperIdentifier("KEYKEYKEY2") else {
+            preconditionFailure("identifiers have ten characters")
+        }
+        self.machine.replaceKey(key)
+    }
+
     mutating func refused(_ reason: Reason, _ token: ProviderToken, _ now: Moment) {
         self.machine.refused(reason, generation: token.generation, now: now.monotonic)
     }

@@ -142,6 +142,13 @@ final class Scenario {
         return records.first?.outcome
     }
 
+    /// The key of provider tokens is replaced, and the owner has heard of it.
+    func replaceKey() {
+        self.tokens.replaceKey()
+        self.client.authorization = self.tokens.authorize(self.moment)
+        self.exchange()
+    }
+
     // MARK: Connections
 
     /// The connection that was made last and is still there.
