@@ -65,7 +65,7 @@ let package = Package(
         .target(
             name: "FerryOpenSSL",
             dependencies: [
-                "CFerryOpenSSL",
+                "CFerryOpenSSL", "FerryCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],

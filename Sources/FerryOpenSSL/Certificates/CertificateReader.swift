@@ -1,6 +1,9 @@
 internal import CFerryOpenSSL
+internal import FerryCore
 
 /// Takes single facts out of an `X509`, which it only borrows.
+///
+/// Its texts are printable: whoever had the certificate made chose them, and people read them on terminals.
 struct CertificateReader {
     private let certificate: OpaquePointer
 
@@ -45,7 +48,7 @@ struct CertificateReader {
         // GeneralName: dNSName is [2] IA5String, iPAddress is [7] OCTET STRING (RFC 5280 section 4.2.1.6).
         for element in DERReader.elements(ofSequence: extensionValue(oid: "2.5.29.17") ?? []) {
             switch element.tag {
-            case 0x82: dns.append(String(decoding: element.contents, as: UTF8.self))
+            case 0x82: dns.append(String(decoding: element.contents, as: UTF8.self).printable)
             case 0x87: ip.append(addressText(element.contents))
             default: break
             }
@@ -73,12 +76,12 @@ struct CertificateReader {
             return nil
         }
         defer { CFerryOpenSSL_free(utf8) }
-        return String(decoding: UnsafeBufferPointer(start: utf8, count: Int(length)), as: UTF8.self)
+        return String(decoding: UnsafeBufferPointer(start: utf8, count: Int(length)), as: UTF8.self).printable
     }
 
     private func text(of name: OpaquePointer?) -> String {
         let bytes = bytesWritten { CFerryOpenSSL_print_name($0, name) }
-        return String(decoding: bytes ?? [], as: UTF8.self)
+        return String(decoding: bytes ?? [], as: UTF8.self).printable
     }
 
     private func bytes(of string: UnsafePointer<ASN1_STRING>) -> [UInt8] {

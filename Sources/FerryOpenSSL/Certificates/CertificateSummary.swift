@@ -5,6 +5,8 @@ public import Foundation
 #endif
 
 /// What a certificate says, as far as push services care.
+///
+/// Its names are fit for a person's terminal: a control character or another that is not seen stands as `\u{1B}`.
 public struct CertificateSummary: Sendable, Hashable {
     /// An APNs environment that a certificate is good for.
     @nonexhaustive

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// A reader of DER, as far as certificate extensions need it: one element after the other, definite lengths.
 struct DERReader {
     struct Element {
@@ -6,9 +8,9 @@ struct DERReader {
 
         var isSequence: Bool { tag == 0x30 }
 
-        /// The text of a UTF8String, PrintableString or IA5String.
+        /// The text of a UTF8String, PrintableString or IA5String, printable.
         var text: String? {
-            [0x0C, 0x13, 0x16].contains(tag) ? String(validating: contents, as: UTF8.self) : nil
+            [0x0C, 0x13, 0x16].contains(tag) ? String(validating: contents, as: UTF8.self)?.printable : nil
         }
     }
 

@@ -21,7 +21,7 @@ public enum TrustRoots: Sendable, Hashable {
             }
             return
         case .file(let path):
-            (bytes, source) = (try credentialBytes(atPath: path), path)
+            (bytes, source) = (try credentialBytes(atPath: path), sourceName(path))
         case .pem(let text):
             (bytes, source) = (text, "the trust roots")
         }

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
@@ -6,18 +8,21 @@ internal import Foundation
 
 /// Reads a small file of certificates or keys.
 ///
-/// - Throws: ``TLSError/Code/fileNotFound`` or ``TLSError/Code/fileUnreadable``, both naming the path.
-package func credentialBytes(atPath path: String) throws(TLSError) -> [UInt8] {
+/// - Parameter option: where the file was named, such as `--key`, for an error that may not show its name.
+/// - Throws: ``TLSError/Code/fileNotFound`` or ``TLSError/Code/fileUnreadable``. Both name the file, unless its name may be
+///   the secret itself: see `FileName`.
+package func credentialBytes(atPath path: String, option: String? = nil) throws(TLSError) -> [UInt8] {
     let files = FileManager.default
     var isDirectory = false
     guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
-        throw TLSError(.fileNotFound, "The file \(path) does not exist.")
+        throw TLSError(.fileNotFound, FileName(path).sentence("does not exist", option: option))
     }
     guard !isDirectory, let data = try? Data(contentsOf: URL(filePath: path)) else {
-        throw TLSError(
-            .fileUnreadable,
-            "The file \(path) cannot be read; check that it is a file, and its permissions."
-        )
+        let predicate = "cannot be read; check that it is a file, and its permissions"
+        throw TLSError(.fileUnreadable, FileName(path).sentence(predicate, option: option))
     }
     return [UInt8](data)
 }
+
+/// What errors call a file that was read.
+func sourceName(_ path: String) -> String { FileName(path).shown ?? "the file" }

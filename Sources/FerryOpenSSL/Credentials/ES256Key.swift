@@ -23,15 +23,19 @@ public final class ES256Key: @unchecked Sendable {
     ///
     /// - Throws: ``TLSError`` with `noPrivateKey`, `malformed`, `passphraseRequired` or `unsupportedKey`.
     public convenience init(p8 bytes: [UInt8]) throws(TLSError) {
-        try self.init(PEM.privateKey(bytes, passphrase: nil, source: "the .p8 key"), source: "the .p8 key")
+        try self.init(p8: bytes, source: "the .p8 key")
+    }
+
+    /// As ``init(p8:)``; `source` is what errors call the bytes.
+    package convenience init(p8 bytes: [UInt8], source: String) throws(TLSError) {
+        try self.init(PEM.privateKey(bytes, passphrase: nil, source: source), source: source)
     }
 
     /// Reads a `.p8` file.
     ///
     /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of ``init(p8:)``.
     public convenience init(path: String) throws(TLSError) {
-        let bytes = try credentialBytes(atPath: path)
-        try self.init(PEM.privateKey(bytes, passphrase: nil, source: path), source: path)
+        try self.init(p8: credentialBytes(atPath: path), source: sourceName(path))
     }
 
     /// A new random key.

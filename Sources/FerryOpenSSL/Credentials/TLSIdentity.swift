@@ -63,9 +63,9 @@ public struct TLSIdentity: Sendable {
         let key = if let privateKeyPath { try credentialBytes(atPath: privateKeyPath) } else { chain }
         try self.init(
             chain: chain,
-            from: certificatePath,
+            from: sourceName(certificatePath),
             key: key,
-            from: privateKeyPath ?? certificatePath,
+            from: sourceName(privateKeyPath ?? certificatePath),
             passphrase: passphrase
         )
     }
@@ -86,7 +86,7 @@ public struct TLSIdentity: Sendable {
     /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of ``init(pkcs12:passphrase:)``.
     public init(pkcs12Path: String, passphrase: String = "") throws(TLSError) {
         let bytes = try credentialBytes(atPath: pkcs12Path)
-        try self.init(pkcs12: bytes, passphrase: passphrase, source: pkcs12Path)
+        try self.init(pkcs12: bytes, passphrase: passphrase, source: sourceName(pkcs12Path))
     }
 
     /// As ``init(certificateChain:privateKey:passphrase:)``; the sources are what errors call the bytes.

@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import FerryOpenSSL
 
 #if canImport(FoundationEssentials)
@@ -104,7 +105,8 @@ package enum TLSDirectory {
 
         package var description: String {
             let names = self.missing.map(\.rawValue).joined(separator: ", ")
-            return "\(self.directory) lacks \(names); restore them, or remove the others to have all made anew."
+            let directory = FileName(self.directory).shown ?? "The directory"
+            return "\(directory) lacks \(names); restore them, or remove the others to have all made anew."
         }
     }
 }

@@ -18,7 +18,7 @@ extension Decoder {
             throw DecodingError.dataCorrupted(
                 .init(
                     codingPath: self.codingPath,
-                    debugDescription: "There is no key '\(key.stringValue)'; there are \(list)."
+                    debugDescription: "There is no key '\(key.stringValue.printable)'; there are \(list)."
                 )
             )
         }
@@ -58,7 +58,7 @@ extension KeyedDecodingContainer {
         let word = try? self.decode(String.self, forKey: key)
         guard let choice = word.flatMap(Choice.init(rawValue:)) else {
             let list = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw self.fault(key, "is one of \(list)\(word.map { ", not '\($0)'" } ?? "")")
+            throw self.fault(key, "is one of \(list)\(word.map { ", not '\($0.printable)'" } ?? "")")
         }
         return choice
     }

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -6,7 +8,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// An open file. Closed when it goes.
+/// An open file. Closed when it goes. A new one is for its owner only: device tokens and payloads go there.
 struct OutputFile: ~Copyable {
     private let path: String
     private let descriptor: Int32
@@ -14,7 +16,7 @@ struct OutputFile: ~Copyable {
     init(path: String) throws(FileError) {
         self.path = path
         // Opening a FIFO that nobody reads would wait for ever.
-        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
+        self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o600)
         if self.descriptor < 0 { throw .init(path: path, code: errno) }
         let flags = fcntl(self.descriptor, F_GETFL)
         guard flags >= 0, fcntl(self.descriptor, F_SETFL, flags & ~O_NONBLOCK) >= 0 else {
@@ -55,5 +57,10 @@ public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     public var code: Int32
 
     /// The file and the system's word for what is wrong.
-    public var description: String { "\(self.path): \(String(cString: strerror(self.code)))" }
+    ///
+    /// A path that may be something else, such as a secret in the wrong place, is left out.
+    public var description: String {
+        let reason = String(cString: strerror(self.code))
+        return FileName(self.path).shown.map { "\($0): \(reason)" } ?? reason
+    }
 }
