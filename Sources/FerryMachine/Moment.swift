@@ -13,10 +13,13 @@ package struct Moment: Sendable {
     }
 
     /// Whole seconds since `start`, rounded up, for messages.
-    package func seconds(since start: NIODeadline) -> Int64 {
-        let (seconds, rest) = max(.zero, self.monotonic - start).nanoseconds.quotientAndRemainder(
-            dividingBy: 1_000_000_000
-        )
+    package func seconds(since start: NIODeadline) -> Int64 { Self.seconds(self.monotonic - start) }
+
+    /// Whole seconds until `end`, rounded up, for messages.
+    package func seconds(until end: NIODeadline) -> Int64 { Self.seconds(end - self.monotonic) }
+
+    private static func seconds(_ time: TimeAmount) -> Int64 {
+        let (seconds, rest) = max(.zero, time).nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return rest > 0 ? seconds + 1 : seconds
     }
 }

@@ -24,8 +24,17 @@ package struct OutcomeLog {
     /// An outcome is final. For a notification that has one, bad news is a contradiction and anything else no news. On a
     /// wire that has names there is neither: a second outcome is a fault of the machine.
     ///
-    /// - Parameter apnsID: the name that APNs knows the notifications by, on a wire that has names.
-    package mutating func give(_ outcome: Outcome, to run: BatchRun, apnsID: APNSID? = nil) {
+    /// - Parameters:
+    ///   - apnsID: the name that APNs knows the notifications by, on a wire that has names.
+    ///   - errorCode: with what a request was reset.
+    ///   - apnsUniqueID: what Apple's delivery log knows the notifications by.
+    package mutating func give(
+        _ outcome: Outcome,
+        to run: BatchRun,
+        apnsID: APNSID? = nil,
+        errorCode: HTTP2ErrorCode? = nil,
+        apnsUniqueID: String? = nil
+    ) {
         let entries = run.entries
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
@@ -44,11 +53,14 @@ package struct OutcomeLog {
             }
             entries[index].marks.isSettled = true
             given += 1
-            if entries[index].fields.isAwaited {
-                self.awaited.append(OutcomeRecord(tag: tag, outcome: outcome, apnsID: apnsID))
-            } else {
-                self.records.append(OutcomeRecord(tag: tag, outcome: outcome, apnsID: apnsID))
-            }
+            let record = OutcomeRecord(
+                tag: tag,
+                outcome: outcome,
+                apnsID: apnsID,
+                errorCode: errorCode,
+                apnsUniqueID: apnsUniqueID
+            )
+            if entries[index].fields.isAwaited { self.awaited.append(record) } else { self.records.append(record) }
         }
         self.counts.add(outcome, count: given)
         if let contradiction {

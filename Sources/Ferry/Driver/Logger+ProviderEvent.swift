@@ -20,6 +20,11 @@ extension Logger {
             self.debug("sending again", metadata: ["apns.count": "\(count)"])
         case .transmissionError(let rejection, _, _, _):
             self.debug("rejected", metadata: ["apns.reason": "\(rejection.reason)"])
+        case .requestReset(let id, let errorCode, _):
+            self.debug(
+                "request reset",
+                metadata: ["apns.connection": "\(id.rawValue)", "apns.error": "\(errorCode)"]
+            )
         case .contradicted(let contradiction):
             self.debug("outcomes contradicted", metadata: ["apns.count": "\(contradiction.count)"])
         default:

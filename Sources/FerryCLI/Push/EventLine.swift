@@ -7,6 +7,7 @@ internal import FerryCore
 /// {"ref":7,"token":"00ff…","outcome":"accepted","proof":"presumed"}
 /// {"ref":8,"token":"bad0…","outcome":"rejected","reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// {"ref":9,"token":"00ff…","apnsId":"eabe…","outcome":"accepted","proof":"confirmed"}
+/// {"ref":9,"token":"00ff…","apnsId":"eabe…","outcome":"uncertain","reason":"reset","errorCode":2,"error":"INTERNAL_ERROR"}
 /// {"ref":7,"token":"00ff…","event":"contradicted","line":7,"reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// {"ref":5,"token":"00ff…","event":"contradicted","line":5,"oneOf":12,"reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// ```
@@ -14,10 +15,8 @@ internal import FerryCore
 /// With `oneOf` the gateway refused one of so many without a name, and discarded those behind it.
 enum EventLine {
     /// Appends what follows the beginning of a line that has an outcome.
-    ///
-    /// - Parameter apnsID: what APNs knows the notification by; nil on the binary protocol.
-    static func append(_ outcome: Outcome, apnsID: APNSID? = nil, to bytes: inout [UInt8]) {
-        if let apnsID {
+    static func append(_ record: OutcomeRecord, to bytes: inout [UInt8]) {
+        if let apnsID = record.apnsID {
             bytes.append(#","apnsId":""#)
             withUnsafeTemporaryAllocation(of: UInt8.self, capacity: APNSID.textLength) { text in
                 apnsID.writeText(to: text)
@@ -25,17 +24,34 @@ enum EventLine {
             }
             bytes.append(UInt8(ascii: "\""))
         }
+        if let uniqueID = record.apnsUniqueID {
+            bytes.append(#","apnsUniqueId":"#)
+            bytes.appendJSONString(uniqueID)
+        }
         bytes.append(#","outcome":""#)
-        bytes.append(outcome.word)
+        bytes.append(record.outcome.word)
         bytes.append(UInt8(ascii: "\""))
-        switch outcome {
+        switch record.outcome {
         case .accepted(let acceptance): self.append(#","proof":""#, acceptance.word, to: &bytes)
         case .rejected(let rejection): self.append(rejection, to: &bytes)
         case .expired: bytes.append(UInt8(ascii: "}"))
         case .undelivered(let cause): self.append(#","reason":""#, cause.word, to: &bytes)
-        case .uncertain(let cause): self.append(#","reason":""#, cause.word, to: &bytes)
+        case .uncertain(let cause):
+            bytes.append(#","reason":""#)
+            bytes.append(cause.word)
+            bytes.append(UInt8(ascii: "\""))
+            if let errorCode = record.errorCode { self.append(errorCode, to: &bytes) }
+            bytes.append(UInt8(ascii: "}"))
         }
         bytes.append(UInt8(ascii: "\n"))
+    }
+
+    private static func append(_ errorCode: HTTP2ErrorCode, to bytes: inout [UInt8]) {
+        bytes.append(#","errorCode":"#)
+        bytes.append(contentsOf: String(errorCode.rawValue).utf8)
+        guard let name = errorCode.name else { return }
+        bytes.append(#","error":"#)
+        bytes.appendJSONString(name)
     }
 
     /// Appends what follows the beginning of a line that says that an outcome was wrong.

@@ -86,7 +86,7 @@ struct EventsFile {
         guard let records = self.index.find(line) else { return 0 }
         let isKnown = records.withBeginning(of: line) { self.bytes.append(contentsOf: $0) }
         guard isKnown else { return 0 }
-        EventLine.append(record.outcome, apnsID: record.apnsID, to: &self.bytes)
+        EventLine.append(record, to: &self.bytes)
         self.written += 1
         return self.index.settle(records)
     }

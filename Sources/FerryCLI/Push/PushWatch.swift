@@ -99,6 +99,8 @@ final class PushWatch: Sendable {
         case .transmissionError(let rejection, _, _, _):
             if rejection.isOfCredentials { self.state.withLock { $0.refusal = rejection } }
             self.say?("one was rejected: \(rejection.reason)")
+        case .requestReset(_, let errorCode, _):
+            self.say?("one was reset: \(errorCode)")
         case .dropped(let count):
             self.say?("\(count) events came too fast to be looked at")
         default:

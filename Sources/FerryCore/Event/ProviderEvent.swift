@@ -18,6 +18,9 @@ public enum ProviderEvent: Sendable {
     /// The peer rejected a notification. `notification` and `device` are nil when the cache no longer held them; `tag`
     /// is nil when nobody knows which notification was meant, and for one that ``PushProvider/send(_:to:)`` awaits.
     case transmissionError(Rejection, tag: Tag?, notification: PushNotification?, device: DeviceToken?)
+    /// The peer reset a request without an answer, so that nothing says whether it has the notification. HTTP/2 only. `tag`
+    /// is nil for a notification that ``PushProvider/send(_:to:)`` awaits.
+    case requestReset(ConnectionID, HTTP2ErrorCode, tag: Tag?)
     /// A connection failed, or could not be made.
     case socketError(ConnectionID, ProviderError)
     /// A connection was idle for `connectionTimeout` and is being closed.

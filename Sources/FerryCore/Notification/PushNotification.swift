@@ -17,7 +17,8 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
     public let payload: [UInt8]
     /// The bundle ID of the app, with the suffix of the push type. Nil: the certificate's topic.
     public let topic: String?
-    /// What kind of notification the device gets. Nil: HTTP/2 leaves the header out, the binary protocol has none.
+    /// What kind of notification the device gets. Nil: HTTP/2 derives it where topic and payload decide it, and leaves the
+    /// header out where they do not; the binary protocol has none.
     public let pushType: PushType?
     /// Nil: HTTP/2 leaves the header out, the binary protocol writes 10; both mean ``Priority/immediate``.
     public let priority: Priority?

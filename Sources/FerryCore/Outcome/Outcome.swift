@@ -59,24 +59,53 @@ public enum Outcome: Hashable, Sendable {
         case released
         /// The peer did not answer in time. HTTP/2 only.
         case noAnswer
-        /// The peer reset the request without an answer. HTTP/2 only.
+        /// The peer reset the request without an answer, with ``OutcomeRecord/errorCode``. HTTP/2 only.
         case reset
     }
 }
 
 /// One notification's outcome, by its tag.
 public struct OutcomeRecord: Hashable, Sendable {
+    /// What few outcomes have: on the heap, so that the others pay for a pointer only.
+    private indirect enum Rarity: Hashable {
+        case none
+        case some(errorCode: HTTP2ErrorCode?, uniqueID: String?)
+    }
+
     /// The tag given to ``PushBatch/append(_:to:tag:)``.
     public var tag: Tag
     /// What became of the notification.
     public var outcome: Outcome
     /// The `apns-id` that APNs knows the notification by; nil on the binary protocol, which has none.
     public var apnsID: APNSID?
+    private var rarity = Rarity.none
+
+    /// With which error code the peer reset the request; nil unless the outcome is `uncertain(.reset)`.
+    public var errorCode: HTTP2ErrorCode? {
+        if case .some(let errorCode, _) = self.rarity { errorCode } else { nil }
+    }
+
+    /// The `apns-unique-id` of APNs' answer: what Apple's delivery log knows the notification by. 1 to 128 visible ASCII
+    /// characters; nil when there was none. APNs sends it in the development environment only.
+    public var apnsUniqueID: String? {
+        if case .some(_, let uniqueID) = self.rarity { uniqueID } else { nil }
+    }
 
     /// One notification's outcome.
-    public init(tag: Tag, outcome: Outcome, apnsID: APNSID? = nil) {
+    ///
+    /// Cost: no allocation without `errorCode` and `apnsUniqueID`.
+    public init(
+        tag: Tag,
+        outcome: Outcome,
+        apnsID: APNSID? = nil,
+        errorCode: HTTP2ErrorCode? = nil,
+        apnsUniqueID: String? = nil
+    ) {
         self.tag = tag
         self.outcome = outcome
         self.apnsID = apnsID
+        if errorCode != nil || apnsUniqueID != nil {
+            self.rarity = .some(errorCode: errorCode, uniqueID: apnsUniqueID)
+        }
     }
 }

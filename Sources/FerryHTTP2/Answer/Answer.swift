@@ -76,7 +76,7 @@ package struct AnswerDecoder: Sendable {
         } else if name.equals("apns-id") {
             self.apnsID = APNSID(text: value)
         } else if name.equals("apns-unique-id") {
-            let isUsable = value.count <= Self.maximumUniqueIDLength && value.allSatisfy { 0x21...0x7e ~= $0 }
+            let isUsable = 1...Self.maximumUniqueIDLength ~= value.count && value.allSatisfy { 0x21...0x7e ~= $0 }
             self.uniqueID = isUsable ? String(decoding: value, as: UTF8.self) : nil
         } else if name.equals("retry-after") {
             self.retryAfter = UInt32(String(decoding: value.prefix(11), as: UTF8.self))

@@ -25,7 +25,8 @@ package struct GoAway: Hashable, Sendable, CustomStringConvertible {
 
     /// Why, in a few words for an error or a log: `NO_ERROR, Shutdown`.
     package var description: String {
-        guard let reason = self.reason else { return self.errorCode.description }
-        return "\(self.errorCode), \(reason)"
+        let code = self.errorCode.name ?? "\(self.errorCode)"
+        guard let reason = self.reason else { return code }
+        return "\(code), \(reason)"
     }
 }

@@ -18,7 +18,13 @@ struct CircuitBreaker {
         case halfOpen(left: Int, rejected: Int)
     }
 
+    /// So many rejections of the provider are enough where APNs has said nothing else yet: then it is not one notification
+    /// or the other. With one request at a time, as at the cold start, more take long.
+    static let firstRefusals = 10
+
     private let options: HTTP2Options.CircuitBreaker?
+    /// Whether APNs has ever accepted the provider.
+    private var isProven = false
     private var state = State.closed(inARow: 0)
     private var pauses: BackOff
 
@@ -50,19 +56,24 @@ struct CircuitBreaker {
     }
 
     /// Notes an answer; returns whether sending stops because of it.
+    ///
+    /// - Parameter refusesProvider: whether it is the provider that is refused.
     mutating func answered(
         countsAgainstConnection: Bool,
+        refusesProvider: Bool,
         now: NIODeadline,
         using generator: inout SplitMix64
     ) -> Bool {
         guard let options else { return false }
+        if !refusesProvider { self.isProven = true }
+        let threshold = self.isProven ? options.threshold : min(options.threshold, Self.firstRefusals)
         guard countsAgainstConnection else {
             self.state = .closed(inARow: 0)
             self.pauses.reset()
             return false
         }
         switch self.state {
-        case .closed(let inARow) where inARow + 1 < options.threshold:
+        case .closed(let inARow) where inARow + 1 < threshold:
             self.state = .closed(inARow: inARow + 1)
             return false
         case .open:

@@ -13,14 +13,21 @@ extension HTTP2Client {
             try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try connection.session.receive(bytes) }
         } catch {
             self.read(connection, now: now)
-            let message = "\(self.authority) does not speak HTTP/2 correctly: \(error)"
-            return self.drop(connection, ProviderError(.protocolViolation, message), now: now)
+            return self.drop(connection, self.violation(error), now: now)
         }
         self.read(connection, now: now)
+        if connection.excluded > 0 {
+            self.learn(from: connection, .copies(connection.excluded), expected: connection.inFlight.count)
+        }
         // Without a GOAWAY of the peer, it has broken the protocol: only the own one is still to be written.
-        if !connection.session.takesRequests { connection.isLeaving = true }
+        if !connection.session.takesRequests {
+            connection.isLeaving = true
+            connection.lastWord = connection.lastWord ?? .violation
+        }
         // Not as late as its end: the next one would be on its way by then.
-        if connection.isLeaving, !wasLeaving { self.countFailure(of: connection, nil, now: now) }
+        if connection.isLeaving, !wasLeaving {
+            self.countFailure(of: connection, self.farewell(of: connection), now: now)
+        }
         self.finishIfDone(connection, now: now)
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
@@ -64,9 +71,9 @@ extension HTTP2Client {
             GoAway(lastStreamID: lastStreamID, errorCode: HTTP2ErrorCode(rawValue: errorCode), debugData: $0)
         }
         connection.isLeaving = true
+        connection.lastWord = .goAway(goAway)
         guard goAway.errorCode != .noError || goAway.reason != nil else { return }
-        let error = ProviderError(.connectionLost, "\(self.authority) closes the connection: \(goAway).")
-        self.report(.socketError(connection.id, error))
+        if let error = self.farewell(of: connection) { self.report(.socketError(connection.id, error)) }
         // It had enough of this client: the next connection may wait. However often it says so.
         if goAway.errorCode == .enhanceYourCalm, !connection.askedForCalm {
             connection.askedForCalm = true
@@ -86,9 +93,12 @@ extension HTTP2Client {
         if let answer = connection.session.answer(of: stream) {
             self.answered(request, answer, on: connection, now: now)
         } else if errorCode == HTTP2ErrorCode.refusedStream.rawValue {
+            if !connection.isLeaving { connection.lastWord = .reset(.refusedStream) }
             // "The stream was refused before any application processing" (RFC 9113 section 7). Above the last stream of
             // a GOAWAY it says the same of the connection, not of its load.
-            if !connection.isLeaving {
+            if connection.isLeaving {
+                connection.excluded += 1
+            } else {
                 connection.window.refused()
                 self.report(.windowAdjusted(connection.window.size))
                 connection.pausedUntil = now.monotonic + connection.refusals.fail(using: &self.generator)
@@ -96,16 +106,37 @@ extension HTTP2Client {
             self.sendAgain([request.attempt])
         } else {
             let isUnderstood = connection.session.isSent(stream)
-            guard let attempt = isUnderstood ? self.unknown(request.attempt, .reset) : request.attempt else { return }
+            if isUnderstood, connection.resets.reset(window: connection.window.size) {
+                self.narrow(answered: connection.answered, .unknown)
+                connection.answered = 0
+            }
+            let attempt = isUnderstood ? self.wasReset(request.attempt, errorCode, on: connection) : request.attempt
+            guard let attempt else { return }
             connection.pausedUntil = now.monotonic + connection.refusals.fail(using: &self.generator)
             self.sendAgain([attempt])
         }
     }
 
+    private mutating func wasReset(
+        _ attempt: Attempt,
+        _ errorCode: UInt32,
+        on connection: HTTP2Connection
+    ) -> Attempt? {
+        let errorCode = HTTP2ErrorCode(rawValue: errorCode)
+        let entry = attempt.run.entries[0]
+        connection.lastWord = .reset(errorCode)
+        self.report(.requestReset(connection.id, errorCode, tag: entry.fields.isAwaited ? nil : Tag(entry.tag)))
+        return self.unknown(attempt, .reset, errorCode)
+    }
+
     /// Nothing says whether APNs has the notification: it ends as uncertain, or is to be sent again.
-    mutating func unknown(_ attempt: Attempt, _ cause: Outcome.UncertainCause) -> Attempt? {
+    mutating func unknown(
+        _ attempt: Attempt,
+        _ cause: Outcome.UncertainCause,
+        _ errorCode: HTTP2ErrorCode? = nil
+    ) -> Attempt? {
         guard self.options.onUnknown == .resend else {
-            self.outcomes.give(.uncertain(cause), to: attempt.run, apnsID: attempt.apnsID)
+            self.outcomes.give(.uncertain(cause), to: attempt.run, apnsID: attempt.apnsID, errorCode: errorCode)
             return nil
         }
         attempt.run.taint()
@@ -140,12 +171,15 @@ extension HTTP2Client {
         // What speaks of the connection alone is no reason to make the next one at once.
         if rule != .elsewhere {
             connection.hasAnswer = true
+            connection.answered += 1
+            connection.resets.answered()
             self.failures = 0
             self.dialBackOff.reset()
             if connection.since + self.calmBackOff.cap <= now.monotonic { self.calmBackOff.reset() }
         }
+        if rule == .elsewhere { connection.lastWord = .answer(answer.reason ?? .unknown) }
         let before = connection.window.size
-        if answer.status != .forbidden, rule != .whenThawed { connection.window.answered() }
+        if answer.status != .forbidden, rule != .whenThawed, connection.window.answered() { self.widen(connection) }
         if connection.window.size != before { self.report(.windowAdjusted(connection.window.size)) }
         connection.pausedUntil = nil
         connection.refusals.reset()
@@ -155,7 +189,12 @@ extension HTTP2Client {
         if !isMoving { self.countAnswer(answer, now: now) }
         guard let rejection = answer.rejection else {
             let apnsID = answer.apnsID ?? request.attempt.apnsID
-            self.outcomes.give(.accepted(.confirmed), to: request.attempt.run, apnsID: apnsID)
+            self.outcomes.give(
+                .accepted(.confirmed),
+                to: request.attempt.run,
+                apnsID: apnsID,
+                apnsUniqueID: answer.uniqueID
+            )
             return
         }
         let usable = isMoving || rule != .onNewConnection ? rule : nil
@@ -173,9 +212,13 @@ extension HTTP2Client {
         if !counts { self.isBrokenByCredentials = false }
         // A token that has expired is replaced, which is all there is to do.
         guard answer.retryRule != .withNewToken else { return }
-        guard
-            self.breaker.answered(countsAgainstConnection: counts, now: now.monotonic, using: &self.generator)
-        else { return }
+        let stops = self.breaker.answered(
+            countsAgainstConnection: counts,
+            refusesProvider: answer.status == .forbidden,
+            now: now.monotonic,
+            using: &self.generator
+        )
+        guard stops else { return }
         let reason = answer.reason ?? .unknown
         self.isBrokenByCredentials = answer.status == .forbidden
         let code: ProviderError.Code = self.isBrokenByCredentials ? .credentialsRejected : .tooManyRejections
@@ -218,6 +261,7 @@ extension HTTP2Client {
             }
             if token.generation == request.tokenGeneration {
                 self.act(.refused(rejection.reason, token))
+                self.tokenRefusal = rejection.reason
                 // Until the owner has said what is to be used from now on.
                 self.authorization = .held(until: now.monotonic)
             }

@@ -36,7 +36,11 @@ extension HTTP2Client {
     package mutating func connected(_ id: ConnectionID, now: Moment) {
         guard self.dialing == id else { return }
         self.dialing = nil
-        let window = StreamWindow(limit: self.options.maxStreams, startsWithOne: self.usesTokens)
+        let window = StreamWindow(
+            limit: self.maxStreams,
+            earned: self.earned.size(answered: 0),
+            startsWithOne: self.usesTokens
+        )
         do {
             let connection = try HTTP2Connection(id: id, window: window, now: now.monotonic)
             self.connections.append(connection)
@@ -91,22 +95,76 @@ extension HTTP2Client {
         if let error, !connection.isFinished { self.report(.socketError(connection.id, error)) }
         // A connection that was never used and is closed on purpose has not failed.
         guard connection.isUsed || !connection.isFinished else { return }
-        self.countFailure(of: connection, error, now: now)
+        self.countFailure(of: connection, error ?? self.farewell(of: connection), now: now)
+    }
+
+    /// What the peer said of the end of a connection; nil when it said nothing.
+    func farewell(of connection: HTTP2Connection) -> ProviderError? {
+        switch connection.lastWord {
+        case .goAway(let goAway):
+            ProviderError(.connectionLost, "\(self.authority) closes the connection: \(goAway).")
+        case .reset(let errorCode):
+            ProviderError(
+                .connectionLost,
+                "\(self.authority) reset a request on the last, and closed it: \(errorCode)."
+            )
+        case .answer(let reason):
+            ProviderError(.connectionLost, "\(self.authority) answered \(reason) on the last, and closed it.")
+        case .violation: self.violation(nil)
+        case nil: nil
+        }
+    }
+
+    /// - Parameter detail: what is wrong, if that is known.
+    func violation(_ detail: HTTP2Error?) -> ProviderError {
+        let detail = detail.map { ": \($0)" } ?? "."
+        return ProviderError(.protocolViolation, "\(self.authority) does not speak HTTP/2 correctly\(detail)")
     }
 
     /// Says what becomes of the requests of a connection that is gone.
     private mutating func settle(_ connection: HTTP2Connection, handed: UInt64, now: Moment) {
         var repeated: [Attempt] = []
+        var hasUnknown = false
         while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
             if let answer = connection.session.answer(of: stream) {
                 self.answered(request, answer, on: connection, now: now)
             } else if connection.mayHaveArrived(stream, request, handed: handed) {
+                hasUnknown = true
                 if let attempt = self.unknown(request.attempt, .positionUnknown) { repeated.append(attempt) }
             } else {
                 repeated.append(request.attempt)
             }
         }
         self.sendAgain(repeated)
+        if hasUnknown { self.learn(from: connection, .unknown) }
+    }
+
+    /// Notes what the end of a connection costs, once; or twice, where a GOAWAY promised answers that did not come.
+    ///
+    /// - Parameter expected: how many answers are still to come on it.
+    mutating func learn(from connection: HTTP2Connection, _ loss: EarnedWindow.Loss, expected: Int = 0) {
+        guard connection.loss == nil || loss == .unknown && connection.loss != .unknown else { return }
+        connection.loss = loss
+        self.narrow(answered: connection.answered + expected, loss)
+    }
+
+    /// Lets more requests be under way on a connection that has had a window of answers.
+    ///
+    /// One that has the whole limit already has nothing more to prove: others may be ending meanwhile.
+    mutating func widen(_ connection: HTTP2Connection) {
+        guard connection.window.earned < self.maxStreams, !connection.isGone else { return }
+        connection.window.earned = self.earned.proved(answered: connection.answered)
+    }
+
+    /// Narrows the window of every connection after a loss.
+    mutating func narrow(answered: Int, _ loss: EarnedWindow.Loss) {
+        let before = self.earned.size(answered: 0)
+        self.earned.ended(answered: answered, loss)
+        for connection in self.connections {
+            connection.window.earned = self.earned.size(answered: connection.answered)
+        }
+        let size = self.earned.size(answered: 0)
+        if size != before { self.report(.windowAdjusted(size)) }
     }
 
     private mutating func failed(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
@@ -123,7 +181,7 @@ extension HTTP2Client {
 
     /// Counts a connection without an answer, waits before the next, and gives up after too many.
     ///
-    /// - Parameter error: why it ended; nil when the peer gave no reason.
+    /// - Parameter error: why it ended; nil when the peer said nothing.
     private mutating func countFailure(_ error: ProviderError?, now: Moment) {
         if self.failures == 0 { self.failingSince = now.monotonic }
         self.failures += 1

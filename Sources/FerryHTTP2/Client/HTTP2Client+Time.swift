@@ -37,6 +37,7 @@ extension HTTP2Client {
     /// Time has passed.
     package mutating func tick(now: Moment) {
         while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.queueAgain(attempt) }
+        self.reportHold(now: now)
         self.giveUpLate(now: now)
         self.leaveReplacedKey(now: now)
         self.breaker.tick(now: now.monotonic)
@@ -117,6 +118,7 @@ extension HTTP2Client {
                 let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
                 self.countFailure(of: connection, error, now: now)
                 self.leave(connection, now: now)
+                if isUnderstood { self.learn(from: connection, .unknown) }
             }
             if let answer {
                 self.answered(request, answer, on: connection, now: now)

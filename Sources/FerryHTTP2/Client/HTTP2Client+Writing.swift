@@ -17,6 +17,7 @@ extension HTTP2Client {
         now: Moment
     ) -> Bool {
         self.leaveReplacedKey(now: now)
+        self.reportHold(now: now)
         guard let connection = self.connection(id), !connection.isFinished else { return false }
         if connection.window.size > 0 { connection.firstClosed = nil }
         let start = buffer.writerIndex
@@ -37,7 +38,7 @@ extension HTTP2Client {
             self.read(connection, now: now)
         }
         if connection.session.isViolated {
-            self.report(.error(ProviderError(.protocolViolation, "\(self.authority) does not speak HTTP/2 correctly.")))
+            self.report(.error(self.violation(nil)))
         }
         if connection.session.isOver, !connection.isFinished { self.finish(connection, now: now) }
         self.finishIfDone(connection, now: now)

@@ -50,6 +50,8 @@ package struct HTTP2Client: ~Copyable {
     let deadline: TimeAmount
     let attemptTimeout: TimeAmount
     let pingInterval: TimeAmount
+    /// `maxStreams`, within its range.
+    let maxStreams: Int
     let connectTimeout: TimeAmount
     let usesTokens: Bool
     let authority: String
@@ -63,6 +65,8 @@ package struct HTTP2Client: ~Copyable {
             if self.keys.use(token) { self.owesLeaving = true }
         }
     }
+    /// Why APNs refused the token that was in use, until another is used or it was told that there is none.
+    var tokenRefusal: Reason?
     package var outcomes = OutcomeLog()
     /// Whether outcomes wait for their reader, so that nothing more may be written.
     package var isPaused = false
@@ -76,6 +80,7 @@ package struct HTTP2Client: ~Copyable {
     var again: Deque<Attempt> = []
     var delayed: DelayQueue
     var connections: [HTTP2Connection] = []
+    var earned: EarnedWindow
     var dialing: ConnectionID?
     var waitsToDialUntil: NIODeadline?
     var dialLimiter = DialLimiter()
@@ -119,6 +124,8 @@ package struct HTTP2Client: ~Copyable {
         self.attemptTimeout = max(TimeAmount(options.attemptTimeout), .milliseconds(1))
         self.pingInterval = max(TimeAmount(options.pingInterval), .seconds(1))
         self.connectTimeout = TimeAmount(options.connectLimit)
+        self.maxStreams = min(max(options.maxStreams, 1), 100_000)
+        self.earned = EarnedWindow(limit: self.maxStreams)
         self.usesTokens = usesTokens
         self.authority = authority
         self.fields = RequestFields(

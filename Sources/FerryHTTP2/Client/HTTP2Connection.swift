@@ -31,6 +31,15 @@ final class HTTP2Connection {
     var isCounted = false
     /// Whether a GOAWAY said ENHANCE_YOUR_CALM.
     var askedForCalm = false
+    /// What the peer said last of the connection, or of requests that it did not answer.
+    var lastWord: LastWord?
+    /// How many answers there were since it began, or since a burst of resets.
+    var answered = 0
+    /// How many requests the GOAWAYs of the peer excluded.
+    var excluded = 0
+    /// What is known of the cost of its end.
+    var loss: EarnedWindow.Loss?
+    var resets = ResetBurst()
     /// What requests have put into the table of HPACK.
     var indexedNames: IndexedNames = []
     /// Where the stream below TLS ends.
@@ -71,8 +80,33 @@ final class HTTP2Connection {
     var isSaturated: Bool { self.hasAnswer && self.window.size > 1 && self.room == 0 }
 }
 
-/// How many requests may be under way on a connection: what SETTINGS allow, what the user allows, and what the peer
-/// showed that it takes.
+/// What a peer says when it does not answer.
+enum LastWord {
+    case goAway(GoAway)
+    case reset(HTTP2ErrorCode)
+    case answer(Reason)
+    /// It broke the protocol.
+    case violation
+}
+
+/// Requests that the peer reset one after the other, without an answer in between.
+struct ResetBurst {
+    private var count = 0
+    private var limit = 0
+
+    mutating func answered() { self.count = 0 }
+
+    /// Notes a reset; true once in a burst, when it has cost half of what was under way: then the peer has not failed at
+    /// single requests.
+    mutating func reset(window: Int) -> Bool {
+        if self.count == 0 { self.limit = max(window / 2, 2) }
+        self.count += 1
+        return self.count == self.limit
+    }
+}
+
+/// How many requests may be under way on a connection: what SETTINGS allow, what the user allows, what connections have
+/// earned, and what the peer showed that it takes.
 struct StreamWindow {
     /// With provider tokens APNs takes one stream until it has accepted a token.
     private let startsWithOne: Bool
@@ -81,35 +115,41 @@ struct StreamWindow {
     private(set) var settings: Int?
     /// Halved when the peer refuses a stream, grown by one for each window of answers.
     private var adapted: Int
-    private var answersToGrow = 0
+    /// What the ``EarnedWindow`` allows. With it, another window of answers begins.
+    var earned: Int {
+        didSet { self.answersToGrow = min(self.adapted, self.earned) }
+    }
+    private var answersToGrow: Int
     private var isAuthenticated = false
 
-    init(limit: Int, startsWithOne: Bool) {
-        self.limit = min(max(limit, 1), 100_000)
-        self.adapted = self.limit
+    init(limit: Int, earned: Int, startsWithOne: Bool) {
+        self.limit = limit
+        self.adapted = limit
+        self.earned = earned
         self.startsWithOne = startsWithOne
+        self.answersToGrow = startsWithOne ? 1 : earned
     }
 
     var size: Int {
         guard let settings else { return 1 }
-        return min(settings, self.isAuthenticated || !self.startsWithOne ? self.adapted : 1)
+        return min(settings, self.isAuthenticated || !self.startsWithOne ? min(self.adapted, self.earned) : 1)
     }
 
     mutating func settingsCame(_ limit: Int) { self.settings = max(limit, 0) }
 
-    /// Notes an answer that does not blame the provider token.
-    mutating func answered() {
+    /// Notes an answer that does not blame the provider token; true when it completes a window of answers.
+    mutating func answered() -> Bool {
         self.isAuthenticated = true
-        guard self.adapted < self.limit else { return }
         self.answersToGrow -= 1
-        guard self.answersToGrow <= 0 else { return }
-        self.adapted += 1
-        self.answersToGrow = self.adapted
+        guard self.answersToGrow <= 0 else { return false }
+        if self.adapted < self.limit { self.adapted += 1 }
+        self.answersToGrow = min(self.adapted, self.earned)
+        return true
     }
 
     /// Notes that the peer refused a stream.
     mutating func refused() {
-        self.adapted = max(min(self.adapted, self.settings ?? 1) / 2, 1)
+        self.adapted = max(min(self.adapted, self.earned, self.settings ?? 1) / 2, 1)
         self.answersToGrow = self.adapted
     }
 }

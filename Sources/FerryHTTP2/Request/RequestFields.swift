@@ -49,18 +49,15 @@ package struct RequestFields: ~Copyable {
         self.block.append(":authority", self.authority.bytes)
         if let authorization { self.block.append("authorization", authorization.bytes, .literal) }
 
+        let (pushType, priority) = self.check.typeAndPriority(of: entry, in: arena)
         let topic = arena + Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
         let collapseID = topic + Int(entry.topicLength)
         if entry.topicLength > 0 {
             self.block.append("apns-topic", UnsafeBufferPointer(start: topic, count: Int(entry.topicLength)))
         } else {
-            self.appendDefaultTopic(pushType: entry.pushType)
+            self.appendDefaultTopic(pushType: pushType)
         }
-        var priority = entry.priority
-        if let rules = self.check.table[entry.pushType] {
-            self.block.append("apns-push-type", rules.headerValue)
-            if priority == 0 { priority = rules.defaultPriority?.rawValue ?? 0 }
-        }
+        if let rules = self.check.table[pushType] { self.block.append("apns-push-type", rules.headerValue) }
         if priority > 0 { self.block.append("apns-priority", UInt64(priority)) }
         if entry.fields.hasExpiration {
             let isIndexed = !known.contains(.expiration) || entry.expiration == self.lastExpiration

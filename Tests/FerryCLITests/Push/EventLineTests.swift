@@ -14,7 +14,7 @@ import Testing
         }
         var bytes: [UInt8] = []
         _ = records.withBeginning(of: 7) { bytes.append(contentsOf: $0) }
-        EventLine.append(outcome, to: &bytes)
+        EventLine.append(OutcomeRecord(tag: 7, outcome: outcome), to: &bytes)
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -37,11 +37,37 @@ import Testing
         var bytes: [UInt8] = []
         let id = try APNSID("EABEAE54-14A8-11E5-B60B-1697F925EC7B")
         let gone = Rejection(reason: .unregistered, origin: .apns, status: 410, timestamp: 1_700_000_000_000)
-        EventLine.append(.rejected(gone), apnsID: id, to: &bytes)
+        EventLine.append(OutcomeRecord(tag: 7, outcome: .rejected(gone), apnsID: id), to: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self)
                 == #","apnsId":"eabeae54-14a8-11e5-b60b-1697f925ec7b","outcome":"rejected","reason":"Unregistered","#
                 + #""status":410,"timestamp":1700000000000,"origin":"apns"}"# + "\n"
+        )
+    }
+
+    @Test func `the identifier of the delivery log stands there where APNs gave one`() {
+        var bytes: [UInt8] = []
+        let record = OutcomeRecord(tag: 7, outcome: .accepted(.confirmed), apnsUniqueID: #"a"b"#)
+        EventLine.append(record, to: &bytes)
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == #","apnsUniqueId":"a\"b","outcome":"accepted","proof":"confirmed"}"# + "\n"
+        )
+    }
+
+    @Test(
+        arguments: [
+            (.internalError, #","errorCode":2,"error":"INTERNAL_ERROR""#),
+            (HTTP2ErrorCode(rawValue: 99), #","errorCode":99"#),
+            (nil, ""),
+        ] as [(HTTP2ErrorCode?, String)]
+    )
+    func `a reset request names the error code, by its name where it has one`(code: HTTP2ErrorCode?, text: String) {
+        var bytes: [UInt8] = []
+        EventLine.append(OutcomeRecord(tag: 7, outcome: .uncertain(.reset), errorCode: code), to: &bytes)
+        #expect(
+            String(decoding: bytes, as: UTF8.self)
+                == #","outcome":"uncertain","reason":"reset"\#(text)}"# + "\n"
         )
     }
 

@@ -26,17 +26,4 @@ import Testing
         #expect(!goAway.excludes(streamID: 7))
         #expect(goAway.excludes(streamID: 9))
     }
-
-    @Test func `Every error code of RFC 9113 has its name, any other is kept`() {
-        let names = [
-            "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
-            "FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM",
-            "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
-        ]
-        #expect((0..<14).map { HTTP2ErrorCode(rawValue: $0).description } == names)
-        #expect(HTTP2ErrorCode.known.map(\.code.rawValue) == Array(0..<14))
-        #expect(HTTP2ErrorCode(rawValue: 14).name == nil)
-        #expect(HTTP2ErrorCode(rawValue: 14).meaning == nil)
-        #expect(HTTP2ErrorCode(rawValue: .max).description == "error code 0xffffffff")
-    }
 }

@@ -50,6 +50,10 @@ final class ReferenceAPNs {
         /// After so many requests on the connection.
         var farewellAfter: Int?
         var farewell = Farewell.processed
+        /// After so many requests on the connection it is gone, without a word, and nothing more is processed.
+        var closesAfter: Int?
+        /// After so many it resets all that it has not answered.
+        var resetsAllAfter: Int?
         var silentAfter: Int?
         var babblesAfter: Int?
         var promisesAfter: Int?
@@ -165,6 +169,8 @@ final class ReferenceAPNs {
             self.session.update(maxConcurrentStreams: later.limit)
         }
         if self.requests == self.rules.farewellAfter { self.sayFarewell(now: now) }
+        if self.requests == self.rules.closesAfter { self.hasEnded = true }
+        if self.requests == self.rules.resetsAllAfter { self.resetAll() }
         if self.requests == self.rules.babblesAfter {
             self.isGarbled = true
             self.extra += (0..<choices.number(1...60)).map { _ in UInt8(choices.number(0...255)) }
@@ -179,6 +185,13 @@ final class ReferenceAPNs {
         if self.rules.tooLarge.contains(name) { self.answer(stream, 413, #"{"reason":"PayloadTooLarge"}"#) }
     }
 
+    private func resetAll() {
+        self.requests = 0
+        self.answers.removeAll { self.open.contains($0.stream) }
+        for stream in self.open { self.session.reset(stream, errorCode: 2) }
+        self.open.removeAll()
+    }
+
     private func field(_ name: String, _ stream: HTTP2Session.Stream) -> String? {
         var found: String?
         self.session.forEachField(of: stream) {
@@ -189,7 +202,8 @@ final class ReferenceAPNs {
 
     private func process(_ stream: HTTP2Session.Stream, now: NIODeadline, _ choices: inout Choices) {
         let id = self.session.streamID(of: stream)
-        guard self.open.contains(stream), id <= self.lastAllowed, self.requests <= self.rules.silentAfter ?? .max,
+        guard !self.hasEnded, self.open.contains(stream), id <= self.lastAllowed,
+            self.requests <= self.rules.silentAfter ?? .max,
             !choices.isOne(in: self.rules.silentOneIn)
         else { return }
         if choices.isOne(in: self.rules.refusesOneIn) { return self.session.reset(stream, errorCode: 7) }
@@ -314,7 +328,7 @@ final class ReferenceAPNs {
             self.hasConsumed = true
             self.session.consume(count, of: stream)
         }
-        guard !self.rules.saysNothing else { return [] }
+        guard !self.rules.saysNothing, !self.hasEnded else { return [] }
         // What is said beside the session comes first: the session may reset its stream.
         var bytes = ByteBuffer()
         if self.said == 0 { _ = self.session.write(into: &bytes, atMost: 1) }

@@ -69,7 +69,7 @@ extension World.Schedule {
     /// Rules of a connection that does not do what it should.
     private func worse(_ choices: inout Choices) -> ReferenceAPNs.Rules {
         var rules = self.rules
-        switch choices.number(0...9) {
+        switch choices.number(0...11) {
         case 0, 1, 2:
             rules.farewellAfter = choices.number(1...20)
             rules.farewell = ReferenceAPNs.Farewell.allCases[choices.number(0...3)]
@@ -78,6 +78,8 @@ extension World.Schedule {
         case 5: rules.promisesAfter = choices.number(1...20)
         case 6: rules.saysNothing = true
         case 7: rules.readsNothing = true
+        case 8: rules.closesAfter = choices.number(1...20)
+        case 9: rules.resetsAllAfter = choices.number(1...20)
         default: rules.isTalkative = true
         }
         return rules

@@ -49,6 +49,48 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.outcome(2) == .undelivered(.credentials))
     }
 
+    @Test func `an expired token that is new says at once that a clock is wrong, once for each token`() {
+        let scenario = Scenario(usesTokens: true) { $0.deadline = .seconds(7200) }
+        scenario.submit(1...5)
+        scenario.connect()
+        scenario.answer(1, status: 403, "ExpiredProviderToken")
+        #expect(scenario.errors == [.credentialsRejected])
+        #expect(scenario.messages.first?.contains("clock") == true)
+        #expect(scenario.messages.first?.contains("This machine's says 2023-11-14T22:13:20Z") == true)
+        scenario.pass(.minutes(19))
+        #expect(scenario.errors.count == 1)
+        scenario.passUntilArrived(2, within: .minutes(2))
+        scenario.answer(1, status: 403, "ExpiredProviderToken")
+        #expect(scenario.errors == [.credentialsRejected, .credentialsRejected])
+    }
+
+    @Test func `a token that is replaced at once is no error`() {
+        let scenario = Scenario(usesTokens: true)
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.pass(.minutes(30))
+        scenario.submit(2...2)
+        scenario.answer(2, status: 403, "ExpiredProviderToken")
+        scenario.answer(2)
+        #expect(scenario.errors.isEmpty)
+    }
+
+    @Test(arguments: [
+        (Duration.seconds(60), ProviderError.Code.credentialsRejected), (.seconds(3600), .tooManyRejections),
+    ])
+    func `a frozen token says so, and whether the queue can outlive it`(
+        deadline: Duration,
+        code: ProviderError.Code
+    ) {
+        let scenario = Scenario(usesTokens: true) { $0.deadline = deadline }
+        scenario.submit(1...2)
+        scenario.connect()
+        scenario.answer(1, status: 429, "TooManyProviderTokenUpdates")
+        #expect(scenario.errors == [code])
+        #expect(scenario.messages.first?.hasSuffix("Nothing is sent for 1200 s.") == true)
+    }
+
     @Test func `TooManyProviderTokenUpdates freezes for 20 minutes`() {
         let scenario = Scenario(usesTokens: true) { $0.deadline = .seconds(3600) }
         scenario.submit(1...1)
@@ -343,6 +385,19 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.outcome(3) == .undelivered(.credentials))
     }
 
+    @Test func `credentials that were never good are told of after ten refusals, and good ones after a hundred`() {
+        for isGood in [false, true] {
+            let scenario = Scenario { $0.maxStreams = 1 }
+            scenario.submit(1...200)
+            scenario.connect()
+            if isGood { scenario.answer(1) }
+            for _ in 0..<(isGood ? 99 : 9) { scenario.answerFirst(1, status: 403, "InvalidProviderToken") }
+            #expect(scenario.errors.isEmpty)
+            scenario.answerFirst(1, status: 403, "InvalidProviderToken")
+            #expect(scenario.errors == [.credentialsRejected])
+        }
+    }
+
     @Test func `status 410 is no refusal of that kind`() {
         let scenario = Scenario {
             $0.circuitBreaker?.threshold = 2
@@ -367,6 +422,29 @@ struct HTTP2AnswerRuleTests {
         scenario.pass(.seconds(10))
         scenario.pause(false)
         #expect(scenario.arrived == [1, 2])
+    }
+
+    @Test func `pauses begin at 1 s and double up to 30 s, each a quarter shorter at most`() {
+        let scenario = Scenario {
+            $0.deadline = .seconds(3600)
+            $0.maxStreams = 1
+        }
+        scenario.submit(1...2000)
+        scenario.connect()
+        var pauses: [TimeAmount] = []
+        while pauses.count < 8 {
+            guard !scenario.requests.isEmpty else { break }
+            let start = scenario.now
+            while !scenario.requests.isEmpty { scenario.answerAll(status: 400, "BadDeviceToken") }
+            scenario.passUntilSomethingArrives(within: .seconds(40))
+            pauses.append(scenario.now - start)
+        }
+        let longest: [TimeAmount] = [1, 2, 4, 8, 16, 30, 30, 30].map { .seconds($0) }
+        for (pause, most) in zip(pauses, longest) {
+            #expect(pause <= most && pause >= most - .nanoseconds(most.nanoseconds / 4), "\(pauses)")
+        }
+        #expect(pauses.count == longest.count)
+        #expect(scenario.arrived.count == 100 + 7 * 50 + 1)
     }
 
     // MARK: Before the wire

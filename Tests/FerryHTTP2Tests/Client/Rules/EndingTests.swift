@@ -17,8 +17,9 @@ struct HTTP2EndingTests {
         #expect(scenario.finished == [first])
         scenario.end(first)
         scenario.connect()
+        scenario.answer(3)
+        scenario.answer(4)
         #expect(scenario.arrived == [1, 2, 3, 4, 3, 4])
-        scenario.answer(3, 4)
         #expect((1...4).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
     }
 
@@ -33,6 +34,7 @@ struct HTTP2EndingTests {
         scenario.answer(1)
         #expect(scenario.finished == [first])
         scenario.connect()
+        scenario.answerAll()
         #expect(scenario.arrived == [1, 2, 3, 2, 3, 4])
     }
 
@@ -86,6 +88,46 @@ struct HTTP2EndingTests {
         }
         #expect(scenario.outcome(1) == .undelivered(.noConnection))
         #expect(scenario.errors == [.connectionRetryLimit])
+    }
+
+    @Test func `a peer that closed without a word is told from one that spoke`() {
+        let farewells: [(String, (Scenario) -> Void)] = [
+            ("closed the last without a word.", { _ in }),
+            ("closes the connection: INTERNAL_ERROR, Shutdown.", { $0.goAway(errorCode: 2, "Shutdown") }),
+            ("closes the connection: NO_ERROR.", { $0.goAway(lastStreamID: 0) }),
+            ("reset a request on the last, and closed it: CANCEL (8).", { $0.reset(1, 8) }),
+            ("answered IdleTimeout on the last, and closed it.", { $0.answer(1, status: 400, "IdleTimeout") }),
+            ("does not speak HTTP/2 correctly.", { $0.say(RawFrame.pushPromise(1, promised: 2)) }),
+        ]
+        for (sentence, happens) in farewells {
+            let scenario = Scenario {
+                $0.connectionRetryLimit = 1
+                $0.onUnknown = .resend
+            }
+            scenario.submit(1...2)
+            for _ in 0..<2 {
+                scenario.connect()
+                happens(scenario)
+                scenario.end()
+            }
+            let message = scenario.messages.last ?? ""
+            #expect(message.hasSuffix(sentence), "\(message)")
+        }
+    }
+
+    @Test(arguments: [HTTP2Options.UnknownPolicy.report, .resend])
+    func `a reset request names its error code, in the event and in the outcome`(policy: HTTP2Options.UnknownPolicy) {
+        let scenario = Scenario { $0.onUnknown = policy }
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.reset(1, 99)
+        let codes = scenario.events.compactMap { event -> HTTP2ErrorCode? in
+            if case .requestReset(_, let code, tag: 1) = event { code } else { nil }
+        }
+        #expect(codes == [HTTP2ErrorCode(rawValue: 99)])
+        guard policy == .report else { return #expect(scenario.outcomes.isEmpty) }
+        #expect(scenario.outcome(1) == .uncertain(.reset))
+        #expect(scenario.outcomes[1]?.first?.errorCode == HTTP2ErrorCode(rawValue: 99))
     }
 
     @Test func `a server that breaks the protocol before any request is no reason to dial at once`() {

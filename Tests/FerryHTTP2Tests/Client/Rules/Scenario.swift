@@ -225,6 +225,14 @@ final class Scenario {
         while let request = self.requests.first { self.answer(request.name, status: status, reason) }
     }
 
+    /// Answers so many requests, in the order of their coming.
+    func answerFirst(_ count: Int, status: Int = 200, _ reason: String = "") {
+        for _ in 0..<count {
+            guard let request = self.requests.first else { return self.complain("there are fewer requests") }
+            self.answer(request.name, status: status, reason)
+        }
+    }
+
     private func answer(_ name: UInt32, _ status: Int, _ reason: String, _ retryAfter: UInt64?) {
         guard let request = self.take(name), let link = self.links[request.connection] else {
             return self.complain("\(name) is not there")
@@ -286,6 +294,15 @@ final class Scenario {
         }
         self.epochSeconds += UInt32((end - self.now).nanoseconds / 1_000_000_000)
         self.now = end
+    }
+
+    /// Lets time pass until a request comes.
+    func passUntilSomethingArrives(within limit: TimeAmount) {
+        let (end, count) = (self.now + limit, self.arrived.count)
+        while self.arrived.count == count, let next = self.client.nextDeadline, next <= end {
+            self.now = max(self.now, next)
+            self.tick()
+        }
     }
 
     /// Lets time pass until so many requests have come in all.
@@ -393,6 +410,10 @@ final class Scenario {
 
     var errors: [ProviderError.Code] {
         self.events.compactMap { if case .error(let error) = $0 { error.code } else { nil } }
+    }
+
+    var messages: [String] {
+        self.events.compactMap { if case .error(let error) = $0 { error.message } else { nil } }
     }
 
     /// How many requests wait for their answer, and what is queued.

@@ -1,5 +1,6 @@
 import FerryCore
 import FerryHTTP2
+import FerryMachine
 import NIOCore
 import Testing
 
@@ -229,5 +230,114 @@ struct HTTP2WindowTests {
         scenario.update(maxConcurrentStreams: 1)
         scenario.pass(.seconds(5))
         #expect(scenario.underWay == 2)
+    }
+
+    // MARK: What connections achieve
+
+    private func windows(_ scenario: Scenario) -> [Int] {
+        scenario.events.compactMap { if case .windowAdjusted(let size) = $0 { size } else { nil } }
+    }
+
+    @Test func `a new provider begins with 100 requests and doubles that with each window of answers`() {
+        let scenario = Scenario()
+        scenario.settings.maxConcurrentStreams = 1000
+        scenario.submit(1...1200)
+        scenario.connect()
+        #expect(scenario.underWay == 100)
+        scenario.answerFirst(100)
+        #expect(scenario.underWay == 200)
+        scenario.answerFirst(200)
+        #expect(scenario.underWay == 400)
+        scenario.answerFirst(400)
+        #expect(scenario.underWay == 500)
+    }
+
+    @Test(arguments: [HTTP2Client.End.endOfStream, .lost(ProviderError(.connectionLost, "reset"))])
+    func `a connection that ends with requests under way lets the next have fewer`(end: HTTP2Client.End) {
+        let scenario = Scenario()
+        scenario.submit(1...300)
+        scenario.connect()
+        scenario.answerFirst(64)
+        scenario.end(nil, end)
+        #expect(scenario.client.outcomes.counts.uncertain == 100)
+        #expect(self.windows(scenario).last == 4)
+        scenario.connect()
+        #expect(scenario.underWay == 4)
+        // What is answered earns more.
+        scenario.answerFirst(100)
+        #expect(scenario.underWay == 6)
+    }
+
+    @Test func `a silent connection lets the next have fewer`() {
+        let scenario = Scenario()
+        scenario.submit(1...300)
+        scenario.connect()
+        scenario.answerFirst(64)
+        scenario.pass(.seconds(11))
+        #expect(scenario.client.outcomes.counts.uncertain == 100)
+        scenario.connect()
+        #expect(scenario.underWay == 4)
+    }
+
+    @Test func `requests that are reset together narrow the window, and single ones do not`() {
+        let scenario = Scenario()
+        scenario.submit(1...300)
+        scenario.connect()
+        for name in 1...32 as ClosedRange<UInt32> {
+            scenario.answer(name)
+            if name % 8 == 0 { scenario.reset(name + 50, 2) }
+            scenario.pass(.milliseconds(50))
+        }
+        #expect(scenario.underWay == 100)
+        for request in scenario.requests.prefix(50) { scenario.reset(request.name, 2) }
+        #expect(self.windows(scenario).last == 2)
+    }
+
+    @Test func `a GOAWAY that excludes requests lets the next connection have half of what was answered`() {
+        let scenario = Scenario()
+        scenario.submit(1...300)
+        let first = scenario.connect()
+        scenario.answerFirst(30)
+        // 40 are answered in the end: stream 79 is the fortieth.
+        scenario.goAway(lastStreamID: 79)
+        scenario.connect()
+        #expect(scenario.links[scenario.current].map { _ in scenario.underWay } == 10 + 20)
+        #expect(scenario.finished.isEmpty || scenario.finished == [first])
+    }
+
+    @Test func `a GOAWAY that promises answers which do not come is held to what came`() {
+        let scenario = Scenario { $0.connectionRetryLimit = 0 }
+        scenario.submit(1...300)
+        let first = scenario.connect()
+        scenario.answerFirst(20)
+        scenario.goAway(lastStreamID: 199)
+        scenario.end(first)
+        scenario.connect()
+        #expect(scenario.underWay <= 6)
+    }
+
+    @Test func `ends that cost nothing narrow nothing`() {
+        let scenario = Scenario()
+        for round in 0..<5 as Range<UInt32> {
+            scenario.submit(round * 10 + 1...round * 10 + 10)
+            scenario.connect()
+            scenario.answerAll()
+            if round % 2 == 0 { scenario.goAway() }
+            scenario.end()
+        }
+        scenario.submit(1000...1300)
+        scenario.connect()
+        #expect(scenario.underWay == 100)
+        #expect(!self.windows(scenario).contains { $0 < 100 && $0 > 1 })
+    }
+
+    @Test func `one blip on a long-lived connection narrows nothing`() {
+        let scenario = Scenario { $0.maxStreams = 10 }
+        scenario.submit(1...400)
+        scenario.connect()
+        scenario.answerFirst(200)
+        scenario.end()
+        scenario.connect()
+        #expect(scenario.underWay == 10)
     }
 }
