@@ -1,10 +1,10 @@
-import FerryCore
 import FerryBinary
+import FerryCore
 import NIOCore
 
 /// A gateway in the simplest terms: what Apple documented, and what gateways were seen to do wrong.
 ///
-/// It shares nothing with the client but the decoder of frames.
+/// It shares nothing with the client but the decoder of frames. It knows no time: its owner says when an ``Event`` is due.
 struct ReferenceGateway {
     /// How it misbehaves. A notification is known by the first four bytes of its token.
     struct Rules {
@@ -24,116 +24,221 @@ struct ReferenceGateway {
         var closeAfter: Int?
         /// It confirms this often with status 0.
         var confirmsEvery: Int?
+        /// Before an error response it confirms with status 0 what it has accepted.
+        var confirmsBeforeErrors = false
         /// It writes this instead of what it should.
         var babble: [UInt8]?
+        /// At the end of the client's stream it closes, and never says what was still to be said.
+        var closesAtTheEnd = false
+        var judging = Judging.inOrder
+        var probeAnswer = ProbeAnswer.inOrder
+    }
+
+    /// When it decides on a notification.
+    enum Judging: CaseIterable {
+        /// As it reads them: what follows a refused one is discarded from then on.
+        case inOrder
+        /// Each after a time of its own: what is not decided on at the first refusal is lost, also what came before.
+        case inAnyOrder
+        /// At the end of the client's stream.
+        case atTheEnd
+    }
+
+    /// What it does with a probe.
+    enum ProbeAnswer: Equatable {
+        /// Names it when everything before it is decided on.
+        case inOrder
+        /// Names it at once, and never says what was still to be said.
+        case overtaking
+        /// Answers in order with this status and identifier 0.
+        case nameless(UInt8)
+        /// Resets the connection at once.
+        case reset
+        case none
+    }
+
+    /// What it read and has to decide on.
+    struct Frame: Equatable {
+        /// Nil: it is a probe.
+        var name: UInt32?
+        var identifier: UInt32
     }
 
     enum Reply: Equatable {
         case bytes([UInt8])
         case close
+        /// Nothing to the client: the owner says ``ReferenceGateway/judge(_:)``.
+        case verdict(Frame)
     }
 
-    /// What it wants said, and how much later.
+    /// What it wants said, and when.
     struct Event: Equatable {
-        var reply: Reply
-        var isDelayed: Bool
+        enum Time {
+            /// At once: what was to be said before never is.
+            case atOnce
+            /// After a delay, and after what was to be said before.
+            case inOrder
+            /// After a delay.
+            case inAnyOrder
+        }
+
+        var replies: [Reply]
+        var time: Time
     }
 
-    private let rules: Rules
+    /// What came of something that it read.
+    struct Result {
+        var accepted: [UInt32] = []
+        var events: [Event] = []
+    }
+
+    let rules: Rules
     private var buffer = ByteBuffer()
+    /// What is not decided on.
+    private var pending: [Frame] = []
     private var accepted = 0
     private var lastAccepted: UInt32 = 0
-    /// After its last word it discards everything, as Apple's did.
+    /// After its last word is decided it discards everything, as Apple's did.
     private(set) var isDeaf = false
     /// What it read and did not accept.
     private(set) var discarded: Set<UInt32> = []
+    /// How many notifications it read.
+    private(set) var readCount = 0
 
     init(rules: Rules) {
         self.rules = rules
     }
 
-    /// Reads bytes; returns what it accepted and what it wants to say.
-    mutating func read(_ bytes: [UInt8]) -> (accepted: [UInt32], events: [Event]) {
+    mutating func read(_ bytes: [UInt8]) -> Result {
         self.buffer.writeBytes(bytes)
-        defer { if self.isDeaf { self.discard() } }
-        var tokens: [UInt32] = []
-        var events: [Event] = []
-        while !self.isDeaf {
+        var result = Result()
+        while true {
             switch NotificationDecoder().decode(self.buffer.readableBytesSpan, at: 0) {
             case .needMore:
-                return (tokens, events)
+                return result
             case .violation:
-                events += self.last([.init(reply: .close, isDelayed: false)])
+                if !self.isDeaf { result.events.append(self.last([.close], .atOnce)) }
+                return result
             case .refused(let refusal):
                 self.buffer.moveReaderIndex(forwardBy: refusal.length)
-                events += self.refuse(refusal.status.rawValue, refusal.identifier ?? 0)
+                self.read(Frame(name: nil, identifier: refusal.identifier ?? 0), &result)
             case .notification(let frame):
                 let token = self.buffer.readerIndex + frame.token.lowerBound
                 let name = self.buffer.getInteger(at: token, as: UInt32.self) ?? 0
                 self.buffer.moveReaderIndex(forwardBy: frame.length)
-                let identifier = frame.identifier ?? 0
-                if self.rules.poison.contains(name) {
-                    self.discarded.insert(name)
-                    events += self.last([.init(reply: .close, isDelayed: true)])
-                } else if let status = self.rules.bad[name] {
-                    self.discarded.insert(name)
-                    events += self.refuse(status, identifier)
-                } else {
-                    tokens.append(name)
-                    self.accepted += 1
-                    self.lastAccepted = identifier
-                    events += self.afterAccepting()
-                }
+                self.readCount += 1
+                self.read(Frame(name: name, identifier: frame.identifier ?? 0), &result)
             }
         }
-        return (tokens, events)
     }
 
-    private mutating func discard() {
-        while case .notification(let frame) = NotificationDecoder().decode(self.buffer.readableBytesSpan, at: 0) {
-            let token = self.buffer.readerIndex + frame.token.lowerBound
-            self.discarded.insert(self.buffer.getInteger(at: token, as: UInt32.self) ?? 0)
-            self.buffer.moveReaderIndex(forwardBy: frame.length)
+    private mutating func read(_ frame: Frame, _ result: inout Result) {
+        if frame.name == nil {
+            switch self.rules.probeAnswer {
+            case .overtaking:
+                let answer = Self.response(BinaryStatus.missingDeviceToken.rawValue, frame.identifier)
+                return result.events.append(self.last([.bytes(answer), .close], .atOnce))
+            case .reset: return result.events.append(self.last([.close], .atOnce))
+            case .none: return
+            case .inOrder, .nameless: break
+            }
+        }
+        if self.isDeaf { return self.discard(frame) }
+        switch self.rules.judging {
+        case .inOrder:
+            self.judge(frame, &result)
+        case .inAnyOrder:
+            self.pending.append(frame)
+            result.events.append(Event(replies: [.verdict(frame)], time: .inAnyOrder))
+        case .atTheEnd:
+            self.pending.append(frame)
         }
     }
 
-    private mutating func afterAccepting() -> [Event] {
+    /// Decides on what was read before.
+    mutating func judge(_ frame: Frame) -> Result {
+        var result = Result()
+        guard let index = self.pending.firstIndex(of: frame) else { return result }
+        self.pending.remove(at: index)
+        self.judge(frame, &result)
+        return result
+    }
+
+    /// Decides on all that is left: the client's stream has ended, or the client is gone.
+    mutating func judgeRest() -> Result {
+        var result = Result()
+        while !self.pending.isEmpty { self.judge(self.pending.removeFirst(), &result) }
+        return result
+    }
+
+    /// Ends the connection for reasons of its own, with these bytes or without a word.
+    mutating func breakOff(_ bytes: [UInt8]) -> [Event] {
+        self.isDeaf ? [] : [self.last(bytes.isEmpty ? [.close] : [.bytes(bytes), .close], .atOnce)]
+    }
+
+    private mutating func judge(_ frame: Frame, _ result: inout Result) {
+        guard !self.isDeaf else { return self.discard(frame) }
+        guard let name = frame.name else {
+            let answer =
+                if case .nameless(let status) = self.rules.probeAnswer {
+                    Self.response(status, 0)
+                } else {
+                    Self.response(BinaryStatus.missingDeviceToken.rawValue, frame.identifier)
+                }
+            return result.events.append(self.last([.bytes(answer), .close]))
+        }
+        if self.rules.poison.contains(name) {
+            self.discard(frame)
+            result.events.append(self.last([.close]))
+        } else if let status = self.rules.bad[name] {
+            self.discard(frame)
+            result.events.append(self.refuse(status, frame.identifier))
+        } else {
+            result.accepted.append(name)
+            self.accepted += 1
+            self.lastAccepted = frame.identifier
+            if let event = self.afterAccepting() { result.events.append(event) }
+        }
+    }
+
+    private mutating func discard(_ frame: Frame) {
+        if let name = frame.name { self.discarded.insert(name) }
+    }
+
+    private mutating func afterAccepting() -> Event? {
         if let every = self.rules.confirmsEvery, self.accepted.isMultiple(of: every) {
-            return [.init(reply: .bytes(Self.response(0, self.lastAccepted)), isDelayed: true)]
+            return Event(replies: [.bytes(Self.response(0, self.lastAccepted))], time: .inOrder)
         }
         if self.accepted == self.rules.shutdownAfter {
-            return self.last([
-                .init(reply: .bytes(Self.response(10, self.lastAccepted)), isDelayed: true),
-                .init(reply: .close, isDelayed: true),
-            ])
+            return self.last([.bytes(Self.response(10, self.lastAccepted)), .close])
         }
         if self.accepted == self.rules.closeAfter {
-            return self.last([.init(reply: .close, isDelayed: true)])
+            return self.last([.close])
         }
-        return []
+        return nil
     }
 
-    private mutating func refuse(_ status: UInt8, _ identifier: UInt32) -> [Event] {
-        if let babble = self.rules.babble {
-            return self.last([
-                .init(reply: .bytes(babble), isDelayed: true), .init(reply: .close, isDelayed: true),
-            ])
-        }
+    private mutating func refuse(_ status: UInt8, _ identifier: UInt32) -> Event {
+        if let babble = self.rules.babble { return self.last([.bytes(babble), .close]) }
         var named = identifier
         if self.rules.hidesIdentifier { named = 0 }
         if self.rules.inventsIdentifier { named = identifier &+ 1_000_000 }
         let response = Array(Self.response(status, named).prefix(self.rules.responseLength))
-        return self.last([
-            .init(reply: .bytes(response), isDelayed: true), .init(reply: .close, isDelayed: true),
-        ])
+        let confirmation = self.rules.confirmsBeforeErrors && self.accepted > 0
+        return self.last(
+            (confirmation ? [.bytes(Self.response(0, self.lastAccepted))] : []) + [.bytes(response), .close]
+        )
     }
 
-    private mutating func last(_ events: [Event]) -> [Event] {
+    private mutating func last(_ replies: [Reply], _ time: Event.Time = .inOrder) -> Event {
         self.isDeaf = true
-        return events
+        // What is not decided on is lost.
+        for frame in self.pending { self.discard(frame) }
+        self.pending = []
+        return Event(replies: replies, time: time)
     }
 
-    private static func response(_ status: UInt8, _ identifier: UInt32) -> [UInt8] {
+    static func response(_ status: UInt8, _ identifier: UInt32) -> [UInt8] {
         [8, status] + (0..<4).map { UInt8(truncatingIfNeeded: identifier >> (24 - 8 * $0)) }
     }
 }

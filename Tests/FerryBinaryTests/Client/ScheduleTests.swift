@@ -6,6 +6,16 @@ import NIOCore
 import Testing
 
 /// Random schedules against the reference gateway. A failure names its seed; `FERRY_SEED` replays one.
+///
+/// Which promise each behaviour of a gateway may break:
+///
+/// | the gateway | what may be wrong |
+/// |---|---|
+/// | names what it refuses, in order, within the settle time | nothing |
+/// | names it later | `presumed`; contradicted by its tag |
+/// | refuses without a name | the same later than the settle time; contradicted by a number that is an upper bound |
+/// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and nobody can see it |
+/// | ends connections without a word, or for reasons of its own | under `.resend` some arrive several times; what it discards later than the settle time stays `presumed` |
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// How many schedules each property is tried with; `FERRY_SCHEDULES` asks for more.
@@ -30,6 +40,8 @@ import Testing
                 schedule.firstRules[0].shutdownAfter = Int.random(in: 1...20, using: &generator)
             }
             if Int.random(in: 0..<4, using: &generator) == 0 { schedule.rules.confirmsEvery = 7 }
+            schedule.rules.confirmsBeforeErrors = Bool.random(using: &generator)
+            schedule.proof = [.silence, .probe, .automatic].randomElement(using: &generator) ?? .silence
             var world = World(schedule, seed: seed)
             world.submit(0..<names)
             guard world.finish(seed) else { return }
@@ -93,7 +105,12 @@ import Testing
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
-            schedule.errorDelay = .milliseconds(Int64.random(in: 1000...4000, using: &generator))
+            if Bool.random(using: &generator) {
+                schedule.takes(1000...4000, &generator)
+            } else {
+                schedule.errorDelays = .zero ... .seconds(4)
+            }
+            schedule.proof = Bool.random(using: &generator) ? .silence : .automatic
             schedule.options.settleTime = .milliseconds(300)
             schedule.options.autoAdjustCache = true
             let names = UInt32.random(in: 1...60, using: &generator)
@@ -114,6 +131,68 @@ import Testing
             }
             guard world.client.outcomes.contradicted == wrong else {
                 Issue.record("seed \(seed): \(world.client.outcomes.contradicted) contradicted, \(wrong) wrong")
+                return
+            }
+        }
+    }
+
+    @Test func `an error without a name, however late, leaves no lost notification untold`() async {
+        for seed in Self.seeds(6) {
+            await Task.yield()
+            var generator = SplitMix64(seed: seed)
+            var schedule = World.Schedule.random(&generator)
+            let names = UInt32.random(in: 1...60, using: &generator)
+            for _ in 0..<Int.random(in: 0...3, using: &generator) {
+                schedule.rules.bad[UInt32.random(in: 0..<names, using: &generator)] = [5, 8].randomElement(
+                    using: &generator
+                )
+            }
+            schedule.errorDelays = .zero ... .milliseconds(Int64.random(in: 50...5000, using: &generator))
+            schedule.isFirstErrorAtOnce = Bool.random(using: &generator)
+            schedule.rules.hidesIdentifier = Bool.random(using: &generator)
+            schedule.rules.inventsIdentifier = !schedule.rules.hidesIdentifier
+            schedule.options.onUnknown = Bool.random(using: &generator) ? .resend : .report
+            schedule.proof = [.silence, .probe, .automatic].randomElement(using: &generator) ?? .silence
+            var world = World(schedule, seed: seed)
+            world.submit(0..<names)
+            guard world.finish(seed), world.check(names, seed) else { return }
+            let blamed = (0..<names).filter { name in
+                if case .rejected = world.outcome(name) { schedule.rules.bad[name] == nil } else { false }
+            }
+            guard world.silentlyLost(names).isEmpty, blamed.isEmpty else {
+                Issue.record("seed \(seed): lost \(world.silentlyLost(names)), blamed \(blamed)")
+                return
+            }
+        }
+    }
+
+    @Test func `a gateway that judges at the end of the stream is heard at the end of a run`() async {
+        for seed in Self.seeds(7) {
+            await Task.yield()
+            var generator = SplitMix64(seed: seed)
+            var schedule = World.Schedule.random(&generator)
+            let names = UInt32.random(in: 1...60, using: &generator)
+            for _ in 0..<Int.random(in: 0...4, using: &generator) {
+                schedule.rules.bad[UInt32.random(in: 0..<names, using: &generator)] = 8
+            }
+            schedule.rules.judging = .atTheEnd
+            schedule.takes(0...4000, &generator)
+            schedule.options.probeWhenHeld = false
+            schedule.options.cacheLimit.entries = 1000
+            schedule.options.autoAdjustCache = true
+            schedule.proof = Bool.random(using: &generator) ? .silence : .automatic
+            var world = World(schedule, seed: seed)
+            world.submit(0..<names)
+            guard world.finish(seed), world.check(names, seed) else { return }
+            for name in 0..<names {
+                let isBad = schedule.rules.bad[name] != nil
+                guard world.accepted[name, default: 0] == (isBad ? 0 : 1) else {
+                    Issue.record("seed \(seed): \(name) arrived \(world.accepted[name, default: 0]) times")
+                    return
+                }
+            }
+            guard world.silentlyLost(names).isEmpty else {
+                Issue.record("seed \(seed): lost \(world.silentlyLost(names))")
                 return
             }
         }
@@ -156,12 +235,6 @@ extension World {
     private func printReplay() {
         guard ScheduleTests.environment["FERRY_SEED"] != nil else { return }
         print(self.schedule, self.accepted.sorted { $0.key < $1.key }, self.outcomes.sorted { $0.key < $1.key })
-        print(self.events.map { "\n\($0)" }.joined())
-    }
-}
-
-extension Outcome {
-    var isAccepted: Bool {
-        if case .accepted = self { true } else { false }
+        print(self.history.joined(separator: "\n"))
     }
 }

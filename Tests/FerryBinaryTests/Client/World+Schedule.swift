@@ -14,14 +14,26 @@ extension World.Schedule {
         schedule.options.probeWhenHeld = Int.random(in: 0..<4, using: &generator) == 0
         schedule.options.command = Bool.random(using: &generator) ? .frame : .enhanced
         schedule.options.connectionRetryLimit = 0
-        schedule.errorDelay = .milliseconds(Int64.random(in: 0...90, using: &generator))
+        schedule.takes(0...90, &generator)
         schedule.channelLimit = Int.random(in: 1...4000, using: &generator)
         schedule.kernelLimit = Int.random(in: 1...4000, using: &generator)
         return schedule
     }
 
+    /// Error responses take a time of this range, each the same.
+    mutating func takes(_ milliseconds: ClosedRange<Int64>, _ generator: inout some RandomNumberGenerator) {
+        let delay = TimeAmount.milliseconds(Int64.random(in: milliseconds, using: &generator))
+        self.errorDelays = delay...delay
+    }
+
     /// Whether silence may end after the settle time.
-    var isLate: Bool { Duration(self.errorDelay) >= self.options.settleTime }
+    var isLate: Bool {
+        Duration(self.errorDelays.upperBound) >= self.options.settleTime || self.rules.judging == .atTheEnd
+    }
+
+    /// Whether a response proves what came before it. Where this is false `confirmed` may be wrong: the protocol says that
+    /// a gateway judges in order, and the client cannot see whether it does.
+    var judgesInOrder: Bool { self.rules.judging != .inAnyOrder && self.rules.probeAnswer != .overtaking }
 
     mutating func misbehave(_ names: UInt32, _ generator: inout some RandomNumberGenerator) {
         self.options.onUnknown = Bool.random(using: &generator) ? .resend : .report
@@ -44,18 +56,50 @@ extension World.Schedule {
         case 6: self.firstRules = [ReferenceGateway.Rules(bad: self.rules.bad, babble: Array("HTTP/1.1 400".utf8))]
         default: break
         }
+        if Int.random(in: 0..<4, using: &generator) == 0 { self.takes(1000...3000, &generator) }
+        self.judge(&generator)
+    }
+
+    /// What a gateway does that is late, judges in an order of its own, or treats a probe as it likes.
+    mutating func judge(_ generator: inout some RandomNumberGenerator) {
         if Int.random(in: 0..<4, using: &generator) == 0 {
-            self.errorDelay = .milliseconds(Int64.random(in: 1000...3000, using: &generator))
+            self.errorDelays = .zero ... .milliseconds(Int64.random(in: 1...5000, using: &generator))
         }
+        self.isFirstErrorAtOnce = Int.random(in: 0..<4, using: &generator) == 0
+        if Int.random(in: 0..<4, using: &generator) == 0 {
+            self.roundTrip = .milliseconds(Int64.random(in: 1...300, using: &generator))
+        }
+        if Int.random(in: 0..<4, using: &generator) == 0 {
+            self.rules.judging = ReferenceGateway.Judging.allCases.randomElement(using: &generator) ?? .inOrder
+        }
+        if Int.random(in: 0..<4, using: &generator) == 0 {
+            self.rules.probeAnswer =
+                [.overtaking, .nameless(2), .nameless(5), .nameless(8), .reset, .none].randomElement(using: &generator)
+                ?? .inOrder
+        }
+        self.rules.closesAtTheEnd = Int.random(in: 0..<4, using: &generator) == 0
+        self.rules.confirmsBeforeErrors = Int.random(in: 0..<8, using: &generator) == 0
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0: self.trouble = .init(every: .seconds(2), word: ReferenceGateway.response(10, 0))
+        case 1:
+            self.trouble = .init(every: .milliseconds(333), isByChance: true, word: ReferenceGateway.response(255, 0))
+        case 2: self.trouble = .init(every: .seconds(2), isByChance: true)
+        default: break
+        }
+        self.proof = [.silence, .probe, .automatic].randomElement(using: &generator) ?? .silence
     }
 }
 
 extension World {
     /// Runs to the end and through a shutdown; returns what keeps it from ending, if anything.
+    ///
+    /// With proof the shutdown comes before the end, as at the end of a run: silence has settled nothing by then.
     mutating func finish() -> String? {
-        guard self.run() else { return "\(self.client.queuedCount) queued, \(self.client.unsettledCount) unsettled" }
-        self.client.shutDown(proof: .silence, now: self.moment)
-        self.settleAccounts()
+        self.submitAll()
+        guard self.schedule.proof != .silence || self.run() else {
+            return "\(self.client.queuedCount) queued, \(self.client.unsettledCount) unsettled"
+        }
+        self.shutDown(self.schedule.proof)
         return self.run() ? nil : "the shutdown does not end"
     }
 
@@ -64,27 +108,54 @@ extension World {
         self.settleAccounts()
     }
 
-    /// What holds in every world: one outcome for each of `names` notifications, and none a lie. Returns what does not.
+    /// The one outcome of a notification; nil when it has none, or several.
+    func outcome(_ name: UInt32) -> Outcome? {
+        let outcomes = self.outcomes[UInt64(name)] ?? []
+        return outcomes.count == 1 ? outcomes[0] : nil
+    }
+
+    /// Notifications that were accepted, as their outcome says, and never taken.
+    func lost(_ names: UInt32) -> [UInt32] {
+        (0..<names).filter { self.accepted[$0] == nil && self.outcome($0)?.isAccepted == true }
+    }
+
+    /// Notifications that were lost and that nothing tells of: neither the tags of contradictions nor what they count.
+    func silentlyLost(_ names: UInt32) -> [UInt32] {
+        let told = Set(self.contradictions.flatMap(\.tags).map(\.rawValue))
+        let untagged = self.contradictions.reduce(0) { $0 + max($1.upTo - $1.tags.count, 0) }
+        return Array(self.lost(names).filter { !told.contains(UInt64($0)) }.dropFirst(untagged))
+    }
+
+    /// What holds in every world: one outcome for each of `names` notifications, and none a lie but for what the peer's
+    /// own order, or its silence after the settle time, lets nobody see. Returns what does not.
     func fault(_ names: UInt32) -> String? {
-        let contradicted = Set(self.contradictions.flatMap(\.tags).map(\.rawValue))
-        let anonymous = self.contradictions.contains { $0.tags.count < $0.count }
         for name in 0..<names {
             let copies = self.accepted[name, default: 0]
-            guard let outcomes = self.outcomes[UInt64(name)], outcomes.count == 1, let outcome = outcomes.first else {
+            guard let outcome = self.outcome(name) else {
                 return "\(name) has the outcomes \(self.outcomes[UInt64(name)] ?? [])"
             }
             let isHonest =
-                if case .uncertain = outcome {
-                    true
-                } else if outcome == .accepted(.presumed) {
-                    copies > 0 || anonymous || contradicted.contains(UInt64(name))
-                        || self.schedule.isLate && self.discarded.contains(name)
-                } else {
-                    (copies > 0) == (outcome == .accepted(.confirmed))
+                switch outcome {
+                case .accepted, .uncertain: true
+                default: copies == 0
                 }
-            guard isHonest else { return "\(name) is \(outcome) and arrived \(copies) times" }
+            let isDoubled = copies > 1 && self.schedule.options.onUnknown == .report && self.schedule.judgesInOrder
+            guard isHonest, !isDoubled else { return "\(name) is \(outcome) and arrived \(copies) times" }
+        }
+        for name in self.silentlyLost(names) {
+            let isUnheard = self.schedule.isLate && self.untold.contains(name)
+            let isUnseen =
+                !self.schedule.judgesInOrder && self.discarded.contains(name)
+                || self.outcome(name) == .accepted(.presumed) && isUnheard
+            guard isUnseen else { return "\(name) is \(self.outcomes[UInt64(name)] ?? []) and never arrived" }
         }
         let counts = self.client.outcomes.counts
         return counts.settled == Int(names) ? nil : "\(names) submitted, \(counts)"
+    }
+}
+
+extension Outcome {
+    var isAccepted: Bool {
+        if case .accepted = self { true } else { false }
     }
 }

@@ -1,6 +1,7 @@
 import FerryBinary
 import FerryCore
 import FerryMachine
+import Foundation
 import NIOCore
 
 /// A client machine, the gateways that it dials, and the network between them, in a time of their own.
@@ -13,8 +14,14 @@ struct World: ~Copyable {
         var rules = ReferenceGateway.Rules()
         /// Rules of the first connections, one each; `rules` holds for those after them.
         var firstRules: [ReferenceGateway.Rules] = []
-        /// How long a delayed reply takes.
-        var errorDelay: TimeAmount = .milliseconds(20)
+        /// How long a gateway takes to say something, each time another time of these.
+        var errorDelays: ClosedRange<TimeAmount> = .milliseconds(20) ... .milliseconds(20)
+        /// The first delayed reply of all takes no time.
+        var isFirstErrorAtOnce = false
+        /// How long an acknowledgement or a reply is on its way, and what it answers before that, together.
+        var roundTrip: TimeAmount = .zero
+        /// How gateways end connections for reasons of their own.
+        var trouble: Trouble?
         /// One in this many steps resets a connection; 0: never.
         var resetOneIn = 0
         /// Resets stop after this many.
@@ -26,9 +33,26 @@ struct World: ~Copyable {
         var kernelLimit = 1000
         /// The peer stops reading after this many notifications, for ever.
         var readsOnly: Int?
+        /// What the shutdown at the end asks for.
+        var proof = Proof.silence
+    }
+
+    /// What each gateway does from time to time, whatever it reads.
+    struct Trouble {
+        /// How long it is until the next time; if that is by chance, in the mean.
+        var every: TimeAmount
+        var isByChance = false
+        /// What it says; nothing: it closes without a word.
+        var word: [UInt8] = []
     }
 
     private struct Link {
+        /// An event of the gateway that is to come.
+        struct Due {
+            var at: NIODeadline
+            var event: ReferenceGateway.Event
+        }
+
         var id: ConnectionID
         var gateway: ReferenceGateway
         var isConnected = false
@@ -39,12 +63,28 @@ struct World: ~Copyable {
         var kernel: [UInt8] = []
         var handed: UInt64 = 0
         var acknowledged: UInt64 = 0
+        /// On the way: how much is acknowledged, and when the machine can know it.
+        var acknowledgements: [(at: NIODeadline, count: UInt64)] = []
         var produced: UInt64 = 0
-        var replies: [(at: NIODeadline, reply: ReferenceGateway.Reply)] = []
-        /// On the way to the machine, which may read it in pieces.
+        /// What the gateway will say, the soonest first.
+        var due: [Due] = []
+        /// What it said, on the way to the machine; nil: the end.
+        var arriving: [(at: NIODeadline, bytes: [UInt8]?)] = []
+        /// What the machine may read, in pieces.
         var inbound: [UInt8] = []
         var hasEnded = false
+        /// Whether a response came that tells of everything that the gateway discarded.
+        var hasTold = false
+        /// Half-closed by the machine, and whether the gateway has read that.
         var isFinished = false
+        var isReadToTheEnd = false
+
+        /// When something happens on it by itself; nil: never.
+        var nextDeadline: NIODeadline? {
+            guard self.isConnected else { return self.connectsAt }
+            return [self.due.first?.at, self.arriving.first?.at, self.acknowledgements.first?.at].compactMap(\.self)
+                .min()
+        }
     }
 
     let schedule: Schedule
@@ -55,13 +95,23 @@ struct World: ~Copyable {
     private var links: [Link] = []
     private var resets = 0
     private var dials = 0
+    private var hasErred = false
+    /// Whether a connection was made or something was heard since time passed: the machine may have more to write.
+    private var isBusy = false
+    private var nextTrouble: NIODeadline?
+    /// What is still to be submitted, the soonest first.
+    private var submissions: [(at: NIODeadline, names: Range<UInt32>)] = []
     /// How often the gateways accepted each notification.
     private(set) var accepted: [UInt32: Int] = [:]
     /// What gateways read and did not accept.
     private(set) var discarded: Set<UInt32> = []
+    /// What gateways read and did not accept on connections that ended without a word about it.
+    private(set) var untold: Set<UInt32> = []
+    /// How many notifications gateways read, copies included.
+    private(set) var readCount = 0
     private(set) var outcomes: [UInt64: [Outcome]] = [:]
     private(set) var contradictions: [Contradiction] = []
-    private(set) var events: [ProviderEvent] = []
+    private(set) var events: [(at: NIODeadline, event: ProviderEvent)] = []
 
     init(_ schedule: Schedule, seed: UInt64) {
         self.init(schedule, seed: seed, choices: Choices(rest: SplitMix64(seed: seed)))
@@ -72,13 +122,25 @@ struct World: ~Copyable {
         self.schedule = schedule
         self.client = BinaryClient(options: schedule.options, seed: seed)
         self.generator = choices
+        if let trouble = schedule.trouble { self.nextTrouble = self.now + self.random(.zero...trouble.every) }
     }
 
     var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
 
     var connectionsMade: Int { self.dials }
 
+    /// The events, one a line, with their time in seconds.
+    var history: [String] {
+        self.events.map { "\(Double($0.at.uptimeNanoseconds - 1_000_000_000_000) / 1e9) \($0.event)" }
+    }
+
     mutating func random(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self.generator) }
+
+    private mutating func random(_ range: ClosedRange<TimeAmount>) -> TimeAmount {
+        .nanoseconds(
+            Int64.random(in: range.lowerBound.nanoseconds...range.upperBound.nanoseconds, using: &self.generator)
+        )
+    }
 
     /// Submits notifications `names`, each to a device whose token begins with its name.
     mutating func submit(_ names: some Sequence<UInt32>, expiration: (UInt32) -> UInt32? = { _ in nil }) {
@@ -102,12 +164,33 @@ struct World: ~Copyable {
         self.settleAccounts()
     }
 
+    /// Submits notifications 0 to `count`, ten at a time, as many in a second as that.
+    mutating func submit(_ count: UInt32, perSecond: Int64) {
+        let gap = TimeAmount.nanoseconds(10_000_000_000 / perSecond)
+        for (index, start) in stride(from: 0, to: count, by: 10).enumerated() {
+            let at = self.now + .nanoseconds(gap.nanoseconds * Int64(index))
+            self.submissions.append((at, start..<min(start + 10, count)))
+        }
+    }
+
+    mutating func shutDown(_ proof: Proof) {
+        self.client.shutDown(proof: proof, now: self.moment)
+        self.settleAccounts()
+    }
+
+    /// Runs until everything is submitted.
+    mutating func submitAll() {
+        while !self.submissions.isEmpty { self.step() }
+    }
+
     /// Runs until everything has its outcome and, after a shutdown, every connection is gone; false when `limit` of
     /// the world's time passes before.
     mutating func run(limit: TimeAmount = .hours(48)) -> Bool {
         let end = self.now + limit
         while self.now < end {
-            if self.client.isShuttingDown ? self.client.isFinished : self.client.isSettled { return true }
+            if self.submissions.isEmpty, self.client.isShuttingDown ? self.client.isFinished : self.client.isSettled {
+                return true
+            }
             self.step()
         }
         return false
@@ -132,18 +215,36 @@ struct World: ~Copyable {
 
     private mutating func pass() {
         var next = self.now + .milliseconds(Int64(self.random(0...3)))
-        if self.links.allSatisfy({ $0.channel.isEmpty && $0.kernel.isEmpty && $0.inbound.isEmpty }) {
+        let isStill = self.links.allSatisfy { $0.channel.isEmpty && $0.kernel.isEmpty && $0.inbound.isEmpty }
+        if isStill, !self.isBusy {
             // Nothing moves by itself: jump to what comes next.
-            let replies = self.links.flatMap { $0.replies.map(\.at) }
-            let connects = self.links.filter { !$0.isConnected }.map(\.connectsAt)
-            let deadlines = replies + connects + [self.client.nextDeadline].compactMap { $0 }
+            let trouble = self.links.isEmpty ? nil : self.nextTrouble
+            let others = [self.client.nextDeadline, self.submissions.first?.at, trouble].compactMap(\.self)
+            let deadlines = self.links.compactMap(\.nextDeadline) + others
             if let earliest = deadlines.min() { next = max(next, earliest) }
         }
+        self.isBusy = false
         self.epochSeconds += UInt32((next - self.now).nanoseconds / 1_000_000_000)
         self.now = next
+        while let submission = self.submissions.first, submission.at <= self.now {
+            self.submissions.removeFirst()
+            self.submit(submission.names)
+        }
+        self.makeTrouble()
         if let deadline = self.client.nextDeadline, deadline <= self.now {
             self.client.tick(now: self.moment)
             self.settleAccounts()
+        }
+    }
+
+    private mutating func makeTrouble() {
+        while let trouble = self.schedule.trouble, let next = self.nextTrouble, next <= self.now {
+            let share = trouble.isByChance ? -log(Double(self.random(1...1000)) / 1000) : 1
+            self.nextTrouble = next + .nanoseconds(Int64(Double(trouble.every.nanoseconds) * share) + 1)
+            for index in self.links.indices where self.links[index].gateway.readCount > 0 {
+                let events = self.links[index].gateway.breakOff(trouble.word)
+                self.carryOut(.init(events: events), on: index)
+            }
         }
     }
 
@@ -159,6 +260,7 @@ struct World: ~Copyable {
                 self.client.ended(id, .notConnected(error), handed: 0, now: self.moment)
             } else {
                 self.links[index].isConnected = true
+                self.isBusy = true
                 self.client.connected(id, now: self.moment)
             }
             return self.settleAccounts()
@@ -194,36 +296,102 @@ struct World: ~Copyable {
             self.links[index].kernel += self.links[index].channel.prefix(count)
             self.links[index].channel.removeFirst(count)
             self.links[index].handed += UInt64(count)
-            self.links[index].acknowledged = self.links[index].handed
+            self.links[index].acknowledgements.append((self.now + self.schedule.roundTrip, self.links[index].handed))
+        }
+        while let next = self.links[index].acknowledgements.first, next.at <= self.now {
+            self.links[index].acknowledged = next.count
+            self.links[index].acknowledgements.removeFirst()
         }
         if let limit = self.schedule.readsOnly, self.accepted.count >= limit { return }
         let read = self.random(0...self.links[index].kernel.count)
         if read > 0 {
             let bytes = Array(self.links[index].kernel.prefix(read))
             self.links[index].kernel.removeFirst(read)
-            let (names, events) = self.links[index].gateway.read(bytes)
-            for name in names { self.accepted[name, default: 0] += 1 }
-            self.discarded.formUnion(self.links[index].gateway.discarded)
-            for event in events {
-                let delay = event.isDelayed ? self.schedule.errorDelay : .zero
-                self.links[index].replies.append((self.now + delay, event.reply))
-            }
+            let result = self.links[index].gateway.read(bytes)
+            self.carryOut(result, on: index)
         }
-        while let reply = self.links[index].replies.first, reply.at <= self.now {
-            self.links[index].replies.removeFirst()
-            switch reply.reply {
-            case .bytes(let bytes): self.links[index].inbound += bytes
-            case .close: self.links[index].hasEnded = true
+        if self.links[index].isFinished, self.links[index].channel.isEmpty, self.links[index].kernel.isEmpty,
+            !self.links[index].isReadToTheEnd
+        {
+            self.links[index].isReadToTheEnd = true
+            if self.links[index].gateway.rules.closesAtTheEnd { self.links[index].due = [] }
+            let result = self.links[index].gateway.judgeRest()
+            self.carryOut(result, on: index)
+        }
+        while let next = self.links[index].due.first, next.at <= self.now {
+            self.links[index].due.removeFirst()
+            for reply in next.event.replies { self.say(reply, on: index) }
+        }
+        while let next = self.links[index].arriving.first, next.at <= self.now {
+            self.links[index].arriving.removeFirst()
+            guard let bytes = next.bytes else {
+                self.links[index].hasEnded = true
+                continue
             }
+            self.links[index].inbound += bytes
+            if Self.tells(bytes) { self.links[index].hasTold = true }
         }
         let link = self.links[index]
-        if link.isFinished, link.channel.isEmpty, link.kernel.isEmpty, link.replies.isEmpty {
-            self.links[index].hasEnded = true
+        if link.isReadToTheEnd, link.due.isEmpty, link.arriving.isEmpty { self.links[index].hasEnded = true }
+    }
+
+    /// Notes what a gateway made of what it read, and when it will say so.
+    private mutating func carryOut(_ result: ReferenceGateway.Result, on index: Int) {
+        for name in result.accepted { self.accepted[name, default: 0] += 1 }
+        for event in result.events {
+            var at = self.now
+            switch event.time {
+            case .atOnce:
+                self.links[index].due = []
+            case .inOrder:
+                at = max(at + self.delay(), self.links[index].due.last?.at ?? at)
+            case .inAnyOrder:
+                at = at + self.delay()
+            }
+            let place = self.links[index].due.firstIndex { $0.at > at } ?? self.links[index].due.endIndex
+            self.links[index].due.insert(.init(at: at, event: event), at: place)
         }
+    }
+
+    private mutating func delay() -> TimeAmount {
+        defer { self.hasErred = true }
+        if self.schedule.isFirstErrorAtOnce, !self.hasErred { return .zero }
+        return self.random(self.schedule.errorDelays)
+    }
+
+    private mutating func say(_ reply: ReferenceGateway.Reply, on index: Int) {
+        switch reply {
+        case .bytes(let bytes):
+            self.links[index].arriving.append((self.now + self.schedule.roundTrip, bytes))
+        case .close:
+            self.links[index].arriving.append((self.now + self.schedule.roundTrip, nil))
+            self.links[index].due = []
+        case .verdict(let frame):
+            let result = self.links[index].gateway.judge(frame)
+            self.carryOut(.init(accepted: result.accepted, events: []), on: index)
+            // The time that this takes has passed.
+            for event in result.events {
+                for reply in event.replies { self.say(reply, on: index) }
+            }
+        }
+    }
+
+    /// Whether a response says that something was discarded. A gateway that shuts down, or has trouble of its own, does not.
+    private static func tells(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count == 6, bytes[0] == 8, bytes[1] != 0 else { return false }
+        return bytes[2...] != [0, 0, 0, 0] || ![1, 10, 255].contains(bytes[1])
+    }
+
+    /// Notes that a connection is gone, with what its gateway still does.
+    private mutating func forget(_ link: Link) {
+        self.discarded.formUnion(link.gateway.discarded)
+        self.readCount += link.gateway.readCount
+        if !link.hasTold { self.untold.formUnion(link.gateway.discarded) }
     }
 
     private mutating func deliver(_ id: ConnectionID) {
         while let index = self.index(of: id), !self.links[index].inbound.isEmpty {
+            self.isBusy = true
             let count = self.random(1...self.links[index].inbound.count)
             let bytes = ByteBuffer(bytes: self.links[index].inbound.prefix(count))
             self.links[index].inbound.removeFirst(count)
@@ -231,8 +399,9 @@ struct World: ~Copyable {
             self.settleAccounts()
         }
         if let index = self.index(of: id), self.links[index].hasEnded {
-            let handed = self.links[index].handed
-            self.links.remove(at: index)
+            let link = self.links.remove(at: index)
+            self.forget(link)
+            let handed = link.handed
             self.client.ended(id, .endOfStream, handed: handed, now: self.moment)
             self.settleAccounts()
         }
@@ -254,7 +423,7 @@ struct World: ~Copyable {
         self.client.outcomes.records.removeAll(keepingCapacity: true)
         self.client.outcomes.awaited.removeAll(keepingCapacity: true)
         for event in self.client.takeEvents() {
-            self.events.append(event)
+            self.events.append((self.now, event))
             if case .contradicted(let contradiction) = event { self.contradictions.append(contradiction) }
         }
     }
@@ -272,8 +441,10 @@ struct World: ~Copyable {
             guard let index = self.index(of: id) else { return }
             var link = self.links.remove(at: index)
             if self.schedule.readsOnly == nil {
-                for name in link.gateway.read(link.kernel).accepted { self.accepted[name, default: 0] += 1 }
+                let names = link.gateway.read(link.kernel).accepted + link.gateway.judgeRest().accepted
+                for name in names { self.accepted[name, default: 0] += 1 }
             }
+            self.forget(link)
         case .finish(let id):
             guard let index = self.index(of: id) else { return }
             self.links[index].isFinished = true

@@ -26,7 +26,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         fatalError(fault)
     }
     if let fault = world.fault(names) {
-        fatalError("\(fault)\n\(schedule)\n\(world.accepted)\(world.events.map { "\n\($0)" }.joined())")
+        fatalError("\(fault)\n\(schedule)\n\(world.accepted)\n\(world.history.joined(separator: "\n"))")
     }
     return 0
 }

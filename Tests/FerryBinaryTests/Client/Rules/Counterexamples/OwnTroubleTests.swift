@@ -1,0 +1,44 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+/// Gateways that end connections for reasons of their own: no notification is to blame, and no delay is to be learnt.
+@Suite struct OwnTroubleTests {
+    @Test(arguments: [nil, 200] as [Int64?])
+    func `status 10 without an identifier every 2 s raises no settle time, so that everything settles`(
+        perSecond: Int64?
+    ) async {
+        let courses = await Counterexample(names: 600, perSecond: perSecond, culprits: 0) { schedule, _ in
+            schedule.trouble = .init(every: .seconds(2), word: ReferenceGateway.response(10, 0))
+        }.courses()
+        for course in courses {
+            #expect(course.fault == nil && course.lost.isEmpty && course.rejected.isEmpty, "\(course)")
+            #expect(course.deliveries <= 30 && course.seconds < 120, "\(course)")
+        }
+        #expect(courses.mean(\.deliveries) <= 12)
+    }
+
+    @Test func `status 255 without an identifier three times a second blames nobody`() async {
+        let courses = await Counterexample(culprits: 0) { schedule, _ in
+            schedule.trouble = .init(
+                every: .milliseconds(333),
+                isByChance: true,
+                word: ReferenceGateway.response(255, 0)
+            )
+        }.courses()
+        for course in courses {
+            #expect(course.fault == nil && course.silentlyLost.isEmpty && course.rejected.isEmpty, "\(course)")
+        }
+        #expect(courses.mean(\.uncertain.count) <= 60)
+    }
+
+    @Test func `a peer that closes three times a second loses nothing without a word`() async {
+        let courses = await Counterexample(culprits: 0) { schedule, _ in
+            schedule.trouble = .init(every: .milliseconds(333), isByChance: true)
+        }.courses()
+        for course in courses {
+            #expect(course.fault == nil && course.silentlyLost.isEmpty && course.rejected.isEmpty, "\(course)")
+        }
+    }
+}
