@@ -163,7 +163,9 @@ extension BinaryClient {
     mutating func positionUnknown(_ index: Int, _ cause: Unknown, handed: UInt64, now: Moment) {
         guard let connection = self.lanes[index].connection else { return }
         self.pauseProbes(index, now: now)
-        if case .wordless = cause { self.presumeUnproved(index, .closed, now: now) }
+        if case .wordless = cause, !connection.isFinishing {
+            self.presumeUnproved(index, .closed, now: now)
+        }
         let unsettled = self.takeUnsettled(index, handed: handed)
         self.requeue(unsettled.neverLeft, copies: false, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
@@ -197,17 +199,27 @@ extension BinaryClient {
 
     /// A probe that a shutdown asked for came to nothing: what silence had earned before it counts.
     mutating func presumeUnproved(_ index: Int, _ cause: Unproved.Cause, now: Moment) {
-        guard self.proof == .automatic, let probe = self.lanes[index].connection?.probe, probe.purpose == .end else {
-            return
+        if self.proof == .automatic, let probe = self.lanes[index].connection?.probe, probe.purpose == .end {
+            self.presume(before: probe.sequence, on: index, now: now)
         }
-        self.presume(before: probe.sequence, on: index, unproved: cause, now: now)
+        self.leaveUnproved(index, cause)
+    }
+
+    /// Notes, at the end of a run, what was presumed on a connection and is not proved.
+    mutating func leaveUnproved(_ index: Int, _ cause: Unproved.Cause) {
+        guard self.isShuttingDown, self.proof != .silence, self.queuedCount == 0,
+            let connection = self.lanes[index].connection, !connection.isFinishing
+        else { return }
+        self.outcomes.leaveUnproved(connection.presumedCount, cause)
     }
 
     /// The peer did not answer a probe in time.
     mutating func probeTimedOut(_ index: Int, now: Moment) {
         self.lanes[index].connection?.lastWord = .silence
         self.pauseProbes(index, now: now)
-        self.presumeUnproved(index, .noAnswer, now: now)
+        if self.proof == .automatic, let probe = self.lanes[index].connection?.probe, probe.purpose == .end {
+            self.presume(before: probe.sequence, on: index, now: now)
+        }
         if self.lanes[index].connection?.cache.unsettledCount == 0 {
             self.finish(index, now: now)
         } else {
@@ -289,18 +301,14 @@ extension BinaryClient {
         self.repeatOrReport(written, on: index)
     }
 
-    /// Notes a silence of the settle time; in a shutdown that wants proof, also that there is none.
-    ///
-    /// - Parameter unproved: why there is no proof; nil where none was wanted.
-    mutating func presume(before end: UInt64, on index: Int, unproved: Unproved.Cause?, now: Moment) {
-        let before = self.outcomes.counts.presumed
+    /// Notes a silence of the settle time.
+    mutating func presume(before end: UInt64, on index: Int, now: Moment) {
         var count = 0
         for written in self.lanes[index].connection?.cache.settle(before: end, at: now.monotonic) ?? [] {
             self.outcomes.give(.accepted(.presumed), to: written.run)
             self.progressed(index, by: written.run.count, .presumed)
             count += written.run.count
         }
-        if let unproved { self.outcomes.leaveUnproved(self.outcomes.counts.presumed - before, unproved) }
         self.narrowSearch(index, settled: count, now: now)
     }
 

@@ -16,7 +16,7 @@ extension BinaryClient {
             settles: settles,
             now: now.monotonic
         )
-        if let end = end.flatMap({ $0 }) { self.presume(before: end, on: index, unproved: self.unproved, now: now) }
+        if let end = end.flatMap({ $0 }) { self.presume(before: end, on: index, now: now) }
         if let quietTime, let quietFor = self.lanes[index].connection?.silence.quietFor, quietFor >= quietTime {
             self.windowCleared(index)
         }
@@ -71,6 +71,7 @@ extension BinaryClient {
             guard let connection = lane.connection else { continue }
             consider(self.nextLook(index))
             consider(connection.finishingUntil)
+            consider(self.objectionDeadline(connection))
             consider(self.probeDeadline(connection))
             consider(lane.window.nextChange)
             consider(connection.cache.history.first.map { $0.settledAt + self.delay.memory })
@@ -106,10 +107,24 @@ extension BinaryClient {
         self.isProving ? !connection.silence.showsAcknowledgements : self.options.finality == .proof
     }
 
-    /// Why what silence settles now has no proof; nil where none is wanted.
-    private var unproved: Unproved.Cause? {
-        guard self.isShuttingDown, self.proof != .silence, self.queuedCount == 0 else { return nil }
-        return self.options.command == .simple ? .noIdentifiers : .notAsked
+    /// Why no probe is written.
+    var unasked: Unproved.Cause { self.options.command == .simple ? .noIdentifiers : .notAsked }
+
+    /// Whether the end of a run keeps a connection open on which silence has settled everything: until a probe proves it
+    /// or, where there is none, until an error response would have come. Some gateways close at a half-close, and say
+    /// nothing of what they were about to refuse.
+    func awaitsObjection(_ connection: Connection, now: Moment) -> Bool {
+        guard self.proof != .silence, connection.presumedCount > 0 else { return false }
+        return self.canProbe || now.monotonic < connection.activeAt + max(Self.lingerLimit, self.delay.settleTime)
+    }
+
+    /// When ``awaitsObjection(_:now:)`` ends; nil where nothing is awaited, or a probe.
+    private func objectionDeadline(_ connection: Connection) -> NIODeadline? {
+        guard self.isShuttingDown, self.proof != .silence, !self.canProbe, self.queuedCount == 0,
+            !connection.isFinishing, connection.probe == nil, connection.cache.unsettledCount == 0,
+            connection.presumedCount > 0
+        else { return nil }
+        return connection.activeAt + max(Self.lingerLimit, self.delay.settleTime)
     }
 
     /// Whether silence settles anything on the lane's connection: not while a shutdown proves it, and with `finality:

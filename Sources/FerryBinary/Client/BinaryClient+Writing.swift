@@ -221,13 +221,14 @@ extension BinaryClient {
     /// Whether the lane should prove what it has written, since nothing else can be done on it.
     func wantsProbe(_ index: Int, now: Moment) -> Bool {
         let lane = self.lanes[index]
-        guard self.canProbe, let connection = lane.connection, connection.probe == nil, !connection.isFinishing,
-            connection.cache.unsettledCount > 0
-        else { return false }
-        if self.isProving {
+        guard self.canProbe, let connection = lane.connection, connection.probe == nil, !connection.isFinishing else {
+            return false
+        }
+        if self.isProving, connection.cache.unsettledCount + connection.presumedCount > 0 {
             // A probe that overtakes an error response on its way would confirm what was discarded.
             return lane.isolation == nil && self.isSilent(connection, now: now)
         }
+        guard connection.cache.unsettledCount > 0 else { return false }
         if lane.queue.isEmpty {
             return self.options.finality == .proof && now.monotonic >= connection.activeAt + self.delay.settleTime
         }
@@ -241,6 +242,7 @@ extension BinaryClient {
     /// Whether the peer has been silent for a settle time about everything that was written.
     private func isSilent(_ connection: Connection, now: Moment) -> Bool {
         let settleTime = self.delay.settleTime
+        guard connection.cache.unsettledCount > 0 else { return true }
         guard connection.silence.showsAcknowledgements else { return now.monotonic >= connection.activeAt + settleTime }
         return connection.silence.quietFor.map { $0 >= settleTime } ?? false
     }

@@ -315,13 +315,15 @@ package struct BinaryClient: ~Copyable {
                 self.act(.close(id))
             }
             guard let connection = self.lanes[index].connection, !connection.isFinishing else { continue }
-            if connection.cache.unsettledCount == 0, connection.probe == nil { self.finish(index, now: now) }
+            guard connection.cache.unsettledCount == 0, connection.probe == nil else { continue }
+            if !self.awaitsObjection(connection, now: now) { self.finish(index, now: now) }
         }
     }
 
     /// Half-closes the connection of a lane: the peer may still object to what it has.
     mutating func finish(_ index: Int, now: Moment) {
         guard let id = self.lanes[index].connection?.id else { return }
+        self.leaveUnproved(index, self.lanes[index].connection?.probe == nil ? self.unasked : .noAnswer)
         self.lanes[index].connection?.finishingUntil = now.monotonic + max(Self.lingerLimit, self.delay.settleTime)
         self.act(.finish(id))
     }

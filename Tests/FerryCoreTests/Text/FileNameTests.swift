@@ -23,7 +23,8 @@ import Testing
             "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgV5wk", "AwEHBG0waw/IBAQQgV5wk+4Vq5nZ=",
             "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMG\n-----END PRIVATE KEY-----\n",
             #"{"key":"key.pem","passphrase":"hunter2","cert":"cert.pem"}"#, #"{"passphrase":"hunter2"}.json"#,
-            "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJURUFNIn0.c2lnbmF0dXJl", "pass word.txt", "hunter2\u{1b}[2J.pem", "/etc/passwd/hunter2",
+            "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJURUFNIn0.c2lnbmF0dXJl", "pass word.txt", "hunter2\u{1b}[2J.pem",
+            "/etc/passwd/hunter2",
             String(repeating: "a", count: 5000), "hunter2.",
         ]
     )

@@ -149,7 +149,7 @@ import Testing
         let scenario = Scenario { $0.command = .simple }
         scenario.open(1...3)
         scenario.shutDown(.automatic)
-        scenario.pass(.seconds(2), sending: true)
+        scenario.pass(.seconds(6), sending: true)
         #expect(scenario.all(1...3, are: .presumed))
         #expect(scenario.client.outcomes.unproved == Unproved(count: 3, cause: .noIdentifiers))
     }
@@ -164,15 +164,34 @@ import Testing
         #expect(scenario.all(1...3, are: .confirmed))
     }
 
-    @Test func `what was presumed before the end is not proved again`() {
+    @Test func `what was presumed before the end is proved, too, before the connection is half-closed`() throws {
         let scenario = Scenario()
         scenario.open(1...3)
         scenario.pass(.seconds(2))
         scenario.shutDown(.automatic)
-        #expect(scenario.finished.count == 1)
+        #expect(scenario.finished.isEmpty)
         scenario.send()
-        #expect(scenario.probe == nil)
+        scenario.respond(8, identifier: try #require(scenario.probe).identifier)
+        #expect(scenario.finished.count == 1)
+        #expect(scenario.all(1...3, are: .presumed))
         #expect(scenario.client.outcomes.unproved == nil)
+    }
+
+    @Test func `where no probe is possible, an error within 5 s of the last write is still heard`() {
+        let scenario = Scenario { $0.command = .enhanced }
+        // The first probe gets no answer, so that there is no second one.
+        scenario.open(1...1)
+        scenario.shutDown(.automatic)
+        scenario.pass(.seconds(2), sending: true)
+        scenario.respond(8, identifier: 0)
+        scenario.connect()
+        scenario.send()
+        scenario.pass(.milliseconds(4900), sending: true)
+        #expect(scenario[1] == .presumed)
+        #expect(scenario.finished.isEmpty)
+        scenario.pass(.seconds(1), sending: true)
+        #expect(scenario.finished.count == 1)
+        #expect(scenario.client.outcomes.unproved == Unproved(count: 1, cause: .notAsked))
     }
 
     @Test func `a probe is the last frame of its connection, and there is one`() {
