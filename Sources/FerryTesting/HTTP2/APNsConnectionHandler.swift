@@ -107,6 +107,8 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         while context.channel.isWritable {
             self.output.clear()
             guard self.machine?.write(into: &self.output, atMost: Self.chunk) == true else { break }
+            // Before the client can know of it.
+            self.report()
             context.writeAndFlush(self.wrapOutboundOut(self.output), promise: nil)
         }
         self.report()

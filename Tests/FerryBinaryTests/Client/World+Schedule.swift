@@ -35,6 +35,13 @@ extension World.Schedule {
     /// a gateway judges in order, and the client cannot see whether it does.
     var judgesInOrder: Bool { self.rules.judging != .inAnyOrder && self.rules.probeAnswer != .overtaking }
 
+    /// Whether a refusal looks like the gateway's own trouble: 1 or 255 without a name, or a response that is cut off. It
+    /// suspects nothing that was presumed.
+    var hidesTrouble: Bool {
+        let isNameless = self.rules.hidesIdentifier || self.rules.inventsIdentifier
+        return self.rules.responseLength < 6 || isNameless && self.rules.bad.values.contains { [1, 255].contains($0) }
+    }
+
     mutating func misbehave(_ names: UInt32, _ generator: inout some RandomNumberGenerator) {
         self.options.onUnknown = Bool.random(using: &generator) ? .resend : .report
         self.options.buffersNotifications = Int.random(in: 0..<4, using: &generator) > 0
@@ -143,9 +150,9 @@ extension World {
             guard isHonest, !isDoubled else { return "\(name) is \(outcome) and arrived \(copies) times" }
         }
         for name in self.silentlyLost(names) {
-            let isUnheard = self.schedule.isLate && self.untold.contains(name)
+            let isUnheard = self.schedule.isLate && self.discarded.contains(name)
             let isUnseen =
-                !self.schedule.judgesInOrder && self.discarded.contains(name)
+                (!self.schedule.judgesInOrder || self.schedule.hidesTrouble) && self.discarded.contains(name)
                 || self.outcome(name) == .accepted(.presumed) && isUnheard
             guard isUnseen else { return "\(name) is \(self.outcomes[UInt64(name)] ?? []) and never arrived" }
         }

@@ -27,7 +27,7 @@ import Testing
         #expect(self.says("| `maxConnections` | \(self.options.maxConnections) |"))
         #expect(self.says("| `maxStreams` | \(self.options.maxStreams) |"))
         #expect(self.says("| `queueLimit`, `delayLimit` | \(self.options.queueLimit), \(self.options.delayLimit) |"))
-        #expect(self.options.pingInterval == .seconds(3600) && self.says("| `pingInterval` | an hour |"))
+        #expect(self.options.pingInterval == .seconds(3600) && self.says("| `pingInterval` | 1 h |"))
         #expect(self.options.backOff == .milliseconds(250) ... .seconds(30))
         let limit = self.options.connectionRetryLimit
         let timeout = self.seconds(self.options.connectTimeout)

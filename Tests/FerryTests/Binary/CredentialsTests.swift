@@ -97,7 +97,7 @@ struct CredentialsTests {
             configuration.rejectUnauthorized = false
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<10, to: provider)
-            #expect(await provider.shutdown(within: Harness.forever).outcomes.presumed == 10)
+            #expect(await provider.shutdown(within: Harness.forever).outcomes.accepted == 10)
         }
     }
 

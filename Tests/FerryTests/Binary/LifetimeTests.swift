@@ -101,7 +101,7 @@ struct LifetimeTests {
                 return 42
             }
             #expect(sum == 42)
-            #expect(harness.outcomes.numbers(where: \.isPresumed).count == 20)
+            #expect(harness.outcomes.numbers(where: \.isAccepted).count == 20)
         }
     }
 
@@ -149,7 +149,7 @@ struct LifetimeTests {
             try await Harness.submit(0..<20, to: provider)
             await group.triggerGracefulShutdown()
             try await running
-            #expect(harness.outcomes.numbers(where: \.isPresumed).count == 20)
+            #expect(harness.outcomes.numbers(where: \.isAccepted).count == 20)
             await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
         }
     }

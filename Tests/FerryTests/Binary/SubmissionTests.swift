@@ -101,7 +101,7 @@ struct SubmissionTests {
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5000, to: provider)
             let report = await provider.shutdown(within: Harness.forever)
-            #expect(report.outcomes.presumed == 5000)
+            #expect(report.outcomes.accepted == 5000)
         }
     }
 
@@ -112,7 +112,7 @@ struct SubmissionTests {
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5, to: provider)
             let report = await provider.shutdown(within: Harness.forever)
-            #expect(report.outcomes.presumed == 5)
+            #expect(report.outcomes.accepted == 5)
         }
     }
 
@@ -144,7 +144,7 @@ struct SubmissionTests {
             }
             #expect(taken >= 60)
             let report = await provider.shutdown(within: Harness.forever)
-            #expect(report.outcomes.presumed == taken)
+            #expect(report.outcomes.accepted == taken)
         }
     }
 

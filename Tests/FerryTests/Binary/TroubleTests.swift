@@ -221,7 +221,7 @@ struct TroubleTests {
         try await self.push(100, through: script) { _ in
         } check: { harness, _ in
             try self.expectComplete(100, bad: [3, 30], harness)
-            #expect(harness.gateway.counts.connections == 3)
+            #expect(harness.gateway.counts.connections >= 3)
         }
     }
 

@@ -105,6 +105,7 @@ import Testing
             ],
             "ProviderConnector.unsentLimit": [Figure.bytes(ProviderConnector.unsentLimit)],
             "ProviderConnector.connectLimit": [Figure.time(ProviderConnector.connectLimit)],
+            "HostAddresses.limit": [Figure.count(HostAddresses.limit)],
             "ProviderConnector.keepAlive": [Figure.time(ProviderConnector.keepAlive)],
             "TLSHandler.Limits.bufferedBytes": [Figure.bytes(TLSHandler.Limits().bufferedBytes)],
             "PushNotification.maximumPayloadLength": [Figure.count(PushNotification.maximumPayloadLength)],
