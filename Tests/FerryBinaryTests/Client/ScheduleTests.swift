@@ -19,7 +19,7 @@ import Testing
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// How many schedules each property is tried with; `FERRY_SCHEDULES` asks for more.
-    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 400
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 90
 
     static func seeds(_ salt: UInt64) -> [UInt64] {
         if let seed = self.environment["FERRY_SEED"].flatMap(UInt64.init) { return [seed] }
