@@ -29,6 +29,13 @@ extension BatchRun {
         }
     }
 
+    /// Notes that each is sent again after its outcome, because the peer refused something without a name.
+    package func suspect() {
+        for index in 0..<self.count {
+            self.entries[index].marks.suspicions += 1
+        }
+    }
+
     /// Notes that a copy of each may have arrived.
     package func taint() {
         for index in 0..<self.count {

@@ -7,6 +7,10 @@ extension BinaryClient {
     /// Connections in a row on which the peer speaks something else, until that needs a person.
     static let violationLimit = 3
 
+    /// How often a notification is sent again after its outcome for errors without a name. Without a bound, a gateway that
+    /// judges at the end of the stream would get everything again each time a connection ends, for ever.
+    static let suspicionLimit: UInt8 = 3
+
     /// Why the position is unknown.
     enum Unknown {
         /// The peer rejected a notification that nobody can name.
@@ -238,6 +242,7 @@ extension BinaryClient {
     ) {
         var suspects = unsettled
         var presumed = connection.presumedCount
+        var unrepaired: [NotificationCache.Written] = []
         if let oldest = unsettled.first, let probe = connection.probe, probe.purpose == .end {
             // Silence had lasted for the settle time, so the response came later than that.
             self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
@@ -247,16 +252,22 @@ extension BinaryClient {
             if let oldest = held.first {
                 self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
             }
-            presumed -= held.reduce(0) { $0 + $1.run.count }
-            suspects = held + unsettled
+            let isRepaired = { (written: NotificationCache.Written) in
+                written.run.entries[0].marks.suspicions < Self.suspicionLimit
+            }
+            let repairs = held.filter(isRepaired)
+            unrepaired = held.filter { !isRepaired($0) }
+            for repair in repairs { repair.run.suspect() }
+            presumed -= repairs.reduce(0) { $0 + $1.run.count }
+            suspects = repairs + unsettled
         }
         if presumed > 0 {
             // One outcome is wrong, and nothing says which, nor how many notifications were discarded after it.
-            let tags = self.lanes[index].connection?.cache.removeHistory(from: connection.provedTo, cached: false) ?? []
+            unrepaired += self.lanes[index].connection?.cache.removeHistory(from: connection.provedTo, cached: false) ?? []
             self.outcomes.contradict(
                 count: 1,
                 upTo: presumed,
-                tags: tags.flatMap(\.run.tags),
+                tags: unrepaired.flatMap(\.run.tags),
                 kind: .rejected(Self.rejection(status, .gateway))
             )
         }

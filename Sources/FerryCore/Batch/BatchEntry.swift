@@ -80,5 +80,12 @@ package struct BatchEntry {
             get { self.rawValue & 1 << 1 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
         }
+
+        /// How often it was sent again after its outcome because the peer refused something without a name: 0 to 3.
+        @inlinable
+        package var suspicions: UInt8 {
+            get { self.rawValue >> 2 & 3 }
+            set { self.rawValue = self.rawValue & ~(3 << 2) | min(newValue, 3) << 2 }
+        }
     }
 }

@@ -14,16 +14,17 @@ import Testing
 /// | names what it refuses, in order, within the settle time | nothing |
 /// | names it later | `presumed`; contradicted by its tag |
 /// | refuses without a name | the same later than the settle time; contradicted by a number that is an upper bound |
-/// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and nobody can see it |
+/// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and `undelivered` behind a refusal; nobody can see it |
 /// | ends connections without a word, or for reasons of its own | under `.resend` some arrive several times; what it discards later than the settle time stays `presumed` |
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// How many schedules each property is tried with; `FERRY_SCHEDULES` asks for more.
-    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 90
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 4000
 
-    static func seeds(_ salt: UInt64) -> [UInt64] {
+    /// - Parameter share: one schedule in so many is tried.
+    static func seeds(_ salt: UInt64, share: Int = 1) -> [UInt64] {
         if let seed = self.environment["FERRY_SEED"].flatMap(UInt64.init) { return [seed] }
-        return (0..<UInt64(self.count)).map { $0 &* 0x9e37_79b9 &+ salt }
+        return (0..<UInt64(max(self.count / share, 1))).map { $0 &* 0x9e37_79b9 &+ salt }
     }
 
     @Test func `under hold with timely error responses nothing is lost and nothing doubled`() async {
@@ -137,7 +138,7 @@ import Testing
     }
 
     @Test func `an error without a name, however late, leaves no lost notification untold`() async {
-        for seed in Self.seeds(6) {
+        for seed in Self.seeds(6, share: 4) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
@@ -167,7 +168,7 @@ import Testing
     }
 
     @Test func `a gateway that judges at the end of the stream is heard at the end of a run`() async {
-        for seed in Self.seeds(7).prefix(1000) {
+        for seed in Self.seeds(7, share: 4) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var schedule = World.Schedule.random(&generator)
@@ -184,15 +185,12 @@ import Testing
             var world = World(schedule, seed: seed)
             world.submit(0..<names)
             guard world.finish(seed), world.check(names, seed) else { return }
-            for name in 0..<names {
-                let isBad = schedule.rules.bad[name] != nil
-                guard world.accepted[name, default: 0] == (isBad ? 0 : 1) else {
-                    Issue.record("seed \(seed): \(name) arrived \(world.accepted[name, default: 0]) times")
-                    return
-                }
-            }
-            guard world.silentlyLost(names).isEmpty else {
-                Issue.record("seed \(seed): lost \(world.silentlyLost(names))")
+            // What is forgotten by then is not sent again, but counted.
+            let doubled = (0..<names).filter { world.accepted[$0, default: 0] > 1 }
+            guard doubled.isEmpty, world.client.outcomes.contradicted == world.lost(names).count else {
+                Issue.record(
+                    "seed \(seed): doubled \(doubled), lost \(world.lost(names)), \(world.contradictions) contradicted"
+                )
                 return
             }
         }

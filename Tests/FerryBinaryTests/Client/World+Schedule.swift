@@ -35,13 +35,6 @@ extension World.Schedule {
     /// a gateway judges in order, and the client cannot see whether it does.
     var judgesInOrder: Bool { self.rules.judging != .inAnyOrder && self.rules.probeAnswer != .overtaking }
 
-    /// Whether a refusal looks like the gateway's own trouble: 1 or 255 without a name, or a response that is cut off. It
-    /// suspects nothing that was presumed.
-    var hidesTrouble: Bool {
-        let isNameless = self.rules.hidesIdentifier || self.rules.inventsIdentifier
-        return self.rules.responseLength < 6 || isNameless && self.rules.bad.values.contains { [1, 255].contains($0) }
-    }
-
     mutating func misbehave(_ names: UInt32, _ generator: inout some RandomNumberGenerator) {
         self.options.onUnknown = Bool.random(using: &generator) ? .resend : .report
         self.options.buffersNotifications = Int.random(in: 0..<4, using: &generator) > 0
@@ -127,10 +120,12 @@ extension World {
     }
 
     /// Notifications that were lost and that nothing tells of: neither the tags of contradictions nor what they count.
-    func silentlyLost(_ names: UInt32) -> [UInt32] {
+    ///
+    /// - Parameter isUnseen: what nobody could tell of.
+    func silentlyLost(_ names: UInt32, besides isUnseen: (UInt32) -> Bool = { _ in false }) -> [UInt32] {
         let told = Set(self.contradictions.flatMap(\.tags).map(\.rawValue))
         let untagged = self.contradictions.reduce(0) { $0 + max($1.upTo - $1.tags.count, 0) }
-        return Array(self.lost(names).filter { !told.contains(UInt64($0)) }.dropFirst(untagged))
+        return Array(self.lost(names).filter { !told.contains(UInt64($0)) && !isUnseen($0) }.dropFirst(untagged))
     }
 
     /// What holds in every world: one outcome for each of `names` notifications, and none a lie but for what the peer's
@@ -144,17 +139,18 @@ extension World {
             let isHonest =
                 switch outcome {
                 case .accepted, .uncertain: true
-                default: copies == 0
+                default: copies == 0 || !self.schedule.judgesInOrder
                 }
             let isDoubled = copies > 1 && self.schedule.options.onUnknown == .report && self.schedule.judgesInOrder
             guard isHonest, !isDoubled else { return "\(name) is \(outcome) and arrived \(copies) times" }
         }
-        for name in self.silentlyLost(names) {
-            let isUnheard = self.schedule.isLate && self.discarded.contains(name)
-            let isUnseen =
-                (!self.schedule.judgesInOrder || self.schedule.hidesTrouble) && self.discarded.contains(name)
+        let silentlyLost = self.silentlyLost(names) { name in
+            let isUnheard = self.schedule.isLate && self.untold.contains(name)
+            return !self.schedule.judgesInOrder && self.discarded.contains(name)
                 || self.outcome(name) == .accepted(.presumed) && isUnheard
-            guard isUnseen else { return "\(name) is \(self.outcomes[UInt64(name)] ?? []) and never arrived" }
+        }
+        if let name = silentlyLost.first {
+            return "\(name) is \(self.outcomes[UInt64(name)] ?? []) and never arrived"
         }
         let counts = self.client.outcomes.counts
         return counts.settled == Int(names) ? nil : "\(names) submitted, \(counts)"

@@ -79,6 +79,13 @@ struct World: ~Copyable {
         var isFinished = false
         var isReadToTheEnd = false
 
+        /// Whether a response says that something was discarded: not where a gateway that names nothing may mean itself.
+        func tells(_ bytes: [UInt8]) -> Bool {
+            guard bytes.count == 6, bytes[0] == 8, bytes[1] != 0 else { return false }
+            let isNamed = bytes[2...] != [0, 0, 0, 0] && !self.gateway.rules.inventsIdentifier
+            return isNamed || ![1, 10, 255].contains(bytes[1])
+        }
+
         /// When something happens on it by itself; nil: never.
         var nextDeadline: NIODeadline? {
             guard self.isConnected else { return self.connectsAt }
@@ -329,7 +336,7 @@ struct World: ~Copyable {
                 continue
             }
             self.links[index].inbound += bytes
-            if Self.tells(bytes) { self.links[index].hasTold = true }
+            if self.links[index].tells(bytes) { self.links[index].hasTold = true }
         }
         let link = self.links[index]
         if link.isReadToTheEnd, link.due.isEmpty, link.arriving.isEmpty { self.links[index].hasEnded = true }
@@ -376,14 +383,12 @@ struct World: ~Copyable {
         }
     }
 
-    /// Whether a response says that something was discarded. A gateway that shuts down, or has trouble of its own, does not.
-    private static func tells(_ bytes: [UInt8]) -> Bool {
-        guard bytes.count == 6, bytes[0] == 8, bytes[1] != 0 else { return false }
-        return bytes[2...] != [0, 0, 0, 0] || ![1, 10, 255].contains(bytes[1])
-    }
-
     /// Notes that a connection is gone, with what its gateway still does.
-    private mutating func forget(_ link: Link) {
+    private mutating func forget(_ gone: Link) {
+        var link = gone
+        if self.schedule.readsOnly == nil {
+            for name in link.gateway.judgeRest().accepted { self.accepted[name, default: 0] += 1 }
+        }
         self.discarded.formUnion(link.gateway.discarded)
         self.readCount += link.gateway.readCount
         if !link.hasTold { self.untold.formUnion(link.gateway.discarded) }
@@ -441,8 +446,7 @@ struct World: ~Copyable {
             guard let index = self.index(of: id) else { return }
             var link = self.links.remove(at: index)
             if self.schedule.readsOnly == nil {
-                let names = link.gateway.read(link.kernel).accepted + link.gateway.judgeRest().accepted
-                for name in names { self.accepted[name, default: 0] += 1 }
+                for name in link.gateway.read(link.kernel).accepted { self.accepted[name, default: 0] += 1 }
             }
             self.forget(link)
         case .finish(let id):

@@ -80,6 +80,7 @@ import Testing
         "semantics.md": [
             "BinaryClient.accountLimit": [Figure.count(BinaryClient.accountLimit)],
             "BinaryClient.stubLimit": [Figure.count(BinaryClient.stubLimit)],
+            "BinaryClient.suspicionLimit": [Figure.count(Int(BinaryClient.suspicionLimit))],
             "BinaryClient.spillSize": [Figure.count(BinaryClient.spillSize)],
             "BinaryClient.violationLimit": [Figure.count(BinaryClient.violationLimit)],
             "BinaryClient.wordlessLimit": [Figure.count(BinaryClient.wordlessLimit)],

@@ -188,6 +188,22 @@ import Testing
         #expect(scenario.resent == 6)
     }
 
+    @Test func `errors without a name at every end repeat nothing more than three times`() {
+        let scenario = Scenario()
+        scenario.open(1...4)
+        for _ in 0..<10 where scenario.contradicted == 0 {
+            // Silence settles them, however long the settle time has become, and their bytes are still kept.
+            for _ in 0..<60 where scenario.unsettled > 0 { scenario.pass(.seconds(1), sending: true) }
+            scenario.respond(8, identifier: 0)
+            guard scenario.queued > 0 else { break }
+            scenario.connect()
+            scenario.send()
+        }
+        #expect(scenario.contradictions.map(\.upTo) == [4])
+        #expect(scenario.contradictions.map(\.tags) == [[1, 2, 3, 4]])
+        #expect(scenario.resent == 3 * 4)
+    }
+
     @Test func `a culprit that was presumed is contradicted by its tag`() {
         let scenario = Scenario()
         scenario.open(1...4)
