@@ -58,7 +58,7 @@ struct TroubleTests {
             $0.cacheLength = 10
             $0.autoAdjustCache = false
             $0.probeWhenHeld = true
-            $0.settleTime = Harness.forever
+            $0.settleTime = .seconds(5)
         } check: { harness, report in
             try self.expectComplete(100, harness)
             #expect(report.outcomes.confirmed == 100)
@@ -229,7 +229,7 @@ struct TroubleTests {
         let rule = GatewayRule(after: 50, status: 0)
         try await Harness.run(GatewayScript(rules: [rule])) { harness in
             var configuration = harness.configuration
-            configuration.options.settleTime = Harness.forever
+            configuration.options.settleTime = .seconds(5)
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<100, to: provider)
             await harness.outcomes.count(reaches: 50)
