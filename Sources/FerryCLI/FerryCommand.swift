@@ -40,6 +40,7 @@ struct FerryCommand: AsyncParsableCommand {
         Signals.ignoreBrokenPipes()
         do {
             var command = try Self.parseAsRoot()
+            try FileDescriptorLimit.require(for: command)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

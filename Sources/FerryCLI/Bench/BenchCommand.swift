@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
 /// `ferry bench`
-struct BenchCommand: AsyncParsableCommand {
+struct BenchCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
         abstract: "Measures throughput and latency on this machine.",
@@ -77,6 +77,9 @@ struct BenchCommand: AsyncParsableCommand {
         case .http2: HTTP2Bench.names
         }
     }
+
+    // Client and server of each connection are in this process, and each has threads of its own.
+    var socketCount: Int { 24 }
 
     func run() async throws {
         #if DEBUG

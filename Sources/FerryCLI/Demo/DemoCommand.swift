@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 
 /// `ferry demo`
-struct DemoCommand: AsyncParsableCommand {
+struct DemoCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
         abstract: "Shows Ferry at work, without credentials and without a server.",
@@ -12,6 +12,9 @@ struct DemoCommand: AsyncParsableCommand {
             other reported.
             """
     )
+
+    // Client and server of each connection are in this process.
+    var socketCount: Int { 16 }
 
     func run() async throws {
         var report: DemoReport

@@ -17,6 +17,8 @@ struct PushBackend: Sendable {
     ///
     /// Throws what the provider's initialiser throws.
     var make: @Sendable (OutcomeDelivery) throws -> Made
+    /// How many connections there may be at a time.
+    var connectionLimit: Int
     var check: LineCheck
     /// The topic of lines that name none; nil where the provider knows it.
     var topic: String?
@@ -51,6 +53,7 @@ struct PushBackend: Sendable {
                     events: provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
                 )
             },
+            connectionLimit: configuration.options.maxConnections,
             check: .payload(limit: configuration.options.payloadLimit),
             topic: topic,
             hasIdentity: configuration.identity != nil,
@@ -71,6 +74,7 @@ struct PushBackend: Sendable {
                     events: provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
                 )
             },
+            connectionLimit: configuration.options.maxConnections,
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),
             topic: nil,
             hasIdentity: !usesTokens,
