@@ -51,13 +51,28 @@ struct FerryCommand: AsyncParsableCommand {
         } catch let status as ExitStatus {
             exit(status)
         } catch {
-            let message = Self.fullMessage(for: error)
             guard Self.exitCode(for: error) == .success else {
-                Console.error(message)
+                Console.error(Self.complaint(error))
                 exit(.badUsage)
             }
-            do throws(CommandFailure) { try Console.print(message) } catch { exit(error) }
+            do throws(CommandFailure) { try Console.print(Self.fullMessage(for: error)) } catch { exit(error) }
         }
+    }
+
+    /// What is wrong with the command line, and how it is used.
+    private static func complaint(_ error: any Error) -> String {
+        let (message, whole) = (Self.message(for: error), Self.fullMessage(for: error))
+        let help = ([Self.self] + Self.configuration.subcommands).map {
+            Self.helpMessage(for: $0, includeHidden: true, columns: .max)
+        }
+        let usage = UsageError(
+            arguments: Array(CommandLine.arguments.dropFirst()),
+            // What the parser has by itself, and no help.
+            help: help.joined() + " --generate-completion-script"
+        )
+        // The parser puts usage behind its message, and something like "Error: " before it.
+        guard !message.isEmpty, let place = whole.firstRange(of: message) else { return usage.text(whole) }
+        return whole[..<place.lowerBound] + usage.text(message) + whole[place.upperBound...]
     }
 
     private static func exit(_ failure: CommandFailure) -> Never {

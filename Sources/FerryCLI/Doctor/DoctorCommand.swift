@@ -9,7 +9,7 @@ internal import Foundation
 #endif
 
 /// `ferry doctor`
-struct DoctorCommand: AsyncParsableCommand {
+struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Finds out why a gateway cannot be used, and says what to do.",
@@ -29,6 +29,7 @@ struct DoctorCommand: AsyncParsableCommand {
                 --p8 tls/token-key.p8 --key-id FERRYKEY01 --team-id FERRYTEAM1
               ferry doctor --cert push.pem --key key.pem --environment production
               ferry doctor --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
+              ferry doctor --config node-apn.json
             """
     )
 
@@ -40,6 +41,17 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @Argument(help: ArgumentHelp("The server; an IPv6 address in brackets.", valueName: "host:port"))
     var host: Endpoint?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The options object of a program that uses node-apn 1.x, in JSON: where it connects and who it is there. \
+            Options of the command line count in place of the file's.
+            """,
+            valueName: "file"
+        )
+    )
+    var config: String?
 
     @Option(help: ArgumentHelp("Who may vouch for the server, in PEM form, if not the system's.", valueName: "file"))
     var ca: String?
@@ -75,26 +87,58 @@ struct DoctorCommand: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        try self.credentials.validatePassphrase()
-        if self.host == nil, !self.credentials.areGiven, !self.token.areGiven {
-            throw ValidationError("Say what to look at: HOST:PORT, --cert, --p12 or --p8.")
+        try HostName.require(self.serverName, "--server-name")
+        try self.timeout.validate("--timeout")
+        // With a file, only the file can tell.
+        if self.config == nil { try self.validate(host: self.host, hasCertificate: self.credentials.areGiven) }
+    }
+
+    // One after the other; without a host there is none.
+    var socketCount: Int { 1 }
+
+    private func validate(host: Endpoint?, hasCertificate: Bool) throws {
+        if !hasCertificate { try self.credentials.validatePassphrase() }
+        if host == nil, !hasCertificate, !self.token.areGiven {
+            throw ValidationError("Say what to look at: HOST:PORT, --cert, --p12 or --p8, or those in --config.")
         }
-        if !self.credentials.areGiven, self.environment != nil {
+        if !hasCertificate, self.environment != nil {
             throw ValidationError("--environment needs --cert or --p12.")
         }
-        if self.host == nil, self.ca != nil || self.serverName != nil || self.http2 {
+        if host == nil, self.ca != nil || self.serverName != nil || self.http2 {
             throw ValidationError("--ca, --server-name and --http2 need HOST:PORT.")
         }
-        try self.timeout.validate("--timeout")
     }
 
     func run() async throws {
-        let certificate = try self.certificateFacts()
+        var subject = self
+        do {
+            let file = try subject.readConfiguration()
+            try await subject.examine(file)
+        } catch let error as ArgumentParser.ValidationError {
+            throw CommandFailure.usage(error.message)
+        }
+    }
+
+    /// Reads the file of --config; what it says of a host stands in ``host`` then.
+    private mutating func readConfiguration() throws -> NodeAPNSettings {
+        guard let config else { return NodeAPNSettings() }
+        let given = self.credentials.given.union(self.host == nil ? [] : ["HOST:PORT"])
+            .union(self.ca == nil ? [] : ["--ca"])
+        let file = try NodeAPNFile.read(config, for: .doctor, commandLine: given)
+        self.host = self.host ?? file.endpoint
+        try self.validate(host: self.host, hasCertificate: self.credentials.areGiven || file.hasIdentity)
+        return file
+    }
+
+    private func examine(_ file: NodeAPNSettings) async throws {
+        let source = try self.credentials.source(or: file)
+        let certificate = source.map { CredentialInspector.identity($0, self.tlsProfile.profile) }
         let tokenKey = self.tokenKeyFindings()
         var findings = self.credentialFindings(certificate) + tokenKey
         if let host {
             let isTokenKeyGood = self.token.areGiven && !tokenKey.contains { $0.severity == .fault }
-            findings += try await self.hostFindings(host, certificate, hasTokenKey: isTokenKeyGood)
+            let roots = try self.trustRoots() ?? file.trustRoots() ?? .system
+            findings += try await self.hostFindings(host, certificate, roots, hasTokenKey: isTokenKeyGood)
         }
         let report = DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
         try Console.print(self.json ? report.json() : report.text)
@@ -102,17 +146,6 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     // MARK: Credentials
-
-    private func certificateFacts() throws -> CertificateFacts? {
-        let passphrase = try self.credentials.passphrase()
-        let profile = self.tlsProfile.profile
-        if let archive = self.credentials.p12 {
-            return CredentialInspector.archive(archive, passphrase: passphrase, profile)
-        }
-        return self.credentials.cert.map {
-            CredentialInspector.certificate($0, keyPath: self.credentials.key, passphrase: passphrase, profile)
-        }
-    }
 
     private func credentialFindings(_ certificate: CertificateFacts?) -> [Finding] {
         let name = self.serverName ?? self.host?.host
@@ -124,7 +157,7 @@ struct DoctorCommand: AsyncParsableCommand {
         )
         var findings: [Finding] = []
         if let path = self.credentials.passphraseFile {
-            findings += FileChecks.passphraseFile(path, permissions: CredentialInspector.permissions(path))
+            findings += FileChecks.passphraseFile(OptionFile("--passphrase-file", path))
         }
         if let certificate {
             findings += IdentityChecks.findings(certificate) + checks.findings(certificate.certificates)
@@ -156,6 +189,7 @@ struct DoctorCommand: AsyncParsableCommand {
     private func hostFindings(
         _ endpoint: Endpoint,
         _ certificate: CertificateFacts?,
+        _ roots: TrustRoots,
         hasTokenKey: Bool
     ) async throws -> [Finding] {
         if let retired = ServiceCheck.finding(endpoint.host) { return [retired] }
@@ -167,9 +201,7 @@ struct DoctorCommand: AsyncParsableCommand {
                 port: self.port(endpoint),
                 serverName: self.serverName ?? endpoint.host,
                 identity: identity,
-                verifier: try TLSContext(
-                    client: .init(trustRoots: self.ca.map { .file($0) } ?? .system, profile: self.tlsProfile.profile)
-                ),
+                verifier: try TLSContext(client: .init(trustRoots: roots, profile: self.tlsProfile.profile)),
                 profile: self.tlsProfile.profile,
                 http2: self.demand(endpoint),
                 limit: self.timeout.duration
@@ -185,6 +217,11 @@ struct DoctorCommand: AsyncParsableCommand {
             + ServerCertificateChecks.findings(facts, now: Date())
             + ClientCertificateChecks.findings(facts, shown: shown)
             + HTTP2Checks.findings(facts, .init(hasCertificate: identity != nil, hasTokenKey: hasTokenKey))
+    }
+
+    private func trustRoots() throws(CommandFailure) -> TrustRoots? {
+        guard let ca else { return nil }
+        return try .ofOption("--ca", ca)
     }
 
     /// Where APNs speaks HTTP/2.

@@ -10,7 +10,7 @@ internal import Darwin
 #endif
 
 /// `ferry feedback`
-struct FeedbackCommand: AsyncParsableCommand {
+struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "feedback",
         abstract: "Reads the list of devices that no longer have the app.",
@@ -27,8 +27,20 @@ struct FeedbackCommand: AsyncParsableCommand {
             Examples:
               ferry feedback --to feedback.example:2196 --p12 push.p12 --passphrase-file secret.txt
               ferry feedback --to localhost:2196 --ca ca.pem --cert client.pem --json --every 3600 >> gone.jsonl
+              ferry feedback --config node-apn.json --to feedback.example:2196
             """
     )
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The options object of a program that uses node-apn 1.x, in JSON. What each option becomes is said on \
+            standard error; options of the command line count in place of the file's.
+            """,
+            valueName: "file"
+        )
+    )
+    var config: String?
 
     @OptionGroup(title: "Server")
     var server: ServerOptions
@@ -74,8 +86,11 @@ struct FeedbackCommand: AsyncParsableCommand {
     var sweepTimeout = Seconds(.seconds(600))
 
     func validate() throws {
-        try self.credentials.validatePassphrase()
-        try self.server.validate(for: "read", self.credentials)
+        // With a file, only the file can tell.
+        if self.config == nil {
+            try self.credentials.validatePassphrase()
+            try self.server.validate(for: "read", self.credentials)
+        }
         try self.every?.validate("--every")
         try self.connectTimeout.validate("--connect-timeout")
         try self.idleTimeout.validate("--idle-timeout")
@@ -83,7 +98,12 @@ struct FeedbackCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try self.configuration()
+        let configuration: FeedbackConfiguration
+        do {
+            configuration = try self.configuration()
+        } catch let error as ArgumentParser.ValidationError {
+            throw CommandFailure.usage(error.message)
+        }
         let reader: FeedbackReader
         do {
             reader = try FeedbackReader(configuration)
@@ -100,26 +120,53 @@ struct FeedbackCommand: AsyncParsableCommand {
         }
         run.since = self.since?.seconds ?? 0
         run.isJSON = self.json
-        run.repeats = self.every != nil
+        run.repeats = configuration.interval > .zero
         let status = try await run.run()
         if status != .success { throw status }
     }
 
+    var socketCount: Int { 1 }
+
     private func configuration() throws -> FeedbackConfiguration {
-        let apple = self.server.sandbox ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
+        let file =
+            try self.config.map { try NodeAPNFile.read($0, for: .feedback, commandLine: self.given) }
+            ?? NodeAPNSettings()
+        if self.config != nil { try self.validate(with: file) }
+        let apple =
+            self.server.sandbox || !self.server.production && file.production == false
+            ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
         var configuration = FeedbackConfiguration(
-            host: self.server.to?.host ?? apple,
-            port: self.server.to?.port ?? FeedbackConfiguration.defaultPort,
-            identity: try self.credentials.identity()
+            host: self.server.to?.host ?? file.host ?? apple,
+            port: self.server.to?.port ?? file.port ?? FeedbackConfiguration.defaultPort,
+            identity: try self.credentials.identity(or: file)
         )
-        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        if let roots = try self.server.trustRoots() ?? file.trustRoots() { configuration.trustRoots = roots }
+        configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
         configuration.tlsProfile = self.server.tlsProfile.profile
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.idleTimeout = self.idleTimeout.duration
         configuration.sweepTimeout = self.sweepTimeout.duration
-        configuration.interval = self.every?.duration ?? .zero
+        configuration.interval = self.every?.duration ?? file.interval ?? .zero
         return configuration
+    }
+
+    /// What only the file can tell.
+    private func validate(with file: NodeAPNSettings) throws {
+        guard self.server.namesServer || file.namesServer else {
+            throw ValidationError(
+                "Say where to read: --to HOST:PORT, --production, --sandbox, or address or production in --config."
+            )
+        }
+        if !file.hasIdentity { try self.credentials.validatePassphrase() }
+        if self.server.to == nil, file.host == nil, !self.credentials.areGiven, !file.hasIdentity {
+            throw ValidationError(ServerOptions.missingCertificate)
+        }
+    }
+
+    /// The options of the command line that count in place of the file's.
+    private var given: Set<String> {
+        self.server.given.union(self.credentials.given).union(self.every == nil ? [] : ["--every"])
     }
 }

@@ -1,8 +1,7 @@
 internal import ArgumentParser
-internal import Ferry
 
 /// Options that say who the provider is.
-struct CredentialOptions: ParsableArguments {
+struct CredentialOptions: ParsableArguments, IdentityOptions {
     @Option(help: ArgumentHelp("The provider certificate with its chain, in PEM or DER form.", valueName: "file"))
     var cert: String?
 
@@ -15,36 +14,13 @@ struct CredentialOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A file whose first line opens --key or --p12.", valueName: "file"))
     var passphraseFile: String?
 
-    func validate() throws {
-        if self.cert != nil, self.p12 != nil { throw ValidationError("--cert and --p12 exclude each other.") }
-        if self.key != nil, self.cert == nil { throw ValidationError("--key needs --cert.") }
-    }
+    func validate() throws { try self.validateFiles() }
 
-    /// Whether a certificate is named.
-    var areGiven: Bool { self.cert != nil || self.p12 != nil }
-
-    /// Checks that there is something that the passphrase may open, where nothing but these options can name it.
-    func validatePassphrase() throws {
-        if self.passphraseFile != nil, !self.areGiven {
-            throw ValidationError("--passphrase-file needs --p12, or --cert and --key.")
-        }
-    }
-
-    /// Reads the files; nil when none was named.
-    func identity() throws -> TLSIdentity? {
-        let passphrase = try self.passphrase()
-        do {
-            if let p12 { return try TLSIdentity(pkcs12Path: p12, passphrase: passphrase ?? "") }
-            return try self.cert.map {
-                try TLSIdentity(certificatePath: $0, privateKeyPath: self.key, passphrase: passphrase)
-            }
-        } catch {
-            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
-        }
-    }
-
-    /// The first line of the file of --passphrase-file; nil without one.
-    func passphrase() throws -> String? {
-        try self.passphraseFile.map { try FirstLine.read($0) }
+    /// The options that were given, of those that count in place of a configuration's.
+    var given: Set<String> {
+        let options: [(String, Bool)] = [
+            ("--cert", self.cert != nil), ("--p12", self.p12 != nil), ("--passphrase-file", self.passphraseFile != nil),
+        ]
+        return Set(options.lazy.filter(\.1).map(\.0))
     }
 }

@@ -10,6 +10,11 @@ struct Endpoint: ExpressibleByArgument, Equatable {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
+    init(host: String, port: Int? = nil) {
+        self.host = host
+        self.port = port
+    }
+
     init?(argument: String) {
         var host = argument[...]
         var port: Substring?
@@ -24,7 +29,7 @@ struct Endpoint: ExpressibleByArgument, Equatable {
             port = argument[argument.index(after: colon)...]
             guard !host.contains(":") else { return nil }
         }
-        guard !host.isEmpty else { return nil }
+        guard HostName.isOne(String(host)) else { return nil }
         self.host = String(host)
         guard let port else { return }
         guard let number = UInt16(port), number > 0 else { return nil }

@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import NIOPosix
 
 #if canImport(Glibc)
@@ -46,10 +47,10 @@ final class LineReader: @unchecked Sendable {
     var identity: FileIdentity? { FileIdentity(descriptor: self.file.rawValue) }
 
     init(path: String) throws(FileFailure) {
-        self.name = path == "-" ? "standard input" : path
         self.file = path == "-" ? FileDescriptor(STDIN_FILENO, isOwned: false) : try .reading(path)
+        self.name = path == "-" ? "standard input" : FileName(path).shown ?? "the input"
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw FileFailure(path: "a pipe", code: errno) }
+        guard pipe(&ends) == 0 else { throw FileFailure(path: "", code: errno) }
         self.wake = (FileDescriptor(ends[0], isOwned: true), FileDescriptor(ends[1], isOwned: true))
         self.memory = .allocate(capacity: Self.lineLimit + Self.piece)
     }

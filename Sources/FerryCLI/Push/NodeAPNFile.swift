@@ -1,45 +1,58 @@
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
+internal import FerryCore
 
 /// The file of `--config`: a node-apn options object in JSON.
 enum NodeAPNFile {
     /// Buffers take about four bytes for each of theirs.
     static let longest = 1 << 20
 
-    /// Reads the file, and says what its options become.
+    /// Reads the file, and says what its options become, and whether others may read a secret in it.
     ///
     /// - Parameters:
-    ///   - commandLine: see ``NodeAPNOptions/init(_:commandLine:)``.
+    ///   - use: which command reads it.
+    ///   - commandLine: see ``NodeAPNOptions/init(_:for:commandLine:)``.
     ///   - say: gets a line for each option.
     /// - Throws: ``CommandFailure`` when the file cannot be read, is no JSON object, or has an option of a wrong type.
     static func read(
         _ path: String,
+        for use: NodeAPNOption.Use,
         commandLine: Set<String>,
         say: (String) -> Void = { Console.error($0) }
     ) throws(CommandFailure) -> NodeAPNSettings {
-        let options = NodeAPNOptions(try self.object(path), commandLine: commandLine)
+        let file = OptionFile("--config", path)
+        let options = NodeAPNOptions(try self.object(file), for: use, commandLine: commandLine)
+        if options.holdsSecret { file.warnIfOpen(holding: "a secret", say: say) }
         for remark in options.remarks { say(remark) }
         guard options.faults.isEmpty else {
-            throw .usage("\(path): \(options.faults.joined(separator: "; "))")
+            throw .usage("\(file.name): \(options.faults.joined(separator: "; "))")
         }
         return options.settings
     }
 
-    private static func object(_ path: String) throws(CommandFailure) -> [String: NodeAPNValue] {
+    private static func words(_ fault: NodeAPNValue.Fault) -> String {
+        switch fault {
+        case .duplicate(let name): ": \(NodeAPNOptions.words(name)) stands there twice; only one can count"
+        case .malformed(let fault):
+            " is not one JSON object, such as {\"cert\": \"cert.pem\", \"production\": true}: \(fault)"
+        }
+    }
+
+    private static func object(_ file: OptionFile) throws(CommandFailure) -> [String: NodeAPNValue] {
         let bytes: [UInt8]
         do {
-            bytes = try FileDescriptor.contents(of: path, limit: self.longest + 1)
+            bytes = try FileDescriptor.contents(of: file.path, limit: self.longest + 1)
         } catch {
-            throw .usage("The options cannot be read: \(error)")
+            let hint = FileName(file.path).shown == nil ? ". \(FileName.whyHidden)" : ""
+            throw .usage("The options cannot be read: \(error)\(hint)")
         }
-        guard bytes.count <= self.longest else { throw .usage("\(path) has more than 1 MiB, too much for options.") }
-        // What the decoder says may quote the file, and the file may have a passphrase.
-        guard let value = try? JSONDecoder().decode(NodeAPNValue.self, from: Data(bytes)),
-            case .object(let object) = value
-        else { throw .usage("\(path) is not one JSON object, such as {\"cert\": \"cert.pem\", \"production\": true}.") }
-        return object
+        guard bytes.count <= self.longest else {
+            throw .usage("\(file.name) has more than 1 MiB, too much for options.")
+        }
+        do {
+            return try bytes.withUnsafeBufferPointer { (text) throws(NodeAPNValue.Fault) in
+                try NodeAPNValue.members(of: text)
+            }
+        } catch {
+            throw .usage("\(file.name)\(Self.words(error)).")
+        }
     }
 }

@@ -1,5 +1,11 @@
 /// An option of node-apn 1.x: what it takes, and what becomes of it here.
 struct NodeAPNOption: Sendable {
+    /// Which command reads an options object. node-apn has one for sending and one for feedback, with much in common, and
+    /// programs give both the same.
+    enum Use: Sendable {
+        case push, feedback, doctor
+    }
+
     /// What a value does. Each closure says so in words, which follow the option's name and value.
     ///
     /// An option may look at what those before it in the table did.
@@ -14,8 +20,8 @@ struct NodeAPNOption: Sendable {
         case host(@Sendable (String, inout NodeAPNSettings) -> String)
         /// Text that no message may show.
         case secret(@Sendable (String, inout NodeAPNSettings) -> String)
-        case material(@Sendable (NodeAPNMaterial, inout NodeAPNSettings) -> String)
-        case materials(@Sendable ([NodeAPNMaterial], inout NodeAPNSettings) -> String)
+        case material(@Sendable (CredentialMaterial, inout NodeAPNSettings) -> String)
+        case materials(@Sendable ([CredentialMaterial], inout NodeAPNSettings) -> String)
         /// Any value: it changes nothing, for this reason.
         case nothing(String)
     }
@@ -61,7 +67,7 @@ struct NodeAPNOption: Sendable {
         case .seconds(let set):
             return set(.seconds(try Self.number(value, "seconds", upTo: Self.longestMilliseconds / 1000)), &settings)
         case .host(let set):
-            guard case .text(let host) = value, Self.isHost(host) else {
+            guard case .text(let host) = value, HostName.isOne(host) else {
                 throw Fault(expected: "the name or address of a host, without a port, which stands in 'port'")
             }
             return set(host, &settings)
@@ -73,7 +79,7 @@ struct NodeAPNOption: Sendable {
         case .materials(let set):
             let values = if case .list(let values) = value { values } else { [value] }
             guard !values.isEmpty else { throw Fault(expected: "at least one file or PEM text") }
-            var materials: [NodeAPNMaterial] = []
+            var materials: [CredentialMaterial] = []
             for value in values { materials.append(try Self.material(value)) }
             return set(materials, &settings)
         case .nothing(let reason):
@@ -88,14 +94,8 @@ struct NodeAPNOption: Sendable {
         return number
     }
 
-    private static func material(_ value: NodeAPNValue) throws(Fault) -> NodeAPNMaterial {
-        guard let material = NodeAPNMaterial(value) else { throw Fault(expected: "the name of a file, or PEM text") }
+    private static func material(_ value: NodeAPNValue) throws(Fault) -> CredentialMaterial {
+        guard let material = CredentialMaterial(value) else { throw Fault(expected: "the name of a file, or PEM text") }
         return material
-    }
-
-    /// A colon alone stands before a port; an address of IPv6 has more.
-    private static func isHost(_ text: String) -> Bool {
-        1...255 ~= text.utf8.count && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && !"[]/".utf8.contains($0) }
-            && text.utf8.count { $0 == UInt8(ascii: ":") } != 1
     }
 }

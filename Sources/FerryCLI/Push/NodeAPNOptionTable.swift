@@ -1,11 +1,27 @@
 internal import Ferry
+internal import FerryCore
 
 extension NodeAPNOption {
     /// Every option of node-apn 1.x, in the order in which they count: of two that say the same, the first does.
     ///
     /// Compat/node-apn.md has the same table for people.
-    static let all: [NodeAPNOption] =
-        Self.credentials + Self.server + Self.protocolOptions + Self.connections + Self.feedback + Self.neverThere
+    static let all = Self.all(for: .push)
+
+    static func all(for use: Use) -> [NodeAPNOption] {
+        let sending = Self.protocolOptions + Self.connections
+        let shared = Self.credentials + Self.server(for: use)
+        return switch use {
+        case .push: shared + sending + Self.feedback + Self.neverThere
+        case .feedback:
+            shared + (sending + Self.neverThere).map { $0.without("of sending: see ferry push") } + Self.reading
+        case .doctor:
+            shared
+                + (sending + Self.feedback + Self.neverThere).map { $0.without("nothing to look at: see ferry push") }
+        }
+    }
+
+    /// The option where it changes nothing.
+    private func without(_ reason: String) -> NodeAPNOption { NodeAPNOption(self.name, .nothing(reason)) }
 
     private static let identity = ["--cert", "--p12"]
 
@@ -26,71 +42,81 @@ extension NodeAPNOption {
         ),
     ]
 
-    private static func archive(_ material: NodeAPNMaterial, _ settings: inout NodeAPNSettings) -> String {
+    private static func archive(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
         if settings.archive != nil { return "not used, pfx comes first" }
         settings.archive = material
         return "as --p12 \(material.shown)"
     }
 
-    private static func certificate(_ material: NodeAPNMaterial, _ settings: inout NodeAPNSettings) -> String {
+    private static func certificate(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
         if settings.archive != nil { return "not used, pfx comes first" }
         if settings.certificate != nil { return "not used, cert comes first" }
         settings.certificate = material
         return "as --cert \(material.shown)"
     }
 
-    private static func key(_ material: NodeAPNMaterial, _ settings: inout NodeAPNSettings) -> String {
+    private static func key(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
         if settings.archive != nil { return "not used, pfx comes first" }
         if settings.key != nil { return "not used, key comes first" }
         settings.key = material
         return "as --key \(material.shown)"
     }
 
-    private static let place = ["--to", "--production", "--sandbox"]
+    private static func server(for use: Use) -> [NodeAPNOption] {
+        let isOfDoctor = use == .doctor
+        let place = isOfDoctor ? ["HOST:PORT"] : ["--to", "--production", "--sandbox"]
+        let target = isOfDoctor ? "HOST:PORT" : "--to"
+        return [
+            .init("gateway", or: place, .host { Self.host($0, target, &$1) }),
+            .init("address", or: place, .host { Self.host($0, target, &$1) }),
+            .init(
+                "port",
+                or: place,
+                .count(1...65_535, isClamped: false) {
+                    $1.port = $0
+                    return "the port of \(target)"
+                }
+            ),
+            .init(
+                "production",
+                or: place,
+                .boolean {
+                    if $1.host != nil { return "not used, the address says where to connect" }
+                    $1.production = $0
+                    if isOfDoctor { return "Apple's gateway for \($0 ? "production" : "development")" }
+                    return $0 ? "as --production" : "as --sandbox"
+                }
+            ),
+            Self.authorities,
+            isOfDoctor
+                ? .init("rejectUnauthorized", .nothing("the server's certificate is looked at in any case"))
+                : Self.rejectUnauthorized,
+        ]
+    }
 
-    private static let server: [NodeAPNOption] = [
-        .init("gateway", or: Self.place, .host { Self.host($0, &$1) }),
-        .init("address", or: Self.place, .host { Self.host($0, &$1) }),
-        .init(
-            "port",
-            or: Self.place,
-            .count(1...65_535, isClamped: false) {
-                $1.port = $0
-                return "the port of --to"
-            }
-        ),
-        .init(
-            "production",
-            or: Self.place,
-            .boolean {
-                if $1.host != nil { return "not used, the address says where to send" }
-                $1.production = $0
-                return $0 ? "as --production" : "as --sandbox"
-            }
-        ),
-        .init(
-            "ca",
-            or: ["--ca"],
-            .materials {
-                $1.authorities = $0
-                return "as --ca " + $0.map(\.shown).joined(separator: ", ")
-            }
-        ),
-        .init(
-            "rejectUnauthorized",
-            .boolean {
-                $1.rejectUnauthorized = $0
-                return $0
-                    ? "the gateway's certificate is checked, as always without it"
-                    : "warning: anyone may answer as the gateway; use --ca instead, except in a test"
-            }
-        ),
-    ]
+    private static let authorities = NodeAPNOption(
+        "ca",
+        or: ["--ca"],
+        .materials {
+            $1.authorities = $0
+            return "as --ca " + $0.map(\.shown).joined(separator: ", ")
+        }
+    )
 
-    private static func host(_ host: String, _ settings: inout NodeAPNSettings) -> String {
+    private static let rejectUnauthorized = NodeAPNOption(
+        "rejectUnauthorized",
+        .boolean {
+            $1.rejectUnauthorized = $0
+            return $0
+                ? "the server's certificate is checked, as always without it"
+                : "warning: anyone may answer as the server; use --ca instead, except in a test"
+        }
+    )
+
+    private static func host(_ host: String, _ target: String, _ settings: inout NodeAPNSettings) -> String {
         if settings.host != nil { return "not used, gateway comes first" }
         settings.host = host
-        return "the host of --to"
+        return "the host of \(target)"
     }
 
     private static let protocolOptions: [NodeAPNOption] = [
@@ -201,6 +227,21 @@ extension NodeAPNOption {
         .init("feedback", .nothing("of feedback: see ferry feedback, which writes a line for each device")),
     ]
 
+    /// The same for who reads the list.
+    private static let reading: [NodeAPNOption] = [
+        .init(
+            "interval",
+            or: ["--every"],
+            .seconds {
+                $1.interval = $0
+                return $0 == .zero ? "the list is read once, as without --every" : "as --every \($0.inSeconds)"
+            }
+        ),
+        .init("batchFeedback", .nothing("each device is written as it is read")),
+        .init("batchSize", .nothing("each device is written as it is read")),
+        .init("feedback", .nothing("no function stands in JSON; there is a line for each device")),
+    ]
+
     /// Names that are asked for, and that 1.7.8 does not know either.
     private static let neverThere: [NodeAPNOption] = [
         .init("largePayloads", .nothing("no option of node-apn 1.x; payloads may have 2048 bytes, 4096 with voip")),
@@ -209,10 +250,10 @@ extension NodeAPNOption {
     ]
 }
 
-extension NodeAPNMaterial {
+extension CredentialMaterial {
     fileprivate var shown: String {
         switch self {
-        case .file(let path): path
+        case .file(let path): FileName(path).shown ?? "with a file, whose name is not shown"
         case .bytes: "with what stands here"
         }
     }

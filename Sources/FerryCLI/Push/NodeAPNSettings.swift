@@ -1,15 +1,14 @@
 internal import Ferry
 internal import FerryBinary
-internal import FerryOpenSSL
 
 /// What a node-apn options object changes here. Nil: nothing.
 struct NodeAPNSettings: Equatable, Sendable {
-    var certificate: NodeAPNMaterial?
-    var key: NodeAPNMaterial?
-    var archive: NodeAPNMaterial?
+    var certificate: CredentialMaterial?
+    var key: CredentialMaterial?
+    var archive: CredentialMaterial?
     var passphrase: String?
     /// Empty: the system's.
-    var authorities: [NodeAPNMaterial] = []
+    var authorities: [CredentialMaterial] = []
     /// Which of Apple's gateways.
     var production: Bool?
     var host: String?
@@ -24,9 +23,19 @@ struct NodeAPNSettings: Equatable, Sendable {
     var connectTimeout: Duration?
     var connectionTimeout: Duration?
     var connectionRetryLimit: Int?
+    /// Of feedback: how long after one reading the next begins; zero: there is one.
+    var interval: Duration?
 
     /// Whether anything says where to connect.
     var namesServer: Bool { self.host != nil || self.production != nil }
+
+    /// The gateway that it names; nil when it names none.
+    var endpoint: Endpoint? {
+        if let host { return Endpoint(host: host, port: self.port) }
+        return self.production.map {
+            Endpoint(host: $0 ? BinaryConfiguration.productionHost : BinaryConfiguration.sandboxHost, port: self.port)
+        }
+    }
 
     /// Whether anything says who the provider is.
     var hasIdentity: Bool { self.archive != nil || self.certificate != nil }
@@ -44,51 +53,28 @@ struct NodeAPNSettings: Equatable, Sendable {
         if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
     }
 
-    /// Reads the files of the credentials; nil when none are given.
+    /// Where the credentials are; nil when none are given.
     ///
     /// - Parameter passphrase: counts in place of the object's own.
-    func identity(passphrase: String?) throws(TLSError) -> TLSIdentity? {
+    func identitySource(passphrase: String?) -> IdentitySource? {
         let passphrase = passphrase ?? self.passphrase
         if let archive {
-            let bytes = try archive.read()
-            return try TLSIdentity(pkcs12: bytes, passphrase: passphrase ?? "", source: archive.name(in: "pfx"))
+            return IdentitySource(origin: .configuration, files: .archive(archive), passphrase: passphrase)
         }
-        guard let certificate else { return nil }
-        let key = self.key ?? certificate
-        return try TLSIdentity(
-            chain: certificate.read(),
-            from: certificate.name(in: "cert"),
-            key: key.read(),
-            from: key.name(in: self.key == nil ? "cert" : "key"),
-            passphrase: passphrase
-        )
+        return self.certificate.map {
+            IdentitySource(origin: .configuration, files: .pair(certificate: $0, key: self.key), passphrase: passphrase)
+        }
     }
 
     /// Reads the authorities' files; nil when none are given.
-    func trustRoots() throws(TLSError) -> TrustRoots? {
-        if self.authorities.count == 1, case .file(let path) = self.authorities[0] { return .file(path) }
-        var text: [UInt8] = []
-        for authority in self.authorities {
-            text += try authority.read()
-            text.append(UInt8(ascii: "\n"))
-        }
-        return text.isEmpty ? nil : .pem(text)
-    }
-}
-
-extension NodeAPNMaterial {
-    fileprivate func read() throws(TLSError) -> [UInt8] {
-        switch self {
-        case .file(let path): try credentialBytes(atPath: path)
-        case .bytes(let bytes): bytes
-        }
-    }
-
-    /// What errors call it.
-    fileprivate func name(in option: String) -> String {
-        switch self {
-        case .file(let path): path
-        case .bytes: "the text of '\(option)'"
+    func trustRoots() throws(CommandFailure) -> TrustRoots? {
+        do {
+            let texts = try self.authorities.map { (authority) throws(TLSError) in try authority.read("'ca'") }
+            // Alone it is read again, so that an error in it names it.
+            if self.authorities.count == 1, case .file(let path) = self.authorities[0] { return .file(path) }
+            return texts.isEmpty ? nil : .pem(texts.flatMap { $0 + [UInt8(ascii: "\n")] })
+        } catch {
+            throw .usage(ConnectionAdvice.sentence(error))
         }
     }
 }

@@ -25,11 +25,14 @@ struct ProxyOptions: ParsableArguments {
     /// Reads the password; nil when no proxy was named.
     func httpProxy() throws(CommandFailure) -> HTTPProxy? {
         guard let proxy, let port = proxy.port else { return nil }
-        return HTTPProxy(
-            host: proxy.host,
-            port: port,
-            userName: self.proxyUser,
-            password: try self.proxyPasswordFile.map { path throws(CommandFailure) in try FirstLine.read(path) }
-        )
+        return HTTPProxy(host: proxy.host, port: port, userName: self.proxyUser, password: try self.password())
+    }
+
+    private func password() throws(CommandFailure) -> String? {
+        guard let proxyPasswordFile else { return nil }
+        let file = OptionFile("--proxy-password-file", proxyPasswordFile)
+        let password = try file.firstLine()
+        file.warnIfOpen(holding: "a password")
+        return password
     }
 }

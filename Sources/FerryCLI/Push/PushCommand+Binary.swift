@@ -12,9 +12,10 @@ extension PushCommand {
     }
 
     func binaryConfiguration() throws -> BinaryConfiguration {
-        let file = try self.config.map { try NodeAPNFile.read($0, commandLine: self.given) } ?? NodeAPNSettings()
+        let file =
+            try self.config.map { try NodeAPNFile.read($0, for: .push, commandLine: self.given) } ?? NodeAPNSettings()
         var configuration = try self.place(file)
-        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls12)
         configuration.tlsProfile = self.server.tlsProfile.profile
@@ -41,14 +42,8 @@ extension PushCommand {
             host: self.server.to?.host ?? file.host ?? apple,
             port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort
         )
-        do {
-            configuration.identity =
-                try self.credentials.identity()
-                ?? file.identity(passphrase: self.credentials.passphrase())
-            if let roots = try file.trustRoots() { configuration.trustRoots = roots }
-        } catch let error as TLSError {
-            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
-        }
+        configuration.identity = try self.credentials.identity(or: file)
+        if let roots = try file.trustRoots() { configuration.trustRoots = roots }
         if self.server.to == nil, file.host == nil, configuration.identity == nil {
             throw ValidationError(ServerOptions.missingCertificate)
         }
@@ -61,14 +56,11 @@ extension PushCommand {
     /// The options of the command line that count in place of the file's.
     private var given: Set<String> {
         let options: [(String, Bool)] = [
-            ("--to", self.server.to != nil), ("--production", self.server.production),
-            ("--sandbox", self.server.sandbox), ("--ca", self.server.ca != nil),
-            ("--cert", self.credentials.cert != nil), ("--p12", self.credentials.p12 != nil),
-            ("--passphrase-file", self.credentials.passphraseFile != nil),
             ("--connections", self.connections.connections != nil),
             ("--connect-timeout", self.connections.connectTimeout != nil),
             ("--connection-retry-limit", self.connections.connectionRetryLimit != nil),
         ]
-        return Set(options.lazy.filter(\.1).map(\.0)).union(self.binary.given)
+        return Set(options.lazy.filter(\.1).map(\.0))
+            .union(self.server.given).union(self.credentials.given).union(self.binary.given)
     }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOpenSSL
 
 /// Options that say which server to connect to, and whom to believe that it is that one.
 struct ServerOptions: ParsableArguments {
@@ -24,6 +25,15 @@ struct ServerOptions: ParsableArguments {
     @Option(help: TLSProfileOption.help)
     var tlsProfile = TLSProfileOption.modern
 
+    /// The options that were given, of those that count in place of a configuration's.
+    var given: Set<String> {
+        let options: [(String, Bool)] = [
+            ("--to", self.to != nil), ("--production", self.production), ("--sandbox", self.sandbox),
+            ("--ca", self.ca != nil),
+        ]
+        return Set(options.lazy.filter(\.1).map(\.0))
+    }
+
     /// Whether any option says where to connect.
     var namesServer: Bool { self.to != nil || self.production || self.sandbox }
 
@@ -32,6 +42,7 @@ struct ServerOptions: ParsableArguments {
         if self.to != nil, self.production || self.sandbox {
             throw ValidationError("--to excludes --production and --sandbox.")
         }
+        try HostName.require(self.serverName, "--server-name")
     }
 
     /// Checks that a server is named, and that Apple's gets a certificate.
@@ -49,10 +60,34 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
+    /// The authorities of --ca; nil without it.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2 when its file cannot be read.
+    func trustRoots() throws(CommandFailure) -> TrustRoots? {
+        guard let ca else { return nil }
+        return try .ofOption("--ca", ca)
+    }
+
     static let missingCertificate = "Apple's servers want a certificate: give --cert and --key, or --p12."
 
     /// - Parameter maximum: the highest, unless an option says so.
     func tlsVersions(upTo maximum: TLSVersion) -> ClosedRange<TLSVersion> {
         .tls12...(self.tlsMax?.version ?? maximum)
+    }
+}
+
+extension TrustRoots {
+    /// Those of a file that an option names.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2 when the file cannot be read.
+    static func ofOption(_ option: String, _ path: String) throws(CommandFailure) -> TrustRoots {
+        let file = OptionFile(option, path)
+        do {
+            // Read here already: only here the option is known, which an error names in place of the file.
+            let bytes = try file.bytes()
+            return file.isRegular ? .file(path) : .pem(bytes)
+        } catch {
+            throw .usage(error.description)
+        }
     }
 }

@@ -16,11 +16,13 @@ struct ClientTLSOptions: ParsableArguments {
     @Flag(help: "The server speaks no TLS.")
     var plainServer = false
 
+    func validate() throws { try HostName.require(self.serverName, "--server-name") }
+
     /// How to speak TLS; nil: not at all.
     func clientTLS() throws -> ReplaySocket.ClientTLS? {
         guard !self.plainServer else { return nil }
         return ReplaySocket.ClientTLS(
-            trustRoots: self.ca.map { .file($0) } ?? .system,
+            trustRoots: try self.ca.map { try .ofOption("--ca", $0) } ?? .system,
             identity: try self.credentials.identity(),
             serverName: self.serverName
         )

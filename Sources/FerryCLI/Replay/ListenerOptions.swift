@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import FerryCore
 internal import FerryTesting
 
 /// Options of a command that clients connect to.
@@ -24,6 +25,7 @@ struct ListenerOptions: ParsableArguments {
     var plain = false
 
     func validate() throws {
+        try HostName.require(self.host, "--host")
         guard 0...65_535 ~= self.listen else { throw ValidationError("--listen takes a port, 0 to 65535.") }
         if self.plain, self.tlsDir != nil { throw ValidationError("--plain and --tls-dir exclude each other.") }
     }
@@ -45,7 +47,8 @@ extension TestCredentials {
         do {
             return try directory.map { try TLSDirectory.open($0) } ?? TestCredentials()
         } catch {
-            throw CommandFailure.usage("No TLS credentials in \(directory ?? "memory"): \(Sentence.of(error))")
+            let place = directory.map { FileName($0).words(option: "--tls-dir") } ?? "memory"
+            throw CommandFailure.usage("No TLS credentials in \(place): \(Sentence.of(error))")
         }
     }
 }

@@ -3,7 +3,7 @@ internal import Ferry
 internal import FerryTesting
 
 /// `ferry record`
-struct RecordCommand: AsyncParsableCommand {
+struct RecordCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
         abstract: "Stands between a client and a gateway, and writes what they say to a transcript.",
@@ -36,6 +36,9 @@ struct RecordCommand: AsyncParsableCommand {
 
     @Flag(help: "Replace device tokens and payloads in the transcript, length for length.")
     var redact = false
+
+    // The listener, and both sides of a few connections.
+    var socketCount: Int { 9 }
 
     func run() async throws {
         var configuration = RecordingGateway.Configuration(

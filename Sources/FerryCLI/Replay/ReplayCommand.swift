@@ -1,9 +1,10 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryCore
 internal import FerryTesting
 
 /// `ferry replay`
-struct ReplayCommand: AsyncParsableCommand {
+struct ReplayCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Replays a transcript to a client or to a server, and says where that does something else.",
@@ -92,6 +93,7 @@ struct ReplayCommand: AsyncParsableCommand {
     var limit = Seconds(.seconds(60))
 
     func validate() throws {
+        try HostName.require(self.host, "--host")
         guard (self.listen == nil) != (self.to == nil) else {
             throw ValidationError("Say which side to be: --listen PORT, or --to HOST:PORT.")
         }
@@ -100,6 +102,9 @@ struct ReplayCommand: AsyncParsableCommand {
         try self.delay.validate("--delay", isZeroGood: true)
         try self.limit.validate("--limit")
     }
+
+    // The listener, and a few clients.
+    var socketCount: Int { 5 }
 
     func run() async throws {
         let replay = try self.replay()
@@ -147,7 +152,8 @@ struct ReplayCommand: AsyncParsableCommand {
         do {
             transcript = try Transcript(contentsOfFile: self.file)
         } catch {
-            throw CommandFailure.usage("\(self.file) cannot be replayed: \(Sentence.of(error))")
+            let name = FileName(self.file).shown ?? "The transcript"
+            throw CommandFailure.usage("\(name) cannot be replayed: \(Sentence.of(error))")
         }
         let mode: ReplayMode =
             switch (self.mode, self.varying?.value) {

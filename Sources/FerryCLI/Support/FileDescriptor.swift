@@ -1,3 +1,5 @@
+internal import FerryCore
+
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -27,17 +29,19 @@ final class FileDescriptor: Sendable {
     }
 
     /// Opens a file for writing, and empties it if it is there. Does not wait for who reads a FIFO.
+    ///
+    /// A new file is for its owner only: what Ferry writes has device tokens in it.
     static func writing(_ path: String) throws(FileFailure) -> FileDescriptor {
         try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
 
     private static func open(_ path: String, _ flags: Int32) throws(FileFailure) -> FileDescriptor {
         #if canImport(Glibc)
-        let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o644)
+        let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o600)
         #elseif canImport(Musl)
-        let descriptor = Musl.open(path, flags | O_CLOEXEC, 0o644)
+        let descriptor = Musl.open(path, flags | O_CLOEXEC, 0o600)
         #else
-        let descriptor = Darwin.open(path, flags | O_CLOEXEC, 0o644)
+        let descriptor = Darwin.open(path, flags | O_CLOEXEC, 0o600)
         #endif
         guard descriptor >= 0 else { throw FileFailure(path: path, code: errno) }
         return FileDescriptor(descriptor, isOwned: true)
@@ -105,6 +109,7 @@ struct FileFailure: Error, Equatable, CustomStringConvertible {
         case unread
     }
 
+    /// Said only where it surely is a name: see `FileName`. Empty for a file without one.
     var path: String
     var reason: Reason
 
@@ -118,12 +123,17 @@ struct FileFailure: Error, Equatable, CustomStringConvertible {
         self.init(path: path, reason: code == ENXIO ? .unread : .system(code))
     }
 
+    /// Whether there is no such file.
+    var isMissing: Bool {
+        [ENOENT, ENOTDIR, ENAMETOOLONG].contains { self.reason == .system($0) }
+    }
+
     var description: String {
         let reason =
             switch self.reason {
             case .system(let code): String(cString: strerror(code))
             case .unread: "nobody reads it"
             }
-        return self.path.isEmpty ? reason : "\(self.path): \(reason)"
+        return FileName(self.path).shown.map { "\($0): \(reason)" } ?? reason
     }
 }

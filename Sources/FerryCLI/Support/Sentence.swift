@@ -56,7 +56,10 @@ enum Sentence {
         case .fileReadNoSuchFile, .fileNoSuchFile: "the file does not exist"
         case .fileReadNoPermission, .fileWriteNoPermission: "permission denied"
         case .fileWriteFileExists: "a file of that name is in the way"
-        default: (error.underlying as? POSIXError).map { String(cString: strerror($0.code.rawValue)) } ?? "\(error)"
+        // Its own words would name the file, which may be a secret in the place of a name.
+        default:
+            (error.underlying as? POSIXError).map { String(cString: strerror($0.code.rawValue)) }
+                ?? "the system refuses it (Cocoa error \(error.code.rawValue))"
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryOpenSSL
 
 /// Options that say with which key provider tokens are signed.
 struct TokenKeyOptions: ParsableArguments {
@@ -38,13 +39,17 @@ struct TokenKeyOptions: ParsableArguments {
     ///
     /// - Throws: ``CommandFailure`` with status 2 when the file is no P-256 key, or an identifier malformed.
     func source() throws -> ProviderTokenSource? {
-        guard let p8 else { return nil }
+        guard let file = self.p8.map({ OptionFile("--p8", $0) }) else { return nil }
         do throws(TLSError) {
-            let key = try ES256Key(path: p8)
+            let bytes = try file.bytes()
+            file.warnIfOpen(bytes)
+            let key = try ES256Key(p8: bytes, source: file.name)
             return try ProviderTokenSource(key: key, keyID: self.keyID ?? "", teamID: self.teamID ?? "")
         } catch {
             guard error.code != .passphraseRequired else {
-                throw CommandFailure.usage("The key in \(p8) is encrypted; a .p8 file is read without passphrase.")
+                throw CommandFailure.usage(
+                    "The key in \(file.name) is encrypted; a .p8 file is read without passphrase."
+                )
             }
             throw CommandFailure.usage(error.description)
         }

@@ -211,7 +211,7 @@ import Testing
                 (["localhost:1", "--timeout", "0"], "--timeout"),
                 (["localhost:1", "--timeout", "nan"], "--timeout takes seconds"),
                 (["localhost:1", "--ca", none], "does not exist"),
-                (["--p12", none, "--passphrase-file", none], "cannot be read"),
+                (["--p12", none, "--passphrase-file", none], "does not exist"),
             ]
             for (arguments, words) in cases {
                 let output = try await FerryProgram.run(["doctor"] + arguments, in: harness.directory)
@@ -219,6 +219,73 @@ import Testing
                 #expect(output.messages.contains(words), "\(words): \(output.messages)")
                 #expect(output.result == "")
             }
+        }
+    }
+
+    @Test func `a node-apn options object is looked at, files and text`() async throws {
+        try await DoctorHarness.run { harness in
+            let client = try harness.authority.client()
+            let options = try harness.options(client)
+            let archive = try harness.secret("push.p12", client.pkcs12(passphrase: "geheim"))
+            let text = String(decoding: client.certificateChainPEM, as: UTF8.self)
+            let key = String(decoding: try client.privateKeyPEM(), as: UTF8.self)
+            let other = String(decoding: try harness.authority.client().privateKeyPEM(), as: UTF8.self)
+            let cases: [([String: Any], [String], Int32)] = [
+                (["cert": options[1], "key": options[3]], [], 0),
+                (["cert": text, "key": key], [], 0),
+                (["pfx": archive, "passphrase": "geheim"], [], 0),
+                (["pfx": archive, "passphrase": "wrong"], ["wrongPassphrase"], 1),
+                (["cert": text, "key": other], ["keyMismatch"], 1),
+                (["cert": options[1], "key": "/none/geheim.key"], ["fileMissing"], 2),
+                (["cert": options[1], "key": options[3], "production": true], ["serviceRetired"], 3),
+            ]
+            for (object, problems, status) in cases {
+                let config = try harness.directory.write("c.json", JSONSerialization.data(withJSONObject: object))
+                let output = try await FerryProgram.run(
+                    ["doctor", "--json", "--config", config],
+                    in: harness.directory
+                )
+                let report = try JSONDecoder().decode(DoctorHarness.Report.self, from: Data(output.result.utf8))
+                let found = report.findings.filter { $0.severity == "fault" }.compactMap(\.problem)
+                #expect(problems.allSatisfy(found.contains), "\(object): \(found)")
+                #expect(output.status == status, "\(object): \(output.result)")
+                #expect(!(output.result + output.messages).contains("PRIVATE KEY"))
+            }
+        }
+    }
+
+    @Test func `the server of an options object is looked at, unless the command line names one`() async throws {
+        try await DoctorHarness.run { harness in
+            let options = try harness.options(harness.authority.client())
+            try await harness.withGateway { port in
+                let object: [String: Any] = [
+                    "cert": options[1], "key": options[3], "ca": harness.directory.path("ca.pem"),
+                    "address": "localhost", "port": port,
+                ]
+                let config = try harness.directory.write("c.json", JSONSerialization.data(withJSONObject: object))
+                let good = try await FerryProgram.run(["doctor", "--config", config], in: harness.directory)
+                #expect(good.status == 0, "\(good.result)")
+                #expect(good.result.contains("The server asks for a certificate and takes the one that it was shown"))
+                let closed = try await harness.closedPort()
+                let other = try await FerryProgram.run(
+                    ["doctor", "localhost:\(closed)", "--config", config],
+                    in: harness.directory
+                )
+                #expect(other.status == 3)
+                #expect(other.messages.contains("port \(port): not used, HOST:PORT of the command line counts"))
+            }
+        }
+    }
+
+    @Test func `names in a certificate can do nothing to a terminal, nor pass for a finding`() async throws {
+        try await DoctorHarness.run { harness in
+            let name = "com.example\u{1b}[2J\u{9b}31m\nok       all is well\u{202e}"
+            let options = try harness.options(harness.authority.client(topic: name))
+            let output = try await FerryProgram.run(["doctor"] + options, in: harness.directory)
+            #expect(output.result.contains(#"com.example\u{1B}[2J\u{9B}31m\u{A}ok       all is well\u{202E}"#))
+            #expect(!output.result.split(separator: "\n").contains { $0.hasPrefix("ok       all is well") })
+            let scalars = output.result.unicodeScalars
+            #expect(scalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control })
         }
     }
 }

@@ -43,9 +43,7 @@ struct DoctorHarness: Sendable {
 
     /// Writes a file that only its owner may read.
     func secret(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
-        let path = try self.directory.write(name, bytes)
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-        return path
+        try self.directory.write(name, bytes)
     }
 
     /// Writes certificate and key, and returns the options that name them.

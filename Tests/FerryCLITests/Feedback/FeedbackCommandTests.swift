@@ -189,4 +189,64 @@ import Testing
             }
         }
     }
+
+    @Test func `a node-apn options object reads the list, and the command line counts in place of it`() async throws {
+        try await FeedbackHarness.run(FeedbackScript(Self.tuples)) { harness in
+            var object: [String: Any] = [
+                "cert": harness.directory.path("client.pem"), "key": harness.directory.path("client-key.pem"),
+                "ca": [harness.directory.path("ca.pem")], "address": "localhost", "port": harness.service.port,
+                "cacheLength": 5, "batchFeedback": true,
+            ]
+            func read(_ more: String...) async throws -> FerryProgram.Output {
+                let config = try harness.directory.write("config.json", JSONSerialization.data(withJSONObject: object))
+                return try await FerryProgram.run(["feedback", "--config", config] + more, in: harness.directory)
+            }
+            let first = try await read("--json")
+            #expect(first.status == 0)
+            #expect(first.result.split(separator: "\n").count == 2)
+            #expect(
+                first.messages == """
+                    cert: as --cert \(harness.directory.path("client.pem"))
+                    key: as --key \(harness.directory.path("client-key.pem"))
+                    address "localhost": the host of --to
+                    port \(harness.service.port): the port of --to
+                    ca: as --ca \(harness.directory.path("ca.pem"))
+                    cacheLength 5: of sending: see ferry push
+                    batchFeedback true: each device is written as it is read
+                    ferry: 2 tokens
+
+                    """
+            )
+            object["port"] = 1
+            object["key"] = "/none/key.pem"
+            let command = Array(harness.arguments().dropFirst())
+            let second = try await FerryProgram.run(
+                ["feedback", "--config", harness.directory.path("config.json")] + command,
+                in: harness.directory
+            )
+            #expect(second.status == 0, "\(second.messages)")
+            #expect(try await read().status == 2)
+            object = ["cert": harness.directory.path("client.pem")]
+            let nowhere = try await read()
+            #expect(nowhere.status == 2)
+            #expect(nowhere.messages.contains("Say where to read: --to HOST:PORT"))
+            object = ["production": true]
+            #expect(try await read().messages.contains("Apple's servers want a certificate"))
+        }
+    }
+
+    @Test func `interval of a configuration repeats the reading`() async throws {
+        try await FeedbackHarness.run(FeedbackScript(Self.tuples)) { harness in
+            let object: [String: Any] = [
+                "cert": harness.directory.path("client.pem"), "key": harness.directory.path("client-key.pem"),
+                "ca": harness.directory.path("ca.pem"), "address": "localhost", "port": harness.service.port,
+                "interval": 0.05,
+            ]
+            let config = try harness.directory.write("config.json", JSONSerialization.data(withJSONObject: object))
+            let program = try FerryProgram(["feedback", "--json", "--config", config], in: harness.directory)
+            #expect(try await eventually { try program.messages.contains("ferry: 2 tokens\nferry: 0 tokens\n") })
+            program.interrupt()
+            #expect(try await program.output().status == 0)
+        }
+    }
 }

@@ -160,6 +160,14 @@ import Testing
                 (String(repeating: " ", count: 1 << 20) + "{}", "has more than 1 MiB"),
                 (#"{"address":"a","cert":\#(Self.quoted(text))}"#, "the text of 'cert'"),
                 (
+                    #"{"address":"a","port":1,"address":"b"}"#,
+                    #"config.json: "address" stands there twice; only one can count."#
+                ),
+                (
+                    #"{"passphrase":"geheim","geheim1":1,"geheim1":2}"#,
+                    "an option with a name of 7 bytes stands there twice"
+                ),
+                (
                     #"{"address":"a","pfx":{"type":"Buffer","data":\#(archive)},"passphrase":"geheim"}"#,
                     "the text of 'pfx'"
                 ),

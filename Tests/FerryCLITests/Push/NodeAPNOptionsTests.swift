@@ -6,9 +6,16 @@ import Testing
 @testable import FerryCLI
 
 @Suite struct NodeAPNOptionsTests {
-    private static func read(_ json: String, commandLine: Set<String> = []) throws -> NodeAPNOptions {
-        let object = try JSONDecoder().decode([String: NodeAPNValue].self, from: Data(json.utf8))
-        return NodeAPNOptions(object, commandLine: commandLine)
+    private static func object(_ json: String) throws -> [String: NodeAPNValue] {
+        try Array(json.utf8).withUnsafeBufferPointer { try NodeAPNValue.members(of: $0) }
+    }
+
+    private static func read(
+        _ json: String,
+        for use: NodeAPNOption.Use = .push,
+        commandLine: Set<String> = []
+    ) throws -> NodeAPNOptions {
+        NodeAPNOptions(try Self.object(json), for: use, commandLine: commandLine)
     }
 
     private static func changed(_ change: (inout NodeAPNSettings) -> Void) -> NodeAPNSettings {
@@ -66,7 +73,7 @@ import Testing
             },
             [
                 #"gateway "g": the host of --to"#, #"address "a": not used, gateway comes first"#,
-                "port 1: the port of --to", "production true: not used, the address says where to send",
+                "port 1: the port of --to", "production true: not used, the address says where to connect",
             ]
         ),
         (#""address":"::1""#, changed { $0.host = "::1" }, [#"address "::1": the host of --to"#]),
@@ -74,7 +81,7 @@ import Testing
             #""rejectUnauthorized":false"#, changed { $0.rejectUnauthorized = false },
             [
                 """
-                rejectUnauthorized false: warning: anyone may answer as the gateway; use --ca instead, except in a test
+                rejectUnauthorized false: warning: anyone may answer as the server; use --ca instead, except in a test
                 """
             ]
         ),
@@ -212,11 +219,95 @@ import Testing
             #"{"passphrase":"\#(secret)","cert":"c.pem"}"#, #"{"passphrase":["\#(secret)"]}"#,
             #"{"key":"-----BEGIN PRIVATE KEY-----\#(secret)","cert":"c.pem"}"#, #"{"key":"\#(bare)","cert":"c.pem"}"#,
             #"{"key":"line\n\#(secret)","cert":"c.pem"}"#, #"{"errorCallback":"\#(secret)"}"#,
-            #"{"passfrase":"\#(secret)"}"#, #"{"production":"\#(secret)"}"#,
+            #"{"passfrase":"\#(secret)"}"#, #"{"production":"\#(secret)"}"#, #"{"key":"\#(secret)","cert":"c.pem"}"#,
+            #"{"cert":"\#(secret)"}"#, #"{"pfx":"\#(secret)"}"#, #"{"ca":["\#(secret)"]}"#,
+            #"{"\#(secret)7":1}"#, #"{"address":"\#(secret) und mehr"}"#, #"{"address":"\#(secret)/+=="}"#,
         ]
         for object in objects {
             let options = try Self.read(object)
             #expect(!(options.remarks + options.faults).contains { $0.contains(secret) }, "\(object)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#"{"port":1,"port":2}"#, "port"), (#"{"port":1,"p\u006frt":1}"#, "port"),
+            (#"{"pfx":{"type":"Buffer","data":[1],"data":[2]}}"#, "data"), (#"{"ca":[{"a":1,"a":1}]}"#, "a"),
+            (#"{"unknown":null,"unknown":null}"#, "unknown"),
+        ]
+    )
+    func `a name that stands twice in an object is an error`(json: String, name: String) {
+        #expect(throws: NodeAPNValue.Fault.duplicate(name)) { try Self.object(json) }
+    }
+
+    @Test(
+        arguments: [
+            "", "[]", "7", "{", #"{"a":1,}"#, #"{"a":1} x"#, #"{a:1}"#, #"{"a":"\ud800"}"#, "\u{feff}\u{feff}{}",
+            // A fault behind a name that stands twice: the text is no object at all.
+            #"{"a":1,"a":2"#,
+        ]
+    )
+    func `a text that is not one JSON object is refused`(json: String) {
+        #expect {
+            try Self.object(json)
+        } throws: {
+            if case .malformed? = $0 as? NodeAPNValue.Fault { true } else { false }
+        }
+    }
+
+    @Test func `every value of JSON is read, and a byte order mark is passed over`() throws {
+        let json = "\u{feff} {\"a\": [null, true, -1.5e3, \"x\\n\", [], {}], \"b\" : { \"c\": [ 1 , 2 ] } } "
+        #expect(
+            try Self.object(json) == [
+                "a": .list([.null, .boolean(true), .number(-1500), .text("x\n"), .list([]), .object([:])]),
+                "b": .object(["c": .list([.number(1), .number(2)])]),
+            ]
+        )
+    }
+
+    @Test func `for feedback, what is of sending changes nothing, and interval is --every`() throws {
+        let options = try Self.read(
+            #"{"cert":"c.pem","address":"a","port":7,"cacheLength":5,"maxConnections":"two","interval":60,"feedback":1}"#,
+            for: .feedback
+        )
+        #expect(
+            options.settings
+                == Self.changed {
+                    $0.certificate = .file("c.pem")
+                    $0.host = "a"
+                    $0.port = 7
+                    $0.interval = .seconds(60)
+                }
+        )
+        #expect(options.faults == [])
+        #expect(options.remarks.contains("cacheLength 5: of sending: see ferry push"))
+        #expect(options.remarks.contains("maxConnections: of sending: see ferry push"))
+        #expect(options.remarks.contains("interval 60: as --every 60"))
+        let once = try Self.read(#"{"interval":0}"#, for: .feedback, commandLine: ["--every"])
+        #expect(once.remarks == ["interval 0: not used, --every of the command line counts"])
+        #expect(once.settings.interval == nil)
+    }
+
+    @Test func `for the doctor, credentials and server count, and nothing else`() throws {
+        let options = try Self.read(
+            #"{"pfx":"p.p12","gateway":"g","port":7,"production":true,"rejectUnauthorized":false,"interval":60}"#,
+            for: .doctor
+        )
+        #expect(options.settings.endpoint == Endpoint(host: "g", port: 7))
+        #expect(options.remarks.contains(#"gateway "g": the host of HOST:PORT"#))
+        #expect(
+            options.remarks.contains("rejectUnauthorized false: the server's certificate is looked at in any case")
+        )
+        #expect(options.settings.rejectUnauthorized == nil)
+        #expect(options.settings.interval == nil)
+        let apple = try Self.read(#"{"production":false}"#, for: .doctor)
+        #expect(apple.settings.endpoint == Endpoint(host: BinaryConfiguration.sandboxHost))
+        #expect(try Self.read("{}", for: .doctor).settings.endpoint == nil)
+    }
+
+    @Test func `every use knows every option`() {
+        for use in [NodeAPNOption.Use.push, .feedback, .doctor] {
+            #expect(Set(NodeAPNOption.all(for: use).map(\.name)) == Set(NodeAPNOption.all.map(\.name)))
         }
     }
 

@@ -89,11 +89,11 @@ import Testing
     @Test func `everything that went wrong is told, and the gravest is the status`() {
         var verdict = Self.verdict(delivered: false, cause: .interrupted, connection: .failed(Self.refused))
         verdict.fed.hasReachedEnd = false
-        verdict.eventsFailure = FileFailure(path: "fifo", reason: .unread)
+        verdict.eventsFailure = FileFailure(path: "fifo.jsonl", reason: .unread)
         #expect(verdict.status == .noConnection)
         #expect(
             verdict.complaints == [
-                "The events cannot be written: fifo: nobody reads it", "No connection.",
+                "The events cannot be written: fifo.jsonl: nobody reads it", "No connection.",
                 "Interrupted; stopped after line 3. What follows was not sent.",
             ]
         )

@@ -16,13 +16,22 @@ struct TemporaryDirectory: Sendable {
     func path(_ name: String) -> String { self.url.appending(path: name).path }
 
     /// Writes a file and returns its path.
-    func write(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
+    ///
+    /// - Parameter mode: who may read it. Ferry warns of secrets that others than the owner may read.
+    func write(_ name: String, _ bytes: some Sequence<UInt8>, mode: Int = 0o600) throws -> String {
         try Data(bytes).write(to: self.url.appending(path: name))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: self.path(name))
         return self.path(name)
     }
 
-    func write(_ name: String, _ text: String) throws -> String {
-        try self.write(name, text.utf8)
+    func write(_ name: String, _ text: String, mode: Int = 0o600) throws -> String {
+        try self.write(name, text.utf8, mode: mode)
+    }
+
+    /// The permission bits of a file.
+    func mode(_ name: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: self.path(name))
+        return attributes[.posixPermissions] as? Int ?? 0
     }
 
     func read(_ name: String) throws -> String {

@@ -3,10 +3,6 @@ internal import FerryOpenSSL
 
 /// Whether a file is there, is of the right kind, and is kept from others.
 enum FileChecks {
-    /// Others may read, or anyone but the owner may write.
-    private static let openBits = 0o026
-    private static let secretForms: Set<CredentialForm> = [.privateKey, .certificateAndKey, .pkcs12]
-
     /// What is wrong; empty when nothing is.
     static func findings(_ file: CredentialFile) -> [Finding] {
         switch file.form {
@@ -14,7 +10,7 @@ enum FileChecks {
         case .success(let form):
             [
                 self.kind(file, form),
-                self.secretForms.contains(form) ? self.openness(file.path, "a private key", file.permissions) : nil,
+                form.holdsPrivateKey ? self.openness(file.name, "a private key", file.openPermissions) : nil,
             ]
             .compactMap { $0 }
         }
@@ -25,29 +21,30 @@ enum FileChecks {
             ? .fault(
                 .file,
                 .fileMissing,
-                "The file \(file.path) does not exist.",
+                error.description,
                 cure: "correct the path behind \(file.option.rawValue)"
             )
             : .fault(
                 .file,
                 .fileUnreadable,
-                "The file \(file.path) cannot be read.",
-                cure: "check that it is a file, and that this user may read it"
+                error.description,
+                cure: "give a file that this user may read"
             )
     }
 
-    /// - Parameter permissions: of the file whose first line opens another.
-    static func passphraseFile(_ path: String, permissions: Int?) -> [Finding] {
-        [self.openness(path, "a passphrase", permissions)].compactMap { $0 }
+    /// The file whose first line opens another.
+    static func passphraseFile(_ file: OptionFile) -> [Finding] {
+        [self.openness(file.name, "a passphrase", FilePermissions.open(file.path))].compactMap { $0 }
     }
 
-    private static func openness(_ path: String, _ secret: String, _ permissions: Int?) -> Finding? {
-        guard let permissions, permissions & self.openBits != 0 else { return nil }
+    /// - Parameter mode: of a file that others may read or change; else nil.
+    private static func openness(_ name: String, _ secret: String, _ mode: Int?) -> Finding? {
+        guard let mode else { return nil }
         return .warning(
             .file,
             .permissionsOpen,
-            "\(path) holds \(secret), and other users may read or change it (mode \(String(permissions, radix: 8))).",
-            cure: "chmod 600 \(path)"
+            "\(FilePermissions.sentence(name, holds: secret, mode)).",
+            cure: FilePermissions.cure(name)
         )
     }
 
@@ -64,7 +61,7 @@ enum FileChecks {
         return .fault(
             .file,
             .wrongKindOfFile,
-            "\(file.path) is no file for \(file.option.rawValue): it \(kind).",
+            "\(file.name) is no file for \(file.option.rawValue): it \(kind).",
             cure: cure
         )
     }
@@ -88,12 +85,12 @@ enum FileChecks {
         case .openSSHKey:
             (
                 "holds a key in OpenSSH's own form",
-                "ssh-keygen -p -m PKCS8 -f \(file.path) turns it into PEM, if it is the right key at all"
+                "ssh-keygen -p -m PKCS8 -f \(file.name) turns it into PEM, if it is the right key at all"
             )
         case .javaKeyStore:
             (
                 "is a Java key store",
-                "keytool -importkeystore -srckeystore \(file.path) -destkeystore new.p12 -deststoretype pkcs12, then give "
+                "keytool -importkeystore -srckeystore \(file.name) -destkeystore new.p12 -deststoretype pkcs12, then give "
                     + "--p12 new.p12"
             )
         case .empty: ("is empty", "export it again")

@@ -41,27 +41,27 @@ enum IdentityChecks {
         .warning(
             .archive,
             .oldArchive,
-            "\(self.path(facts)) is encrypted with algorithms as old as RC2-40, which only OpenSSL's legacy provider reads; "
+            "\(self.name(facts)) is encrypted with algorithms as old as RC2-40, which only OpenSSL's legacy provider reads; "
                 + "other machines and tools may not.",
             cure: self.conversion(facts)
         )
     }
 
     private static func conversion(_ facts: CertificateFacts) -> String {
-        "convert it: openssl pkcs12 -legacy -nodes -in \(self.path(facts)) -out push.pem, then give --cert push.pem; or "
+        "convert it: openssl pkcs12 -legacy -nodes -in \(self.name(facts)) -out push.pem, then give --cert push.pem; or "
             + "from that, openssl pkcs12 -export -in push.pem -out new.p12"
     }
 
-    private static func path(_ facts: CertificateFacts) -> String { facts.files.first?.path ?? "" }
+    private static func name(_ facts: CertificateFacts) -> String { facts.files.first?.name ?? "" }
 
     private static func unusable(_ error: TLSError, _ facts: CertificateFacts) -> Finding {
-        let keyPath = facts.files.last?.path ?? ""
+        let keyName = facts.files.last?.name ?? ""
         switch error.code {
         case .noPrivateKey:
             return .fault(
                 .key,
                 .keyMissing,
-                "\(keyPath) holds no private key.",
+                "\(keyName) holds no private key.",
                 cure: facts.files.first?.option == .p12
                     ? "export the key together with the certificate (in the keychain: unfold the certificate, select both)"
                     : "name the file of the key with --key"
@@ -70,14 +70,14 @@ enum IdentityChecks {
             return .fault(
                 .key,
                 .passphraseMissing,
-                "\(keyPath) is encrypted, and no passphrase was given.",
+                "\(keyName) is encrypted, and no passphrase was given.",
                 cure: ConnectionAdvice.givePassphrase
             )
         case .wrongPassphrase:
             return .fault(
                 .key,
                 .wrongPassphrase,
-                "The passphrase does not open \(keyPath).",
+                "The passphrase does not open \(keyName).",
                 cure:
                     "correct the first line of the file of --passphrase-file, without quotes or spaces around it; if the "
                     + "passphrase is lost, export again"
@@ -86,7 +86,7 @@ enum IdentityChecks {
             return .fault(
                 .key,
                 .keyMismatch,
-                "The private key in \(keyPath) does not belong to the certificate in \(self.path(facts)).",
+                "The private key in \(keyName) does not belong to the certificate in \(self.name(facts)).",
                 cure:
                     "give the key that the certificate's request was made with, or have a certificate issued for this key"
             )
@@ -94,7 +94,7 @@ enum IdentityChecks {
             return .fault(
                 .archive,
                 .oldArchiveUnreadable,
-                "\(self.path(facts)) is encrypted with old algorithms, such as RC2-40, that OpenSSL cannot read here.",
+                "\(self.name(facts)) is encrypted with old algorithms, such as RC2-40, that OpenSSL cannot read here.",
                 cure: "install OpenSSL's legacy provider (Debian: openssl-provider-legacy or libssl3), or export again "
                     + "with AES; where it is there, \(self.conversion(facts))"
             )
@@ -102,7 +102,7 @@ enum IdentityChecks {
             return .fault(
                 .file,
                 .damaged,
-                "The certificate or the key in \(facts.files.map(\.path).listed) is damaged.",
+                "The certificate or the key in \(facts.files.map(\.name).listed) is damaged.",
                 cure: "export or download it again, and copy it as a binary file"
             )
         default:

@@ -20,49 +20,49 @@ enum TokenKeyChecks {
     }
 
     private static func key(_ facts: TokenKeyFacts) -> [Finding] {
-        let path = facts.file.path
-        if let fault = facts.fault { return [self.unusable(fault, path)] }
+        let name = facts.file.name
+        if let fault = facts.fault { return [self.unusable(fault, name)] }
         guard facts.signs else {
             return [
                 .fault(
                     .tokenKey,
                     .doesNotSign,
-                    "What \(path) signs does not verify with its own key.",
+                    "What \(name) signs does not verify with its own key.",
                     cure: self.fresh
                 )
             ]
         }
-        let signing = Finding.ok(.tokenKey, "\(path) is a P-256 key; a sample was signed and verified (ES256).")
+        let signing = Finding.ok(.tokenKey, "\(name) is a P-256 key; a sample was signed and verified (ES256).")
         guard !facts.isPKCS8 else { return [signing] }
         return [
             signing,
             .warning(
                 .tokenKey,
                 .notPKCS8,
-                "\(path) is not in the form PKCS#8, as Apple issues keys; other tools may not read it.",
-                cure: "openssl pkcs8 -topk8 -nocrypt -in \(path) -out key.p8"
+                "\(name) is not in the form PKCS#8, as Apple issues keys; other tools may not read it.",
+                cure: "openssl pkcs8 -topk8 -nocrypt -in \(name) -out key.p8"
             ),
         ]
     }
 
-    private static func unusable(_ error: TLSError, _ path: String) -> Finding {
+    private static func unusable(_ error: TLSError, _ name: String) -> Finding {
         switch error.code {
         case .unsupportedKey:
             .fault(
                 .tokenKey,
                 .notP256,
-                "The key in \(path) is not on the curve P-256, which provider tokens need (ES256).",
+                "The key in \(name) is not on the curve P-256, which provider tokens need (ES256).",
                 cure: self.fresh
             )
         case .passphraseRequired:
             .fault(
                 .tokenKey,
                 .passphraseMissing,
-                "The key in \(path) is encrypted; a .p8 file is read without passphrase.",
-                cure: "openssl pkcs8 -in \(path) -out key.p8, and chmod 600 key.p8"
+                "The key in \(name) is encrypted; a .p8 file is read without passphrase.",
+                cure: "openssl pkcs8 -in \(name) -out key.p8, and chmod 600 key.p8"
             )
         default:
-            .fault(.tokenKey, .damaged, "The key in \(path) is damaged.", cure: "\(self.fresh), copied as it was")
+            .fault(.tokenKey, .damaged, "The key in \(name) is damaged.", cure: "\(self.fresh), copied as it was")
         }
     }
 
@@ -85,7 +85,7 @@ enum TokenKeyChecks {
 
     /// Apple names the file after the key: AuthKey_ABCDE12345.p8.
     private static func fileName(_ facts: TokenKeyFacts) -> Finding? {
-        let name = facts.file.path.split(separator: "/").last ?? ""
+        let name = facts.file.path?.split(separator: "/").last ?? ""
         guard let keyID = facts.keyID, name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
         let named = name.dropFirst("AuthKey_".count).dropLast(".p8".count)
         guard DeveloperIdentifier(String(named)) != nil, named != keyID else { return nil }

@@ -1,7 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// One file of credentials, as it lies on the disk.
+/// One file of credentials, as it lies on the disk, or its text in a configuration.
 struct CredentialFile: Sendable {
     enum Option: String, Sendable {
         case cert = "--cert"
@@ -11,11 +11,14 @@ struct CredentialFile: Sendable {
     }
 
     var option: Option
-    var path: String
+    /// What messages call it.
+    var name: String
+    /// Where it lies; nil when its text stands in a configuration.
+    var path: String?
     /// What its bytes are, or why they cannot be read.
     var form: Result<CredentialForm, TLSError>
-    /// The permission bits; nil when the system does not tell.
-    var permissions: Int?
+    /// The permission bits, if they let others read or change it; else nil.
+    var openPermissions: Int?
 }
 
 /// A certificate and its key, as their files show them.

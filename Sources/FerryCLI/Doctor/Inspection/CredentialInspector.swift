@@ -1,56 +1,52 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
-
 /// Reads files of credentials and notes what they hold.
 enum CredentialInspector {
-    static func certificate(
-        _ path: String,
-        keyPath: String?,
-        passphrase: String?,
-        _ profile: TLSProfile
-    ) -> CertificateFacts {
-        let (file, bytes) = self.read(.cert, path)
-        var facts = CertificateFacts(
-            files: [file],
-            identity: Result { () throws(TLSError) in
-                try TLSIdentity(certificatePath: path, privateKeyPath: keyPath, passphrase: passphrase)
-            }
-        )
-        if let keyPath { facts.files.append(self.read(.key, keyPath).file) }
-        self.complete(&facts, bytes, profile)
-        return facts
-    }
-
-    static func archive(_ path: String, passphrase: String?, _ profile: TLSProfile) -> CertificateFacts {
-        var facts = CertificateFacts(
-            files: [self.read(.p12, path).file],
-            identity: Result { () throws(TLSError) in
-                try TLSIdentity(pkcs12Path: path, passphrase: passphrase ?? "")
-            }
-        )
-        self.complete(&facts, nil, profile)
-        return facts
+    static func identity(_ source: IdentitySource, _ profile: TLSProfile) -> CertificateFacts {
+        switch source.files {
+        case .pair(let certificate, let key):
+            let (file, chain) = self.read(.cert, certificate, source.certificateOption)
+            let own = key.map { self.read(.key, $0, source.keyOption) }
+            var facts = CertificateFacts(
+                files: [file] + (own.map { [$0.file] } ?? []),
+                identity: Result { () throws(TLSError) in
+                    try TLSIdentity(
+                        chain: chain.get(),
+                        from: file.name,
+                        key: (own?.bytes ?? chain).get(),
+                        from: (own?.file ?? file).name,
+                        passphrase: source.passphrase
+                    )
+                }
+            )
+            self.complete(&facts, try? chain.get(), profile)
+            return facts
+        case .archive(let archive):
+            let (file, bytes) = self.read(.p12, archive, source.archiveOption)
+            var facts = CertificateFacts(
+                files: [file],
+                identity: Result { () throws(TLSError) in
+                    try TLSIdentity(pkcs12: bytes.get(), passphrase: source.passphrase ?? "", source: file.name)
+                }
+            )
+            self.complete(&facts, nil, profile)
+            return facts
+        }
     }
 
     static func tokenKey(_ path: String, keyID: String?, teamID: String?) -> TokenKeyFacts {
-        let (file, bytes) = self.read(.p8, path)
+        let (file, bytes) = self.read(.p8, .file(path), CredentialFile.Option.p8.rawValue)
         var facts = TokenKeyFacts(file: file, keyID: keyID, teamID: teamID)
         do {
-            let key = try ES256Key(path: path)
+            let key = try ES256Key(p8: bytes.get(), source: file.name)
             let sample = Array("ferry doctor".utf8)
             facts.signs = try key.isValidSignature(key.sign(sample), for: sample)
         } catch {
             facts.fault = error
         }
-        facts.isPKCS8 = String(decoding: bytes ?? [], as: UTF8.self).contains("-----BEGIN PRIVATE KEY-----")
+        let text = String(decoding: (try? bytes.get()) ?? [], as: UTF8.self)
+        facts.isPKCS8 = text.contains("-----BEGIN PRIVATE KEY-----")
         return facts
     }
 
@@ -68,22 +64,20 @@ enum CredentialInspector {
         }
     }
 
-    private static func read(_ option: CredentialFile.Option, _ path: String) -> (file: CredentialFile, bytes: [UInt8]?)
-    {
-        let bytes = Result { () throws(TLSError) in try credentialBytes(atPath: path) }
+    private static func read(
+        _ option: CredentialFile.Option,
+        _ material: CredentialMaterial,
+        _ words: String
+    ) -> (file: CredentialFile, bytes: Result<[UInt8], TLSError>) {
+        let bytes = Result { () throws(TLSError) in try material.read(words) }
+        let path = if case .file(let path) = material { path } else { String?.none }
         let file = CredentialFile(
             option: option,
+            name: material.name(words),
             path: path,
             form: bytes.map { CredentialForm($0) },
-            permissions: self.permissions(path)
+            openPermissions: path.flatMap { FilePermissions.open($0) }
         )
-        return (file, try? bytes.get())
-    }
-
-    /// The permission bits; nil when the system does not tell.
-    static func permissions(_ path: String) -> Int? {
-        var information = stat()
-        guard stat(path, &information) == 0 else { return nil }
-        return Int(information.st_mode & 0o777)
+        return (file, bytes)
     }
 }

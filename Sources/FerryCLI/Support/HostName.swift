@@ -1,0 +1,45 @@
+internal import ArgumentParser
+
+/// Tells the name or the address of a host from other texts.
+enum HostName {
+    /// RFC 1035, section 2.3.4, in octets.
+    private static let longestName = 253
+    private static let longestLabel = 63
+
+    /// Whether `text` has the form of one: letters, digits, `-` and `_` between dots, or an address of IPv6 without
+    /// brackets. What is not is never said again: a key is easily pasted in the place of a host.
+    static func isOne(_ text: String) -> Bool {
+        guard 1...Self.longestName ~= text.utf8.count else { return false }
+        if text.contains(":") { return self.isIPv6(text) }
+        let name = text.hasSuffix(".") ? text.dropLast() : text[...]
+        return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+            1...Self.longestLabel ~= label.utf8.count && label.first != "-" && label.last != "-"
+                && label.utf8.allSatisfy { self.isAlphanumeric($0) || "-_".utf8.contains($0) }
+        }
+    }
+
+    /// With a zone behind `%`, such as `fe80::1%eth0`.
+    private static func isIPv6(_ text: String) -> Bool {
+        let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+        return text.count { $0 == ":" } > 1
+            && parts[0].allSatisfy { $0.isHexDigit || $0 == ":" || $0 == "." }
+            && parts.dropFirst().allSatisfy { zone in !zone.isEmpty && zone.utf8.allSatisfy(self.isAlphanumeric) }
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+
+    /// Checks a name, if one was given.
+    ///
+    /// - Parameter option: its name, for the message.
+    static func require(_ name: String?, _ option: String) throws {
+        guard let name, !self.isOne(name) else { return }
+        throw ValidationError("\(option) takes the name or the address of a host.")
+    }
+}

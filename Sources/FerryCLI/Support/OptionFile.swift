@@ -1,0 +1,80 @@
+internal import FerryCore
+internal import FerryOpenSSL
+
+/// A file that an option names.
+struct OptionFile: Hashable, Sendable {
+    /// The option, such as `--key`, or that of a configuration, such as `key`.
+    var option: String
+    /// As it was given, which may be the secret itself in the place of a file's name.
+    var path: String
+
+    init(_ option: String, _ path: String) {
+        self.option = option
+        self.path = path
+    }
+
+    /// What a message calls the file.
+    var name: String { FileName(self.path).words(option: self.option) }
+
+    /// Much more than any file of certificates has.
+    private static let longest = 16 << 20
+
+    /// Reads all of it. A pipe, as a shell makes for `<(…)`, is read to its end, and can be read once.
+    ///
+    /// - Throws: `TLSError` with `fileNotFound` or `fileUnreadable`.
+    func bytes() throws(TLSError) -> [UInt8] {
+        let bytes: [UInt8]
+        do {
+            bytes = try FileDescriptor.contents(of: self.path, limit: Self.longest + 1)
+        } catch {
+            // Not the name, which may be no name.
+            let reason = FileFailure(path: "", reason: error.reason)
+            throw error.isMissing
+                ? self.error(.fileNotFound, "does not exist") : self.error(.fileUnreadable, "cannot be read (\(reason))")
+        }
+        guard bytes.count <= Self.longest else { throw self.error(.fileUnreadable, "has more than 16 MiB") }
+        return bytes
+    }
+
+    private func error(_ code: TLSError.Code, _ predicate: String) -> TLSError {
+        TLSError(code, FileName(self.path).sentence(predicate, option: self.option))
+    }
+
+    /// Whether it can be read again.
+    var isRegular: Bool { FileIdentity(path: self.path)?.isRegular ?? false }
+
+    /// The first line of a file that holds a secret.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2 when the file cannot be read.
+    func firstLine() throws(CommandFailure) -> String {
+        do {
+            let text = String(decoding: try self.bytes(), as: UTF8.self)
+            return text.split(omittingEmptySubsequences: false) { $0.isNewline }.first.map(String.init) ?? ""
+        } catch {
+            throw CommandFailure.usage(error.description)
+        }
+    }
+
+    /// Warns on standard error if others may read or change the file.
+    ///
+    /// - Parameter secret: what it holds, such as "a private key".
+    func warnIfOpen(holding secret: String, say: (String) -> Void = { Console.error($0) }) {
+        guard let mode = FilePermissions.open(self.path) else { return }
+        let sentence = FilePermissions.sentence(self.name, holds: secret, mode)
+        say("ferry: warning: \(sentence); \(FilePermissions.cure(self.name))")
+    }
+
+    /// As ``warnIfOpen(holding:say:)`` for a file of credentials, if there is a private key among its bytes.
+    func warnIfOpen(_ bytes: [UInt8], say: (String) -> Void = { Console.error($0) }) {
+        if CredentialForm(bytes).holdsPrivateKey { self.warnIfOpen(holding: "a private key", say: say) }
+    }
+}
+
+extension CredentialForm {
+    var holdsPrivateKey: Bool {
+        switch self {
+        case .privateKey, .certificateAndKey, .pkcs12, .openSSHKey, .javaKeyStore: true
+        case .certificate, .certificateRequest, .publicKey, .empty, .unknown: false
+        }
+    }
+}
