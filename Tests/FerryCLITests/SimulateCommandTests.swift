@@ -1,3 +1,5 @@
+import FerryOpenSSL
+import FerryTesting
 import Foundation
 import Testing
 
@@ -98,6 +100,42 @@ import Testing
         }
     }
 
+    @Test func `a certificate and an authority of yours take the place of made ones`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let (servers, clients) = (try ThrowAwayCA(), try ThrowAwayCA())
+            let server = try servers.server(dnsNames: ["localhost", "gateway.example.com"])
+            _ = try directory.write("servers.pem", servers.certificatePEM)
+            let clientCA = try directory.write("clients.pem", clients.certificatePEM)
+            let pair = [
+                "--cert", try directory.write("server.pem", server.certificateChainPEM),
+                "--key", try directory.write("server-key.pem", server.privateKeyPEM()),
+            ]
+            let archive = [
+                "--p12", try directory.write("server.p12", server.pkcs12(passphrase: "geheim")),
+                "--passphrase-file", try directory.write("passphrase.txt", "geheim\n"),
+            ]
+            for (name, authority) in [("good", clients), ("bad", servers)] {
+                let client = try authority.client()
+                _ = try directory.write("\(name).pem", client.certificateChainPEM + client.privateKeyPEM())
+            }
+            let lines = try directory.write("lines", (1...3).map { PushHarness.line($0) + "\n" }.joined())
+            for identity in [pair, archive] {
+                let (program, port) = try await Self.start(identity + ["--client-ca", clientCA], in: directory)
+                let push = [
+                    "push", lines, "--json", "--to", "localhost:\(port)", "--settle-time", "0.1",
+                    "--server-name", "gateway.example.com", "--ca", directory.path("servers.pem"), "--cert",
+                ]
+                let good = try await FerryProgram.run(push + [directory.path("good.pem")], in: directory)
+                #expect(good.status == 0, "\(good.messages)")
+                #expect(good.number("submitted") == 3)
+                let bad = try await FerryProgram.run(push + [directory.path("bad.pem")], in: directory)
+                #expect(bad.status == 3)
+                program.interrupt()
+                #expect(try await program.output().status == 0)
+            }
+        }
+    }
+
     @Test func `bad usage is status 2 and one sentence`() async throws {
         try await TemporaryDirectory.with { directory in
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
@@ -117,6 +155,12 @@ import Testing
                 (["--binary", "0", "--record", "/none/record"], "No such file or directory"),
                 (["--binary", "0", "--tls-dir", "\(file)/tls"], "No TLS credentials"),
                 (["--binary", "0", "--tls-max", "2"], "--tls-max"),
+                (["--binary", "0", "--cert", "none.pem"], "Say who may vouch for clients: --client-ca FILE"),
+                (["--http2", "0", "--cert", "none.pem"], "The file none.pem does not exist."),
+                (["--binary", "0", "--client-ca", "none.pem"], "The file none.pem does not exist."),
+                (["--binary", "0", "--client-ca", file], "holds no certificate"),
+                (["--binary", "0", "--key", "key.pem"], "--key needs --cert."),
+                (["--binary", "0", "--passphrase-file", file], "--passphrase-file needs --p12"),
             ]
             for (arguments, words) in cases {
                 let output = try await FerryProgram.run(["simulate"] + arguments, in: directory)

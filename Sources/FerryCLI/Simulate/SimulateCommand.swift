@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import FerryCore
 internal import FerryTesting
 
 #if canImport(FoundationEssentials)
@@ -9,7 +10,7 @@ internal import Foundation
 #endif
 
 /// `ferry simulate`
-struct SimulateCommand: AsyncParsableCommand {
+struct SimulateCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
         abstract: "Runs a simulated APNs.",
@@ -20,6 +21,7 @@ struct SimulateCommand: AsyncParsableCommand {
               ferry simulate --binary 2195 --tls-dir tls --record accepted.jsonl
               ferry simulate --binary 0 --feedback 0 --tls-dir tls --script trouble.json
               ferry simulate --http2 2197 --tls-dir tls --record accepted.jsonl
+              ferry simulate --binary 2195 --cert gateway.pem --key gateway-key.pem --client-ca company-ca.pem
 
             A script, every key of which may be left out:
               {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}],
@@ -48,6 +50,9 @@ struct SimulateCommand: AsyncParsableCommand {
     )
     var tlsDir: String?
 
+    @OptionGroup(title: "Certificates of yours, in place of those of --tls-dir")
+    var identity: ServerIdentityOptions
+
     @Option(help: "The highest TLS version: 1.2 or 1.3. Without it, 1.3 for HTTP/2 and 1.2 for the others.")
     var tlsMax: TLSMaximum?
 
@@ -61,16 +66,27 @@ struct SimulateCommand: AsyncParsableCommand {
     var record: String?
 
     func validate() throws {
+        try HostName.require(self.host, "--host")
         if self.binary == nil, self.feedback == nil, self.http2 == nil {
             throw ValidationError("Say what to simulate: --binary PORT, --feedback PORT, --http2 PORT, or several.")
         }
         if self.binary == nil, self.http2 == nil, self.record != nil {
             throw ValidationError("--record needs --binary or --http2.")
         }
+        let wantsClients = (self.binary != nil || self.feedback != nil) && !self.noClientCertificate
+        if self.identity.areGiven, self.identity.clientCA == nil, self.tlsDir == nil, wantsClients {
+            throw ValidationError(
+                "Say who may vouch for clients: --client-ca FILE or --tls-dir DIR; or take those that show no certificate: "
+                    + "--no-client-certificate."
+            )
+        }
         for (name, port) in [("binary", self.binary), ("feedback", self.feedback), ("http2", self.http2)] {
             guard 0...65_535 ~= port ?? 0 else { throw ValidationError("--\(name) takes a port, 0 to 65535.") }
         }
     }
+
+    // Three listeners, and a few clients of each.
+    var socketCount: Int { 12 }
 
     func run() async throws {
         var configuration = try self.configuration()
@@ -102,7 +118,9 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func configuration() throws -> SimulatedGateway.Configuration {
-        var configuration = SimulatedGateway.Configuration(credentials: try TestCredentials.open(self.tlsDir))
+        var configuration = SimulatedGateway.Configuration(
+            credentials: try self.identity.apply(to: TestCredentials.open(self.tlsDir))
+        )
         configuration.host = self.host
         configuration.port = self.binary ?? 0
         configuration.requiresClientCertificate = !self.noClientCertificate
@@ -111,7 +129,8 @@ struct SimulateCommand: AsyncParsableCommand {
             do {
                 configuration.script = try GatewayScript(contentsOfFile: script)
             } catch {
-                throw CommandFailure.usage("The script \(script) cannot be used: \(Sentence.of(error))")
+                let name = FileName(script).shown.map { "The script \($0)" } ?? "The script"
+                throw CommandFailure.usage("\(name) cannot be used: \(Sentence.of(error))")
             }
         }
         return configuration
