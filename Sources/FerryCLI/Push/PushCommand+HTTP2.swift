@@ -18,11 +18,15 @@ extension PushCommand {
             )
         }
         if self.token.areGiven, self.credentials.areGiven {
-            throw ValidationError("--p8 excludes --cert and --p12: HTTP/2 takes a provider token or a certificate.")
+            throw ValidationError(
+                "\(self.token.given.first ?? "--p8") excludes --cert and --p12: HTTP/2 takes a provider token or a "
+                    + "certificate."
+            )
         }
         guard self.token.areGiven || self.credentials.areGiven else {
             throw ValidationError(
-                "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --cert and --key, or --p12."
+                "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --provider-token-file, or --cert and "
+                    + "--key, or --p12."
             )
         }
         try self.token.validateIdentifiers()
@@ -37,7 +41,7 @@ extension PushCommand {
             credentials: try self.http2Credentials(),
             topic: self.topic
         )
-        if let ca = self.server.ca { configuration.trustRoots = .file(ca) }
+        if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
         configuration.tlsProfile = self.server.tlsProfile.profile

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 
 /// `ferry push`
-struct PushCommand: AsyncParsableCommand {
+struct PushCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",
         abstract: "Sends notifications from a file of JSON lines.",
@@ -60,7 +60,7 @@ struct PushCommand: AsyncParsableCommand {
     var credentials: CredentialOptions
 
     @OptionGroup(title: "Provider token, with --backend http2")
-    var token: TokenKeyOptions
+    var token: ProviderTokenOptions
 
     @Option(
         help: """
@@ -130,6 +130,7 @@ struct PushCommand: AsyncParsableCommand {
         do {
             try self.check()
             backend = try self.backendToUse()
+            try FileDescriptorLimit.require(sockets: backend.connectionLimit)
         } catch let error as ArgumentParser.ValidationError {
             throw CommandFailure.usage(error.message)
         }
@@ -196,6 +197,9 @@ struct PushCommand: AsyncParsableCommand {
         case .binary, .migrate: .binary(try self.binaryConfiguration(), topic: self.topic)
         }
     }
+
+    // As far as the command line tells: a configuration may say more.
+    var socketCount: Int { self.connections.connections ?? 1 }
 
     /// Refuses options that only the other backend understands.
     func refuse(_ options: [String], of other: Backend) throws {

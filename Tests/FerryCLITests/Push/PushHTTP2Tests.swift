@@ -2,6 +2,7 @@ import Ferry
 import FerryOpenSSL
 import FerryTesting
 import Foundation
+import NIOCore
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct PushHTTP2Tests {
@@ -259,6 +260,55 @@ import Testing
                 PushCommandTests.expectNoConnection(somebody, "refused the user name and the password")
                 #expect(!somebody.messages.contains("geheim"))
             }
+        }
+    }
+
+    @Test func `a token that was made elsewhere sends, from a file or a pipe`() async throws {
+        try await APNsHarness.run { harness in
+            let token = try await FerryProgram.run(["token"] + harness.token(), in: harness.directory).result
+            let file = try harness.directory.write("token.jwt", token)
+            let output = try await harness.push(harness.lines(1...20), as: ["--provider-token-file", file])
+            #expect(output.status == 0, "\(output.messages)")
+            #expect(output.messages == "")
+            #expect(harness.recorder.requests.count == 20)
+            let piped = try await FerryProgram.run(
+                ["push", harness.lines(21...30), "--backend", "http2", "--topic", APNsHarness.topic] + harness.server()
+                    + ["--provider-token-file", "/dev/stdin"],
+                in: harness.directory,
+                shell: #"cat '\#(file)' | exec "$@""#
+            )
+            #expect(piped.status == 0, "\(piped.messages)")
+            #expect(harness.recorder.requests.count == 30)
+        }
+    }
+
+    @Test func `a file without a good token is status 2 and one sentence, before anything is sent`() async throws {
+        try await APNsHarness.run { harness in
+            let token = try await FerryProgram.run(["token"] + harness.token(), in: harness.directory).result
+            let old = try ProviderTokenSource(key: .generate(), keyID: "ABCDE12345", teamID: "FGHIJ67890")
+                .issue(now: .now(), epochSeconds: 1_700_000_000).token
+            let cases: [(String, String)] = [
+                ("", "There is no provider token in "), (String(token.prefix(100)), "There is no provider token in "),
+                (old, "s ago by this machine's clock, and APNs takes none that is older than an hour."),
+            ]
+            for (text, words) in cases {
+                let file = try harness.directory.write("token.jwt", text)
+                let output = try await harness.push(harness.lines(1...2), as: ["--provider-token-file", file])
+                #expect(output.status == 2)
+                #expect(output.messages.contains(words), "\(output.messages)")
+                #expect(!output.messages.contains("eyJ"))
+            }
+            let usage: [([String], String)] = [
+                (["--provider-token-file", "/none/t.jwt"], "The file /none/t.jwt does not exist."),
+                (["--provider-token-file", "t.jwt"] + harness.token(), "--provider-token-file excludes --p8"),
+                (["--provider-token-file", "t.jwt"] + harness.certificate, "--provider-token-file excludes --cert"),
+            ]
+            for (credentials, words) in usage {
+                let output = try await harness.push(harness.lines(1...2), as: credentials)
+                #expect(output.status == 2)
+                #expect(output.messages.contains(words), "\(output.messages)")
+            }
+            #expect(harness.apns.counts.connections == 0)
         }
     }
 }
