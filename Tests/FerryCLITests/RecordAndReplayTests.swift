@@ -108,7 +108,10 @@ import Testing
                 (["replay", good, "--listen", "0", "--delay", "1e300"], "--delay takes seconds"),
                 (["record", "/none/t", "--listen", "0", "--to", "localhost:1"], "cannot be written"),
                 (["record", directory.path("t"), "--listen", "-1", "--to", "localhost:1"], "port"),
-                (["record", directory.path("t"), "--listen", "0", "--to", "localhost:1", "--cert", "/none"], "/none"),
+                (
+                    ["record", directory.path("t"), "--listen", "0", "--to", "localhost:1", "--cert", "/none"],
+                    "of --cert"
+                ),
             ]
             for (arguments, words) in cases {
                 let output = try await FerryProgram.run(arguments, in: directory)

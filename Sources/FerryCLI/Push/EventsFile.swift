@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryCore
 internal import NIOPosix
 
 /// Writes one line for each outcome. For one task at a time.
@@ -33,7 +34,7 @@ struct EventsFile {
     private static let openingInterval: Duration = .milliseconds(20)
 
     private let file: FileDescriptor
-    private let path: String
+    private let name: String?
     private let ledger: LineLedger
     private let limits: Limits
     private var index = LineIndex()
@@ -46,7 +47,7 @@ struct EventsFile {
     /// Opens the file, and empties it if it is there.
     init(path: String, ledger: LineLedger, limits: Limits) async throws(FileFailure) {
         self.file = try await Self.open(path, until: .now + limits.opening)
-        self.path = path
+        self.name = FileName(path).shown
         self.ledger = ledger
         self.limits = limits
     }
@@ -116,7 +117,7 @@ struct EventsFile {
                 try bytes.withUnsafeBytes { try file.writeAll($0, unless: limits.isGivenUp) }
             }
         } catch {
-            self.failure = FileFailure(path: self.path, reason: (error as? FileFailure)?.reason ?? .system(0))
+            self.failure = FileFailure(self.name, reason: (error as? FileFailure)?.reason ?? .system(0))
         }
     }
 }

@@ -50,7 +50,7 @@ final class LineReader: @unchecked Sendable {
         self.file = path == "-" ? FileDescriptor(STDIN_FILENO, isOwned: false) : try .reading(path)
         self.name = path == "-" ? "standard input" : FileName(path).shown ?? "the input"
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { throw FileFailure(path: "", code: errno) }
+        guard pipe(&ends) == 0 else { throw FileFailure(code: errno) }
         self.wake = (FileDescriptor(ends[0], isOwned: true), FileDescriptor(ends[1], isOwned: true))
         self.memory = .allocate(capacity: Self.lineLimit + Self.piece)
     }
@@ -133,7 +133,7 @@ final class LineReader: @unchecked Sendable {
                 pollfd(fd: self.wake.0.rawValue, events: Int16(POLLIN), revents: 0),
             ]
             if poll(&waits, 2, -1) < 0 {
-                guard errno == EINTR else { throw FileFailure(path: self.name, code: errno) }
+                guard errno == EINTR else { throw FileFailure(self.name, code: errno) }
                 continue
             }
             if waits[1].revents != 0 {
@@ -148,7 +148,7 @@ final class LineReader: @unchecked Sendable {
             let count = Darwin.read(self.file.rawValue, self.memory + self.end, Self.piece)
             #endif
             if count >= 0 { return count }
-            if errno != EINTR && errno != EAGAIN { throw FileFailure(path: self.name, code: errno) }
+            if errno != EINTR && errno != EAGAIN { throw FileFailure(self.name, code: errno) }
         }
     }
 }

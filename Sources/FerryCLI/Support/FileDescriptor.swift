@@ -43,7 +43,7 @@ final class FileDescriptor: Sendable {
         #else
         let descriptor = Darwin.open(path, flags | O_CLOEXEC, 0o600)
         #endif
-        guard descriptor >= 0 else { throw FileFailure(path: path, code: errno) }
+        guard descriptor >= 0 else { throw FileFailure(FileName(path), code: errno) }
         return FileDescriptor(descriptor, isOwned: true)
     }
 
@@ -55,7 +55,7 @@ final class FileDescriptor: Sendable {
         while bytes.count < limit {
             let count = read(file.rawValue, &piece, min(piece.count, limit - bytes.count))
             if count < 0, errno == EINTR { continue }
-            if count < 0 { throw FileFailure(path: path, code: errno) }
+            if count < 0 { throw FileFailure(FileName(path), code: errno) }
             if count == 0 { break }
             bytes += piece[..<count]
         }
@@ -87,11 +87,11 @@ final class FileDescriptor: Sendable {
             } else if errno == EAGAIN {
                 let since = stalled ?? .now
                 stalled = since
-                if isGivenUp(since) { throw FileFailure(path: "", reason: .unread) }
+                if isGivenUp(since) { throw FileFailure(reason: .unread) }
                 var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 poll(&wait, 1, Self.pollMilliseconds)
             } else if errno != EINTR {
-                throw FileFailure(path: "", code: errno)
+                throw FileFailure(code: errno)
             }
         }
     }
@@ -109,18 +109,22 @@ struct FileFailure: Error, Equatable, CustomStringConvertible {
         case unread
     }
 
-    /// Said only where it surely is a name: see `FileName`. Empty for a file without one.
-    var path: String
+    /// What messages call the file; nil for one without a name, and for a name that may be a secret.
+    var name: String?
     var reason: Reason
 
-    init(path: String, reason: Reason) {
-        self.path = path
+    init(_ name: String? = nil, reason: Reason) {
+        self.name = name
         self.reason = reason
     }
 
-    init(path: String, code: Int32) {
+    init(_ name: String? = nil, code: Int32) {
         // What the system says of a FIFO without a reader is "No such device or address".
-        self.init(path: path, reason: code == ENXIO ? .unread : .system(code))
+        self.init(name, reason: code == ENXIO ? .unread : .system(code))
+    }
+
+    init(_ file: FileName, code: Int32) {
+        self.init(file.shown, code: code)
     }
 
     /// Whether there is no such file.
@@ -134,6 +138,6 @@ struct FileFailure: Error, Equatable, CustomStringConvertible {
             case .system(let code): String(cString: strerror(code))
             case .unread: "nobody reads it"
             }
-        return FileName(self.path).shown.map { "\($0): \(reason)" } ?? reason
+        return self.name.map { "\($0): \(reason)" } ?? reason
     }
 }

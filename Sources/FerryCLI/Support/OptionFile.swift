@@ -28,9 +28,10 @@ struct OptionFile: Hashable, Sendable {
             bytes = try FileDescriptor.contents(of: self.path, limit: Self.longest + 1)
         } catch {
             // Not the name, which may be no name.
-            let reason = FileFailure(path: "", reason: error.reason)
+            let reason = FileFailure(reason: error.reason)
             throw error.isMissing
-                ? self.error(.fileNotFound, "does not exist") : self.error(.fileUnreadable, "cannot be read (\(reason))")
+                ? self.error(.fileNotFound, "does not exist")
+                : self.error(.fileUnreadable, "cannot be read (\(reason))")
         }
         guard bytes.count <= Self.longest else { throw self.error(.fileUnreadable, "has more than 16 MiB") }
         return bytes

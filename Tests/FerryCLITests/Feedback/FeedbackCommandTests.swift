@@ -178,7 +178,7 @@ import Testing
             configuration.interval = .zero
             let run = FeedbackRun(reader: try FeedbackReader(configuration), hasIdentity: true) {
                 (_) throws(FileFailure) in
-                throw FileFailure(path: "", code: EPIPE)
+                throw FileFailure(code: EPIPE)
             }
             do {
                 _ = try await run.run()

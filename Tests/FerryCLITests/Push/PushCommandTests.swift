@@ -105,7 +105,7 @@ import Testing
                 (harness.arguments(lines) + ["--events", "/none/events"], "No such file or directory"),
                 (harness.arguments(lines) + ["--backend", "migrate"], "There is no backend migrate yet"),
                 (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
-                (harness.arguments(lines) + ["--bogus"], "--bogus"),
+                (harness.arguments(lines) + ["--bogus"], "Unknown option '…'"),
             ]
             for (arguments, words) in cases {
                 let output = try await FerryProgram.run(arguments, in: harness.directory)

@@ -125,7 +125,7 @@ import Testing
                 (["--p8", harness.directory.path("key.p8")], "--p8 needs --key-id and --team-id."),
                 (["--p8", harness.directory.path("key.p8"), "--key-id", "FERRYKEY01"], "--p8 needs --team-id."),
                 (["--key-id", "FERRYKEY01"], "--key-id needs --p8."),
-                ([], "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --cert and --key, or --p12."),
+                ([], "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --provider-token-file"),
                 (harness.token() + harness.certificate, "--p8 excludes --cert and --p12"),
                 (["--cert", old, "--key", oldKey], "expired"),
                 (harness.token() + ["--passphrase-file", "/none"], "--passphrase-file needs"),
@@ -219,7 +219,7 @@ import Testing
             (["--proxy", "localhost:1", "--proxy-password-file", "p"], "--proxy-password-file needs --proxy-user."),
             (
                 ["--proxy", "localhost:1", "--proxy-user", "me", "--proxy-password-file", "/none"],
-                "The file /none cannot be read: the file does not exist"
+                "The file of --proxy-password-file does not exist."
             ),
             (["--proxy", "localhost:1", "--proxy-user", "a:b"], "must not hold a colon"),
             (["--config", "node-apn.json"], "--config is the options object of node-apn 1.x"),

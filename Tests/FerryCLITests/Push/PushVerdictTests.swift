@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func `no connection is status 3, whatever ended the run`() {
-        for cause in [nil, .interrupted, .events(FileFailure(path: "x", code: 1))] as [PushStop.Cause?] {
+        for cause in [nil, .interrupted, .events(FileFailure("x", code: 1))] as [PushStop.Cause?] {
             let failed = Self.verdict(delivered: false, cause: cause, connection: .failed(Self.refused))
             #expect(failed.status == .noConnection)
             #expect(failed.complaints == ["No connection."])
@@ -89,11 +89,11 @@ import Testing
     @Test func `everything that went wrong is told, and the gravest is the status`() {
         var verdict = Self.verdict(delivered: false, cause: .interrupted, connection: .failed(Self.refused))
         verdict.fed.hasReachedEnd = false
-        verdict.eventsFailure = FileFailure(path: "fifo.jsonl", reason: .unread)
+        verdict.eventsFailure = FileFailure("fifo", reason: .unread)
         #expect(verdict.status == .noConnection)
         #expect(
             verdict.complaints == [
-                "The events cannot be written: fifo.jsonl: nobody reads it", "No connection.",
+                "The events cannot be written: fifo: nobody reads it", "No connection.",
                 "Interrupted; stopped after line 3. What follows was not sent.",
             ]
         )
