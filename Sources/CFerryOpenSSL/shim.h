@@ -89,6 +89,42 @@ static inline void CFerryOpenSSL_sk_X509_free(STACK_OF(X509) *stack) {
     sk_X509_pop_free(stack, X509_free);
 }
 
+static inline int CFerryOpenSSL_sk_PKCS7_count(const STACK_OF(PKCS7) *stack) {
+    return stack == NULL ? 0 : sk_PKCS7_num(stack);
+}
+
+static inline PKCS7 *CFerryOpenSSL_sk_PKCS7_value(const STACK_OF(PKCS7) *stack, int index) {
+    return sk_PKCS7_value(stack, index);
+}
+
+static inline void CFerryOpenSSL_sk_PKCS7_free(STACK_OF(PKCS7) *stack) {
+    sk_PKCS7_pop_free(stack, PKCS7_free);
+}
+
+static inline int CFerryOpenSSL_sk_SAFEBAG_count(const STACK_OF(PKCS12_SAFEBAG) *stack) {
+    return stack == NULL ? 0 : sk_PKCS12_SAFEBAG_num(stack);
+}
+
+static inline PKCS12_SAFEBAG *CFerryOpenSSL_sk_SAFEBAG_value(const STACK_OF(PKCS12_SAFEBAG) *stack, int index) {
+    return sk_PKCS12_SAFEBAG_value(stack, index);
+}
+
+static inline void CFerryOpenSSL_sk_SAFEBAG_free(STACK_OF(PKCS12_SAFEBAG) *stack) {
+    sk_PKCS12_SAFEBAG_pop_free(stack, PKCS12_SAFEBAG_free);
+}
+
+// The bags of one part of an archive, decrypted where it is encrypted; NULL when it is of another kind, or cannot be.
+static inline STACK_OF(PKCS12_SAFEBAG) *CFerryOpenSSL_PKCS12_bags(PKCS7 *part, const char *passphrase, int length) {
+    return PKCS7_type_is_data(part)        ? PKCS12_unpack_p7data(part)
+           : PKCS7_type_is_encrypted(part) ? PKCS12_unpack_p7encdata(part, passphrase, length)
+                                           : NULL;
+}
+
+// Whether no provider knows an algorithm.
+static inline int CFerryOpenSSL_is_unsupported(int reason) {
+    return reason == ERR_R_UNSUPPORTED;
+}
+
 // RFC 2253, with UTF-8 left as it is.
 static inline int CFerryOpenSSL_print_name(BIO *bio, const X509_NAME *name) {
     return X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) >= 0;

@@ -57,7 +57,7 @@ extension TLSError {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case fileNotFound, fileUnreadable, noCertificate, noPrivateKey, malformed, passphraseRequired
-            case wrongPassphrase, legacyAlgorithm, keyMismatch, unsupportedKey, weakCredentials
+            case wrongPassphrase, legacyAlgorithm, keyMismatch, severalPrivateKeys, unsupportedKey, weakCredentials
             case certificateExpired, certificateNotYetValid, malformedIdentifier
             case certificateRejected, untrustedPeer, peerNameMismatch, peerCertificateMissing, incompatiblePeer
             case noCommonApplicationProtocol, notTLS, alertReceived, protocolViolation
@@ -86,10 +86,12 @@ extension TLSError {
         public static let passphraseRequired = Self(kind: .passphraseRequired)
         /// The passphrase does not open the key.
         public static let wrongPassphrase = Self(kind: .wrongPassphrase)
-        /// The file uses old algorithms and OpenSSL's legacy provider, which reads them, is not installed.
+        /// The file uses algorithms that OpenSSL does not know, or only its legacy provider, which is not installed.
         public static let legacyAlgorithm = Self(kind: .legacyAlgorithm)
         /// The private key belongs to another certificate.
         public static let keyMismatch = Self(kind: .keyMismatch)
+        /// There is more than one private key, and nothing says which is meant.
+        public static let severalPrivateKeys = Self(kind: .severalPrivateKeys)
         /// The key is of a kind that cannot be used here.
         public static let unsupportedKey = Self(kind: .unsupportedKey)
         /// Certificate or key is too weak for OpenSSL's security level.

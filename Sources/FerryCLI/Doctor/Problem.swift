@@ -27,6 +27,6 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
     case passphraseMissing, wrongPassphrase, oldArchive, oldArchiveUnreadable
 
     // What the files hold.
-    case keyMismatch, weakKey, unusable, notFromApple, noTopic, wrongEnvironment
+    case severalKeys, keyMismatch, weakKey, unusable, notFromApple, noTopic, wrongEnvironment
     case notP256, notPKCS8, doesNotSign, malformedID, otherKeyID
 }

@@ -25,14 +25,18 @@ struct CertificateReader {
         return X509_self_signed(certificate, 1) == 1
     }
 
+    var isForClients: Bool {
+        defer { ErrorQueue.clear() }
+        return X509_check_purpose(certificate, X509_PURPOSE_SSL_CLIENT, 0) == 1
+    }
+
     var keyKind: String {
         guard let key = X509_get0_pubkey(certificate) else {
             ErrorQueue.clear()
             return "unknown"
         }
-        if EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA { return "RSA \(EVP_PKEY_get_bits(key))" }
-        if let group = keyGroup(key) { return group }
-        return EVP_PKEY_get0_type_name(key).map { String(cString: $0) } ?? "unknown"
+        // The one of this file would call itself.
+        return FerryOpenSSL.keyKind(key)
     }
 
     var fingerprint: [UInt8] {

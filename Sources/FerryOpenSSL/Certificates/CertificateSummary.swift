@@ -58,6 +58,8 @@ public struct CertificateSummary: Sendable, Hashable {
 
     /// Whether the certificate is signed with its own key.
     package let isSelfSigned: Bool
+    /// Whether its key usages, where it has any, let a client show it.
+    package let isForClients: Bool
 
     /// Reads a certificate in PEM or DER form; of a PEM chain the first.
     ///
@@ -82,6 +84,7 @@ public struct CertificateSummary: Sendable, Hashable {
         keyKind = reader.keyKind
         fingerprint = reader.fingerprint
         isSelfSigned = reader.isSelfSigned
+        isForClients = reader.isForClients
         var extensions: [ApplePushExtension: [UInt8]] = [:]
         for kind in ApplePushExtension.allCases {
             extensions[kind] = reader.extensionValue(oid: kind.rawValue)

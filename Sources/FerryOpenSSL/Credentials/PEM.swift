@@ -31,40 +31,50 @@ enum PEM {
         return stack
     }
 
-    /// The first private key: PKCS#8, PKCS#1 or SEC 1, encrypted or not.
+    /// The private key of a file, and whether only OpenSSL's legacy provider could decrypt it.
+    struct PrivateKey: ~Copyable {
+        var key: OwnedKey
+        var neededLegacyProvider = false
+    }
+
+    /// The only private key: PKCS#8, PKCS#1 or SEC 1, encrypted or not, also by the algorithms of old tools (DES, RC2).
     ///
-    /// - Throws: `noPrivateKey`, `passphraseRequired`, `wrongPassphrase`, `malformed`.
-    static func privateKey(_ bytes: [UInt8], passphrase: String?, source: String) throws(TLSError) -> OwnedKey {
-        guard let bio = MemoryBIO(bytes) else {
-            throw .openSSL(.internalFailure, "OpenSSL has no memory for a private key.")
-        }
+    /// - Throws: `noPrivateKey`, `severalPrivateKeys`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,
+    ///   `malformed`.
+    static func privateKey(_ bytes: [UInt8], passphrase: String?, source: String) throws(TLSError) -> PrivateKey {
         guard isText(bytes) else {
             ErrorQueue.clear()
-            if let key = OwnedKey(d2i_PrivateKey_bio(bio.pointer, nil)) { return key }
-            throw .openSSL(.noPrivateKey, "\(source) holds no private key, neither in PEM nor in DER form.")
+            guard let bio = MemoryBIO(bytes), let key = OwnedKey(d2i_PrivateKey_bio(bio.pointer, nil)) else {
+                throw .openSSL(.noPrivateKey, "\(source) holds no private key, neither in PEM nor in DER form.")
+            }
+            return PrivateKey(key: key)
         }
-        guard contains("PRIVATE KEY-----", in: bytes) else {
+        let blocks = blocks(of: bytes)
+        guard let first = blocks.first else {
             throw TLSError(.noPrivateKey, "\(source) holds no private key (\"BEGIN PRIVATE KEY\").")
         }
-        var prompt = PassphrasePrompt(passphrase: passphrase.map { Array($0.utf8) })
-        ErrorQueue.clear()
-        // Without a callback OpenSSL would ask on the terminal.
-        let pointer = withUnsafeMutablePointer(to: &prompt) { prompt in
-            PEM_read_bio_PrivateKey(bio.pointer, nil, passphraseCallback, prompt)
+        let reader = EncryptedKeyReader(passphrase: passphrase, source: source)
+        // One block is read with all that stands around it.
+        if blocks.count == 1 { return try reader.read(bytes) }
+        let keys = blocks.map { reader.describe($0) }
+        guard Set(keys).count == 1, keys[0] != nil else { throw KeyDescription.several(keys, in: source) }
+        return try reader.read(first)
+    }
+
+    /// The text of each private key, from its first line to its last.
+    private static func blocks(of bytes: [UInt8]) -> [[UInt8]] {
+        var blocks: [[UInt8]] = []
+        var rest = bytes[...]
+        while let start = rest.firstRange(of: Array("-----BEGIN ".utf8)) {
+            let line = rest[start.lowerBound...].prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+            rest = rest[line.endIndex...]
+            guard line.firstRange(of: Array("PRIVATE KEY-----".utf8)) != nil else { continue }
+            let end = rest.firstRange(of: Array("-----END ".utf8))?.lowerBound ?? rest.endIndex
+            let last = rest[end...].prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+            blocks.append(Array(line) + rest[..<end] + last + [UInt8(ascii: "\n")])
+            rest = rest[last.endIndex...]
         }
-        if let key = OwnedKey(pointer) { return key }
-        let causes = ErrorQueue.drain().map(\.cause)
-        guard prompt.wasAsked else {
-            throw TLSError(.malformed, "The private key in \(source) is damaged or of an unknown kind.", causes: causes)
-        }
-        guard passphrase != nil else {
-            throw TLSError(
-                .passphraseRequired,
-                "The private key in \(source) is encrypted; give its passphrase.",
-                causes: causes
-            )
-        }
-        throw TLSError(.wrongPassphrase, "The passphrase does not open the private key in \(source).", causes: causes)
+        return blocks
     }
 
     static func isText(_ bytes: [UInt8]) -> Bool {
@@ -75,23 +85,4 @@ enum PEM {
         let needle = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         return bytes.indices.contains { bytes[$0...].starts(with: needle) }
     }
-}
-
-private struct PassphrasePrompt {
-    var passphrase: [UInt8]?
-    var wasAsked = false
-}
-
-/// Gives OpenSSL the passphrase; -1 says that there is none.
-private func passphraseCallback(
-    buffer: UnsafeMutablePointer<CChar>?,
-    size: Int32,
-    isForWriting: Int32,
-    context: UnsafeMutableRawPointer?
-) -> Int32 {
-    guard let buffer, let prompt = context?.assumingMemoryBound(to: PassphrasePrompt.self) else { return -1 }
-    prompt.pointee.wasAsked = true
-    guard let passphrase = prompt.pointee.passphrase, passphrase.count <= Int(size) else { return -1 }
-    for (index, byte) in passphrase.enumerated() { buffer[index] = CChar(bitPattern: byte) }
-    return Int32(passphrase.count)
 }

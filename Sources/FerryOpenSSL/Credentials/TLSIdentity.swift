@@ -15,7 +15,7 @@ public struct TLSIdentity: Sendable {
     /// What the certificate says.
     public let summary: CertificateSummary
 
-    /// Whether it came from an archive whose algorithms only OpenSSL's legacy provider reads.
+    /// Whether it came from an archive, or with a key, whose algorithms only OpenSSL's legacy provider reads.
     package let neededLegacyProvider: Bool
 
     init(_ material: KeyMaterial, neededLegacyProvider: Bool = false) throws(TLSError) {
@@ -30,8 +30,11 @@ public struct TLSIdentity: Sendable {
     ///   - certificateChain: the certificate and, in any order, the intermediates to send with it.
     ///   - privateKey: PKCS#8, PKCS#1 or SEC 1; may be the same bytes as `certificateChain`.
     ///   - passphrase: opens an encrypted key; ignored by others.
-    /// - Throws: ``TLSError`` with `noCertificate`, `noPrivateKey`, `malformed`, `passphraseRequired`,
-    ///   `wrongPassphrase` or `keyMismatch`.
+    /// A key that old tools encrypted (DES, RC2) is opened with OpenSSL's legacy provider in a library context of its
+    /// own; the process's providers stay as they are.
+    ///
+    /// - Throws: ``TLSError`` with `noCertificate`, `noPrivateKey`, `severalPrivateKeys`, `malformed`,
+    ///   `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm` or `keyMismatch`.
     public init(
         certificateChain: [UInt8],
         privateKey: [UInt8],
@@ -76,7 +79,7 @@ public struct TLSIdentity: Sendable {
     /// library context of their own; the process's providers stay as they are.
     ///
     /// - Throws: ``TLSError`` with `malformed`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,
-    ///   `noCertificate`, `noPrivateKey` or `keyMismatch`.
+    ///   `noCertificate`, `noPrivateKey`, `severalPrivateKeys` or `keyMismatch`.
     public init(pkcs12 bytes: [UInt8], passphrase: String = "") throws(TLSError) {
         try self.init(pkcs12: bytes, passphrase: passphrase, source: "the PKCS#12 archive")
     }
@@ -99,7 +102,11 @@ public struct TLSIdentity: Sendable {
     ) throws(TLSError) {
         let certificates = try PEM.certificates(chain, source: chainSource)
         let key = try PEM.privateKey(key, passphrase: passphrase, source: keySource)
-        try self.init(KeyMaterial(key: key, certificates: certificates, source: chainSource))
+        let neededLegacyProvider = key.neededLegacyProvider
+        try self.init(
+            KeyMaterial(key: key.key, certificates: certificates, source: chainSource),
+            neededLegacyProvider: neededLegacyProvider
+        )
     }
 
     /// As ``init(pkcs12:passphrase:)``; `source` is what errors call the bytes.

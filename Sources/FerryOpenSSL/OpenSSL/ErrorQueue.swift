@@ -35,6 +35,15 @@ enum ErrorQueue {
 }
 
 extension [ErrorQueue.Entry] {
+    /// Whether an algorithm is not known, or to a provider only that is not loaded.
+    var haveUnsupported: Bool {
+        contains { entry in
+            CFerryOpenSSL_is_unsupported(entry.reason) != 0
+                || entry.library == ERR_LIB_PKCS12 && entry.reason == PKCS12_R_UNKNOWN_DIGEST_ALGORITHM
+                || entry.library == ERR_LIB_EVP && entry.reason == EVP_R_UNKNOWN_PBE_ALGORITHM
+        }
+    }
+
     func contains(_ library: Int32, _ reason: Int32) -> Bool {
         contains { $0.library == library && $0.reason == reason }
     }

@@ -75,6 +75,15 @@ struct OwnedPKCS12: ~Copyable {
     deinit { PKCS12_free(pointer) }
 }
 
+struct OwnedPKCS8: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { PKCS8_PRIV_KEY_INFO_free(pointer) }
+}
+
 struct OwnedDigestContext: ~Copyable {
     let pointer: OpaquePointer
     init?(_ pointer: OpaquePointer?) {
@@ -120,8 +129,8 @@ struct OwnedString: ~Copyable {
     deinit { ASN1_STRING_free(pointer) }
 }
 
-/// OpenSSL's legacy algorithms (RC2-40) in a library context of their own, so that the host process's providers stay
-/// as they were.
+/// OpenSSL's legacy algorithms (DES, RC2, RC4) in a library context of their own, so that the host process's providers
+/// stay as they were.
 struct LegacyLibrary: ~Copyable {
     let pointer: OpaquePointer
     private let legacy: OpaquePointer
@@ -142,6 +151,16 @@ struct LegacyLibrary: ~Copyable {
         self.pointer = pointer
         self.legacy = legacy
         self.standard = standard
+    }
+
+    /// Lets everything that `body` calls find the legacy algorithms.
+    ///
+    /// For keys in PEM form and for the keys of archives OpenSSL 3.0 looks in the thread's default context only. What
+    /// `body` makes must be gone when it returns, or be bytes.
+    func asDefault<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+        let previous = OSSL_LIB_CTX_set0_default(pointer)
+        defer { OSSL_LIB_CTX_set0_default(previous) }
+        return try body()
     }
 
     deinit {

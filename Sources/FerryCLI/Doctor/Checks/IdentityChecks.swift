@@ -41,28 +41,35 @@ enum IdentityChecks {
         .warning(
             .archive,
             .oldArchive,
-            "\(self.name(facts)) is encrypted with algorithms as old as RC2-40, which only OpenSSL's legacy provider reads; "
+            "\(self.keyName(facts)) is encrypted with algorithms as old as RC2-40, which only OpenSSL's legacy provider reads; "
                 + "other machines and tools may not.",
             cure: self.conversion(facts)
         )
     }
 
     private static func conversion(_ facts: CertificateFacts) -> String {
-        "convert it: openssl pkcs12 -legacy -nodes -in \(self.name(facts)) -out push.pem, then give --cert push.pem; or "
+        guard facts.isArchive else {
+            return "convert the key: openssl pkey -provider legacy -provider default -aes256 -in \(self.keyName(facts)) "
+                + "-out new-key.pem"
+        }
+        return
+            "convert it: openssl pkcs12 -legacy -nodes -in \(self.name(facts)) -out push.pem, then give --cert push.pem; or "
             + "from that, openssl pkcs12 -export -in push.pem -out new.p12"
     }
 
     private static func name(_ facts: CertificateFacts) -> String { facts.files.first?.name ?? "" }
 
+    private static func keyName(_ facts: CertificateFacts) -> String { facts.files.last?.name ?? "" }
+
     private static func unusable(_ error: TLSError, _ facts: CertificateFacts) -> Finding {
-        let keyName = facts.files.last?.name ?? ""
+        let keyName = self.keyName(facts)
         switch error.code {
         case .noPrivateKey:
             return .fault(
                 .key,
                 .keyMissing,
                 "\(keyName) holds no private key.",
-                cure: facts.files.first?.option == .p12
+                cure: facts.isArchive
                     ? "export the key together with the certificate (in the keychain: unfold the certificate, select both)"
                     : "name the file of the key with --key"
             )
@@ -90,11 +97,21 @@ enum IdentityChecks {
                 cure:
                     "give the key that the certificate's request was made with, or have a certificate issued for this key"
             )
+        case .severalPrivateKeys:
+            return .fault(
+                .key,
+                .severalKeys,
+                error.description,
+                cure: facts.isArchive
+                    ? "export one certificate and its key, and nothing else"
+                    : "leave the key that prints what the certificate prints: openssl x509 -noout -pubkey -in "
+                        + "\(self.name(facts)) | openssl pkey -pubin -outform DER | sha256sum"
+            )
         case .legacyAlgorithm:
             return .fault(
                 .archive,
                 .oldArchiveUnreadable,
-                "\(self.name(facts)) is encrypted with old algorithms, such as RC2-40, that OpenSSL cannot read here.",
+                "\(self.keyName(facts)) is encrypted with old algorithms, such as RC2-40, that OpenSSL cannot read here.",
                 cure: "install OpenSSL's legacy provider (Debian: openssl-provider-legacy or libssl3), or export again "
                     + "with AES; where it is there, \(self.conversion(facts))"
             )

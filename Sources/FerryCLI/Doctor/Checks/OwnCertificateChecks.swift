@@ -28,7 +28,8 @@ struct OwnCertificateChecks {
             now: self.now
         )
         return validity.findings(certificates)
-            + [self.issuer(own, behind: certificates.count - 1), self.topics(own), self.purpose(own)].compactMap { $0 }
+            + [self.issuer(own, behind: certificates.count - 1), self.usage(own), self.topics(own), self.purpose(own)]
+            .compactMap { $0 }
     }
 
     private func issuer(_ own: CertificateSummary, behind count: Int) -> Finding {
@@ -52,6 +53,16 @@ struct OwnCertificateChecks {
                     "have the gateway know it by its fingerprint, SHA-256 \(own.fingerprintHex), or have one issued by an "
                     + "authority that the gateway trusts"
             )
+    }
+
+    private func usage(_ own: CertificateSummary) -> Finding? {
+        guard !own.isForClients else { return nil }
+        return .warning(
+            .certificate,
+            .wrongPurpose,
+            "It is not made for a client (key usage, extended key usage): a server that looks at that refuses it.",
+            cure: "give the one for push, which has the extended key usage clientAuth"
+        )
     }
 
     private func topics(_ own: CertificateSummary) -> Finding {

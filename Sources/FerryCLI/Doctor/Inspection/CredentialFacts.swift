@@ -31,6 +31,9 @@ struct CertificateFacts: Sendable {
     /// Why OpenSSL refuses an identity that could be read.
     var weakness: TLSError?
 
+    /// Whether both come from one PKCS#12 archive.
+    var isArchive: Bool { self.files.first?.option == .p12 }
+
     /// Nil unless it can be shown to a server.
     var usableIdentity: TLSIdentity? { self.weakness == nil ? try? self.identity.get() : nil }
 }

@@ -1,0 +1,141 @@
+internal import CFerryOpenSSL
+
+/// Reads a PKCS#12 archive with the algorithms of the thread's default library context.
+struct ArchiveReader {
+    var passphrase: String
+    /// What errors call the archive.
+    var source: String
+
+    enum Failure: Error {
+        /// An algorithm is not known.
+        case unsupported([TLSError.Cause])
+        case fault(TLSError)
+    }
+
+    func read(_ bytes: [UInt8]) throws(Failure) -> PKCS12.Contents {
+        ErrorQueue.clear()
+        guard let file = OwnedPKCS12(decodedDER(bytes) { d2i_PKCS12(nil, $0, $1) }) else {
+            throw .fault(.openSSL(.malformed, "\(source) is not a PKCS#12 file, or it is damaged."))
+        }
+        let hasMAC = PKCS12_mac_present(file.pointer) == 1
+        // An empty passphrase comes in two encodings, and both are in use.
+        let encoding = passphrase.isEmpty && verifies(nil, file.pointer) ? nil : passphrase
+        if hasMAC, !verifies(encoding, file.pointer) {
+            let entries = ErrorQueue.drain()
+            throw entries.haveUnsupported ? .unsupported(entries.map(\.cause)) : .fault(wrongPassphrase)
+        }
+        guard let certificates = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new()) else {
+            throw .fault(.openSSL(.internalFailure, "OpenSSL has no memory for a certificate."))
+        }
+        var found = Found()
+        guard collect(from: file.pointer, encoding, &found, certificates) else {
+            let entries = ErrorQueue.drain()
+            if entries.haveUnsupported { throw .unsupported(entries.map(\.cause)) }
+            // Without a MAC only the decryption shows that a passphrase is wrong.
+            throw .fault(
+                hasMAC
+                    ? TLSError(
+                        .malformed,
+                        "\(source) is damaged: its passphrase is right, and its parts cannot be read."
+                    )
+                    : wrongPassphrase
+            )
+        }
+        ErrorQueue.clear()
+        guard Set(found.keys).count < 2 else { throw .fault(KeyDescription.several(found.keys, in: source)) }
+        guard let key = found.first.take() else {
+            throw .fault(TLSError(.noPrivateKey, "\(source) holds no private key."))
+        }
+        guard certificates.count > 0 else {
+            throw .fault(TLSError(.noCertificate, "\(source) holds no certificate."))
+        }
+        return PKCS12.Contents(key: key, certificates: certificates)
+    }
+
+    /// What a failure means when there is no other provider to ask.
+    func error(_ failure: Failure) -> TLSError {
+        switch failure {
+        case .fault(let error): error
+        case .unsupported(let causes):
+            TLSError(
+                .legacyAlgorithm,
+                "\(source) is protected with algorithms that neither OpenSSL's default nor its legacy provider knows; "
+                    + "export the file again with AES, and with SHA-256 for its integrity.",
+                causes: causes
+            )
+        }
+    }
+
+    private var wrongPassphrase: TLSError {
+        passphrase.isEmpty
+            ? TLSError(.passphraseRequired, "\(source) is protected; give its passphrase.")
+            : TLSError(.wrongPassphrase, "The passphrase does not open \(source).")
+    }
+
+    private func verifies(_ passphrase: String?, _ file: OpaquePointer) -> Bool {
+        ErrorQueue.clear()
+        return PKCS12_verify_mac(file, passphrase, Int32(passphrase?.utf8.count ?? 0)) == 1
+    }
+
+    // MARK: Bags
+
+    private struct Found: ~Copyable {
+        /// Of all keys, in the order of the archive.
+        var keys: [KeyDescription] = []
+        var first: OwnedKey?
+    }
+
+    /// Collects keys and certificates; false when a part cannot be decrypted: then the reasons are in the error queue.
+    ///
+    /// OpenSSL's own `PKCS12_parse` takes the first key and passes over the others, and refuses archives without a MAC.
+    private func collect(
+        from file: OpaquePointer,
+        _ passphrase: String?,
+        _ found: inout Found,
+        _ certificates: borrowing OwnedCertificateStack
+    ) -> Bool {
+        ErrorQueue.clear()
+        guard let parts = PKCS12_unpack_authsafes(file) else { return false }
+        defer { CFerryOpenSSL_sk_PKCS7_free(parts) }
+        let length = Int32(passphrase?.utf8.count ?? 0)
+        for index in 0..<CFerryOpenSSL_sk_PKCS7_count(parts) {
+            let part = CFerryOpenSSL_sk_PKCS7_value(parts, index)
+            guard let bags = CFerryOpenSSL_PKCS12_bags(part, passphrase, length) else { return false }
+            defer { CFerryOpenSSL_sk_SAFEBAG_free(bags) }
+            for index in 0..<CFerryOpenSSL_sk_SAFEBAG_count(bags) {
+                guard let bag = CFerryOpenSSL_sk_SAFEBAG_value(bags, index) else { continue }
+                guard take(bag, passphrase, &found, certificates) else { return false }
+            }
+        }
+        return true
+    }
+
+    private func take(
+        _ bag: OpaquePointer,
+        _ passphrase: String?,
+        _ found: inout Found,
+        _ certificates: borrowing OwnedCertificateStack
+    ) -> Bool {
+        switch PKCS12_SAFEBAG_get_nid(bag) {
+        case NID_keyBag:
+            return take(PKCS12_SAFEBAG_get0_p8inf(bag), &found)
+        case NID_pkcs8ShroudedKeyBag:
+            let length = Int32(passphrase?.utf8.count ?? 0)
+            guard let opened = OwnedPKCS8(PKCS12_decrypt_skey(bag, passphrase, length)) else { return false }
+            return take(opened.pointer, &found)
+        case NID_certBag where PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate:
+            guard let certificate = OwnedCertificate(PKCS12_SAFEBAG_get1_cert(bag)) else { return false }
+            certificates.append(certificate.pointer)
+            return true
+        default:
+            return true
+        }
+    }
+
+    private func take(_ pkcs8: OpaquePointer?, _ found: inout Found) -> Bool {
+        guard let pkcs8, let key = OwnedKey(EVP_PKCS82PKEY(pkcs8)) else { return false }
+        found.keys.append(KeyDescription(key))
+        if found.keys.count == 1 { found.first = consume key }
+        return true
+    }
+}

@@ -1,0 +1,48 @@
+internal import CFerryOpenSSL
+
+/// What may be said of a private key: nothing that helps to guess it.
+struct KeyDescription: Hashable {
+    /// Such as "RSA 2048" or "prime256v1".
+    var kind: String
+    /// SHA-256 of the public key (SubjectPublicKeyInfo in DER form).
+    var fingerprint: [UInt8]
+
+    init(_ key: borrowing OwnedKey) {
+        defer { ErrorQueue.clear() }
+        let pointer = key.pointer
+        kind = keyKind(pointer)
+        let der = encodedDER { i2d_PUBKEY(pointer, $0) } ?? []
+        fingerprint = [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { storage, count in
+            var length: UInt32 = 0
+            if EVP_Digest(der, der.count, storage.baseAddress, &length, EVP_sha256(), nil) == 1 { count = Int(length) }
+        }
+    }
+
+    private var sentence: String {
+        "\(kind), SHA-256 of the public key \(fingerprint.prefix(8).map(hexadecimal).joined())…"
+    }
+
+    /// The error that several keys are.
+    ///
+    /// - Parameter keys: in the order of the file; nil for one that cannot be read.
+    static func several(_ keys: [KeyDescription?], in source: String) -> TLSError {
+        let list = keys.enumerated().map { place, key in "\(place + 1). \(key?.sentence ?? "one that cannot be read")" }
+        return TLSError(
+            .severalPrivateKeys,
+            "\(source) holds \(keys.count) private keys (\(list.joined(separator: "; "))); leave only the one that belongs "
+                + "to the certificate."
+        )
+    }
+}
+
+/// The kind of a key, such as "RSA 2048" or "prime256v1".
+func keyKind(_ key: OpaquePointer) -> String {
+    if EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA { return "RSA \(EVP_PKEY_get_bits(key))" }
+    if let group = keyGroup(key) { return group }
+    return EVP_PKEY_get0_type_name(key).map { String(cString: $0) } ?? "unknown"
+}
+
+private func hexadecimal(_ byte: UInt8) -> String {
+    let digits = Array("0123456789abcdef")
+    return String([digits[Int(byte >> 4)], digits[Int(byte & 15)]])
+}
