@@ -95,17 +95,22 @@ extension BinaryClient {
 
     /// A connection failed without progress.
     private mutating func failed(_ index: Int, _ lastWord: LastWord, now: Moment) {
-        if self.lanes[index].backOff.failures == 0 { self.lanes[index].failingSince = now.monotonic }
+        if self.lanes[index].backOff.failures == 0 {
+            // The time of the first attempt counts, too, if that came to nothing.
+            let attempt: NIODeadline? = if case .dialing(_, let since) = self.lanes[index].dial { since } else { nil }
+            self.lanes[index].failingSince = attempt ?? now.monotonic
+        }
+        let since = self.lanes[index].failingSince
+        let limit = RetryLimit(count: self.options.connectionRetryLimit, time: self.options.connectionRetryTime)
         let wait = self.lanes[index].backOff.fail(using: &self.jitter)
-        self.lanes[index].dial = .waiting(until: now.monotonic + wait)
-        let limit = self.options.connectionRetryLimit
-        guard limit > 0, self.lanes[index].backOff.failures > limit else { return }
+        self.lanes[index].dial = .waiting(until: now.monotonic + limit.bounded(wait, since: since, now: now.monotonic))
         let failures = self.lanes[index].backOff.failures
+        guard limit.isReached(failures, since: since, now: now.monotonic) else { return }
         self.report(
             .error(
                 ProviderError(
                     .connectionRetryLimit,
-                    "Within \(now.seconds(since: self.lanes[index].failingSince)) s \(failures) connections in a row "
+                    "Within \(now.seconds(since: since)) s \(failures) connections in a row "
                         + "failed; what was queued is given up. "
                         + lastWord.sentence,
                     cause: lastWord.cause

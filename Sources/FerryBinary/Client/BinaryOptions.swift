@@ -86,6 +86,9 @@ public struct BinaryOptions: Sendable, Hashable {
     /// How many connections in a row may fail, or end without a notification accepted or rejected by name: with one
     /// more, what is queued ends as `undelivered(.noConnection)`. 0: no limit.
     public var connectionRetryLimit = 10
+    /// How long connections in a row may fail so, from the beginning of the first: the first failure after that gives up
+    /// what is queued, too. 0: for ever. The last attempt begins no later than this, and may take ``connectTimeout``.
+    public var connectionRetryTime: Duration = .zero
     /// The first and the longest wait after a failed connection; doubled in between. Each is 75 to 100 % of that, at
     /// random.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)

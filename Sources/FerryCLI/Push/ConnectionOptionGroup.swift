@@ -38,34 +38,49 @@ struct ConnectionOptionGroup: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: """
-            How many failures to connect in a row are allowed; with one more the run ends. 0 sets no limit. (default: \
-            \(Self.retryLimit))
+            How many failures to connect in a row are allowed; with one more the run ends, and time does not unless \
+            --connection-retry-time is given, too. 0 sets no limit. (default: 0)
             """
     )
     var connectionRetryLimit: Int?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            How long failures to connect in a row may go on before the run ends. 0 sets no limit. \
+            (default: \(Seconds(Self.retryTime).defaultValueDescription); none with --connection-retry-limit)
+            """,
+            valueName: "seconds"
+        )
+    )
+    var connectionRetryTime: Seconds?
+
     static let counts = 1...1000
     static let retryLimits = 0...(1 << 30)
-    /// A person waits.
-    private static let retryLimit = 3
+    /// Time decides, not a number: a person waits, and a gateway that is started anew refuses many times in a second.
+    private static let retryTime: Duration = .seconds(30)
 
     /// What holds for the binary protocol unless an option or a configuration file says something else.
     static let binaryDefaults = {
         var options = BinaryOptions()
-        options.connectionRetryLimit = Self.retryLimit
+        options.connectionRetryLimit = 0
+        options.connectionRetryTime = Self.retryTime
         return options
     }()
 
     /// What holds for HTTP/2 unless an option says something else.
     static let http2Defaults = {
         var options = HTTP2Options()
-        options.connectionRetryLimit = Self.retryLimit
+        options.connectionRetryLimit = 0
+        options.connectionRetryTime = Self.retryTime
         return options
     }()
 
     func validate() throws {
         try Self.counts.require(self.connections, "--connections")
         try Self.retryLimits.require(self.connectionRetryLimit, "--connection-retry-limit")
+        try self.connectionRetryTime?.validate("--connection-retry-time", isZeroGood: true)
         try self.connectTimeout?.validate("--connect-timeout")
     }
 
@@ -74,7 +89,11 @@ struct ConnectionOptionGroup: ParsableArguments {
         if let onUnknown { options.onUnknown = onUnknown == .resend ? .resend : .report }
         if let connections { options.maxConnections = connections }
         if let connectTimeout { options.connectTimeout = connectTimeout.duration }
-        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
+        if let connectionRetryLimit {
+            options.connectionRetryLimit = connectionRetryLimit
+            options.connectionRetryTime = .zero
+        }
+        if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration }
     }
 
     /// Puts what these options say in place of what `options` had.
@@ -82,7 +101,11 @@ struct ConnectionOptionGroup: ParsableArguments {
         if let onUnknown { options.onUnknown = onUnknown == .resend ? .resend : .report }
         if let connections { options.maxConnections = connections }
         if let connectTimeout { options.connectTimeout = connectTimeout.duration }
-        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
+        if let connectionRetryLimit {
+            options.connectionRetryLimit = connectionRetryLimit
+            options.connectionRetryTime = .zero
+        }
+        if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration }
     }
 }
 

@@ -50,7 +50,10 @@ struct NodeAPNSettings: Equatable, Sendable {
         if let maxConnections { options.maxConnections = maxConnections }
         if let connectTimeout { options.connectTimeout = connectTimeout }
         if let connectionTimeout { options.connectionTimeout = connectionTimeout }
-        if let connectionRetryLimit { options.connectionRetryLimit = connectionRetryLimit }
+        if let connectionRetryLimit {
+            options.connectionRetryLimit = connectionRetryLimit
+            options.connectionRetryTime = .zero
+        }
     }
 
     /// Where the credentials are; nil when none are given.

@@ -36,7 +36,8 @@ public enum Outcome: Hashable, Sendable {
         /// The peer refused the provider's credentials, or there was no provider token when the deadline passed.
         case credentials
         /// More connections in a row failed, or ended without a notification accepted or rejected by name, than
-        /// `connectionRetryLimit` allows; or, over HTTP/2, there was no connection when the deadline passed.
+        /// `connectionRetryLimit` or `connectionRetryTime` allows; or, over HTTP/2, there was no connection when the
+        /// deadline passed.
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released

@@ -38,8 +38,8 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
         public static let credentialsRejected = Code(.credentialsRejected)
         /// The peer's certificate was not accepted: unknown authority, expired, or for another name.
         public static let peerNotTrusted = Code(.peerNotTrusted)
-        /// More consecutive failures than `connectionRetryLimit` allows: what was queued is given up as
-        /// ``Outcome/UndeliveredCause/noConnection``.
+        /// More consecutive failures than `connectionRetryLimit` or `connectionRetryTime` allows: what was queued is given
+        /// up as ``Outcome/UndeliveredCause/noConnection``.
         public static let connectionRetryLimit = Code(.connectionRetryLimit)
         /// The peer rejected so many notifications in a row, for reasons for which APNs closes connections, that sending
         /// pauses.

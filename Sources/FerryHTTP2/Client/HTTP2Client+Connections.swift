@@ -29,6 +29,7 @@ extension HTTP2Client {
         }
         let id = self.takeConnectionID()
         self.dialing = id
+        self.dialedAt = now.monotonic
         self.act(.dial(id))
     }
 
@@ -169,6 +170,8 @@ extension HTTP2Client {
 
     private mutating func failed(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
         self.report(.socketError(id, error))
+        // The time of an attempt that came to nothing counts, too.
+        if self.failures == 0 { self.failingSince = self.dialedAt }
         self.countFailure(error, now: now)
     }
 
@@ -176,6 +179,7 @@ extension HTTP2Client {
     mutating func countFailure(of connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
         guard !connection.hasAnswer, !connection.isCounted else { return }
         connection.isCounted = true
+        if self.failures == 0 { self.failingSince = now.monotonic }
         self.countFailure(error, now: now)
     }
 
@@ -183,17 +187,21 @@ extension HTTP2Client {
     ///
     /// - Parameter error: why it ended; nil when the peer said nothing.
     private mutating func countFailure(_ error: ProviderError?, now: Moment) {
-        if self.failures == 0 { self.failingSince = now.monotonic }
         self.failures += 1
-        self.waitToDial(self.dialBackOff.fail(using: &self.generator), now: now)
-        let limit = self.options.connectionRetryLimit
-        guard limit > 0, self.failures > limit else { return }
+        let limit = RetryLimit(count: self.options.connectionRetryLimit, time: self.options.connectionRetryTime)
+        let wait = self.dialBackOff.fail(using: &self.generator)
+        let failures = self.failures
+        guard limit.isReached(failures, since: self.failingSince, now: now.monotonic) else {
+            self.waitToDial(limit.bounded(wait, since: self.failingSince, now: now.monotonic), now: now)
+            return
+        }
+        self.waitToDial(wait, now: now)
         self.failures = 0
         self.report(
             .error(
                 ProviderError(
                     .connectionRetryLimit,
-                    "Within \(now.seconds(since: self.failingSince)) s \(limit + 1) connections in a row failed or brought "
+                    "Within \(now.seconds(since: self.failingSince)) s \(failures) connections in a row failed or brought "
                         + "no answer; what was queued is given up. "
                         + (error?.message ?? "\(self.authority) closed the last without a word."),
                     cause: error

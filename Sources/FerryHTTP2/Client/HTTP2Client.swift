@@ -92,6 +92,8 @@ package struct HTTP2Client: ~Copyable {
     var failures = 0
     /// When the first of them failed.
     var failingSince = NIODeadline.uptimeNanoseconds(0)
+    /// When the last connection was begun with.
+    var dialedAt = NIODeadline.uptimeNanoseconds(0)
     var breaker: CircuitBreaker
     /// Whether credentials opened the breaker.
     var isBrokenByCredentials = false

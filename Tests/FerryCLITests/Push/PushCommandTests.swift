@@ -125,6 +125,7 @@ import Testing
             ("--cache-length", ["-1", "0", "2000000000"], "--cache-length takes 1 to 1073741824."),
             ("--cache-limit", ["-1", "0", "2000000000"], "--cache-limit takes 1 to 1073741824."),
             ("--connection-retry-limit", ["-1", "9223372036854775807"], "--connection-retry-limit takes 0 to"),
+            ("--connection-retry-time", ["-1", "nan", "86401"], "--connection-retry-time takes seconds, 0 to 86400"),
             ("--rate", ["-1", "0", "nan", "inf"], "--rate takes 0.01 to 1000000000."),
             ("--cache-length", ["x", "99999999999999999999"], "is invalid for '--cache-length"),
             ("--to", ["localhost:0", "localhost:65536", "localhost:-1"], "its port 1 to 65535"),
@@ -197,7 +198,10 @@ import Testing
             // A port that was free a moment ago, and that nobody else is given so soon.
             let free = try await SimulatedGateway.start(.init(credentials: TestCredentials()))
             await free.stop()
-            Self.expectNoConnection(try await harness.push(harness.arguments(lines, port: free.port)), "refused")
+            for limit in [["--connection-retry-limit", "1"], ["--connection-retry-time", "0.3"]] {
+                let arguments = harness.arguments(lines, port: free.port) + limit
+                Self.expectNoConnection(try await harness.push(arguments), "refused")
+            }
             Self.expectNoConnection(try await harness.push(harness.arguments(lines, ca: "other.pem")), "--ca")
             Self.expectNoConnection(
                 try await harness.push(harness.arguments(lines), "--server-name", "other.example"),

@@ -208,10 +208,12 @@ import Testing
             let free = try await SimulatedAPNs.start(.init(credentials: TestCredentials()))
             await free.stop()
             let expect = PushCommandTests.expectNoConnection
-            expect(try await harness.push(lines, port: free.port), "refused")
+            let limit = ["--connection-retry-limit", "1"]
+            expect(try await harness.push(lines, port: free.port, limit[0], limit[1]), "refused")
             expect(try await harness.push(lines, "--ca", harness.directory.path("other.pem")), "--ca")
             expect(try await harness.push(lines, "--server-name", "other.example"), "--server-name")
-            expect(try await harness.push(lines, "--proxy", "localhost:\(free.port)"), "No connection to the proxy")
+            let proxy = "localhost:\(free.port)"
+            expect(try await harness.push(lines, "--proxy", proxy, limit[0], limit[1]), "No connection to the proxy")
         }
     }
 
@@ -245,7 +247,8 @@ import Testing
             let answer = Array("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n".utf8)
             try await doctor.withServer({ [SpeakingHandler(answer)] }) { port in
                 let lines = try harness.lines(1...3)
-                let nobody = try await harness.push(lines, "--proxy", "localhost:\(port)")
+                let limit = ["--connection-retry-limit", "1"]
+                let nobody = try await harness.push(lines, "--proxy", "localhost:\(port)", limit[0], limit[1])
                 PushCommandTests.expectNoConnection(nobody, "wants a user name and a password")
                 let password = try harness.directory.write("password.txt", "geheim\n")
                 let somebody = try await harness.push(
@@ -255,7 +258,9 @@ import Testing
                     "--proxy-user",
                     "me",
                     "--proxy-password-file",
-                    password
+                    password,
+                    limit[0],
+                    limit[1]
                 )
                 PushCommandTests.expectNoConnection(somebody, "refused the user name and the password")
                 #expect(!somebody.messages.contains("geheim"))

@@ -103,6 +103,24 @@ import Testing
         #expect(scenario[3] == .presumed)
     }
 
+    @Test func `connectionRetryTime allows any number of failures, and the last attempt is made when it is over`() {
+        let scenario = Scenario {
+            $0.connectionRetryLimit = 0
+            $0.connectionRetryTime = .seconds(30)
+        }
+        scenario.submit(1...2)
+        for _ in 0..<100 where scenario.outcomes.isEmpty { scenario.failDial() }
+        #expect(scenario.all(1...2, are: .undelivered(.noConnection)))
+        #expect(scenario.errors.map(\.code) == [.connectionRetryLimit])
+        let times = scenario.dialTimes
+        #expect(times.count > 5)
+        #expect(times.last.map { $0 - times[0] } == .seconds(30))
+        // The next work has as much time again.
+        scenario.submit(3...3)
+        scenario.failDial()
+        #expect(scenario.errors.count == 1)
+    }
+
     @Test func `refused credentials fail everything at once, with one error`() {
         let error = ProviderError(.credentialsRejected, "refused")
         let scenario = Scenario {
