@@ -60,7 +60,7 @@ struct ConnectionFailure {
             return (
                 .weakCredentials,
                 "The peer's certificate or key is too weak for the security level in force\(lastReason); it must be renewed, "
-                    + "or \(Disagreement.advice).",
+                    + "or this side must use \(Disagreement.advice).",
                 nil
             )
         }
@@ -196,16 +196,17 @@ private enum Disagreement {
     var sentence: String {
         switch self {
         case .version:
-            "The peer speaks no TLS version that this side is configured for; configure one of the peer's, or for TLS 1.0 "
-                + "and 1.1 \(Self.advice)."
+            "The peer speaks no TLS version that this side is configured for; allow one that the peer speaks, or with TLS "
+                + "1.0 and 1.1 use \(Self.advice)."
         case .cipherSuite:
-            "The two sides have no cipher suite in common; the peer must allow one of TLS 1.2, or this side \(Self.advice)."
+            "The two sides have no cipher suite in common; the peer must allow a usual one of TLS 1.2, or this side must use "
+                + "\(Self.advice)."
         case .signatureAlgorithm:
-            "The two sides have no signature algorithm in common; the peer must allow SHA-256, or this side "
+            "The two sides have no signature algorithm in common; the peer must allow SHA-256, or this side must use "
                 + "\(Self.advice)."
         case .secureRenegotiation:
             "The server does not know secure renegotiation (RFC 5746), as if it were older than 2010; it must be renewed, "
-                + "or this side needs \(Self.advice)."
+                + "or this side must use \(Self.advice)."
         }
     }
 
@@ -213,11 +214,11 @@ private enum Disagreement {
     func sentence(alert: String) -> String {
         switch self {
         case .version:
-            "The peer refuses every TLS version that this side offers (alert \"\(alert)\"); configure one of the peer's, or "
-                + "for TLS 1.0 and 1.1 \(Self.advice)."
+            "The peer refuses every TLS version that this side offers (alert \"\(alert)\"); allow one that the peer speaks, "
+                + "or with TLS 1.0 and 1.1 use \(Self.advice)."
         case .cipherSuite, .signatureAlgorithm, .secureRenegotiation:
             "The peer refuses every cipher suite, key exchange group and signature algorithm that this side offers (alert "
-                + "\"\(alert)\"); it must allow one of TLS 1.2, or this side \(Self.advice)."
+                + "\"\(alert)\"); it must allow a usual one of TLS 1.2, or this side must use \(Self.advice)."
         }
     }
 }

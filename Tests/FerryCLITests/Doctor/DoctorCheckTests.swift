@@ -95,6 +95,39 @@ import Testing
         #expect(HandshakeChecks.findings(facts).compactMap(\.problem) == [.noApplicationProtocol])
     }
 
+    @Test func `TLS 1.2 with nothing in common is the cause, also where TLS 1.0 would do`() throws {
+        var facts = try self.facts([])
+        var refused = HandshakeReport(ending: .failed(TLSError(.incompatiblePeer, "")))
+        refused.firstBytes = [21, 3]
+        var done = HandshakeReport(ending: .established)
+        done.isCompleted = true
+        done.cipherSuite = "AES128-CCM"
+        facts.handshakes = [.init(version: .tls12, report: refused), .init(version: .tls10, report: done)]
+        #expect(HandshakeChecks.findings(facts).compactMap(\.problem) == [.onlyOldTLS])
+        facts.legacyHandshake = done
+        let finding = try #require(HandshakeChecks.findings(facts).first)
+        #expect(finding.problem == .noCommonCipher)
+        #expect(finding.sentence.contains("AES128-CCM"))
+        #expect(finding.cure?.contains("--tls-profile legacy") == true)
+    }
+
+    @Test func `an address that takes connections and speaks no TLS is warned of when another does`() throws {
+        var facts = try self.facts([("2001:db8::1", .connected), ("192.0.2.1", .connected)])
+        facts.muteAddresses = [facts.attempts[0].address]
+        let findings = WayChecks.findings(facts)
+        #expect(findings.compactMap(\.problem) == [.addressFails])
+        #expect(findings.contains { $0.sentence.contains("2001:db8::1") && $0.sentence.contains("no TLS handshake") })
+    }
+
+    @Test func `a certificate for servers is warned of where a client would show it`() throws {
+        let authority = try ThrowAwayCA()
+        func problems(_ identity: TLSIdentity) -> [Problem] {
+            OwnCertificateChecks(isForApple: false, now: Date()).findings([identity.summary]).compactMap(\.problem)
+        }
+        #expect(try problems(authority.client()) == [])
+        #expect(try problems(authority.server()).contains(.wrongPurpose))
+    }
+
     @Test func `what a peer says is quoted without control characters`() {
         #expect(PlainText.description(Array("\u{1b}[31mred".utf8)).contains("1b 5b 33 31"))
         #expect(

@@ -62,6 +62,21 @@ import Testing
         }
     }
 
+    @Test func `two keys in one file are named`() async throws {
+        try await DoctorHarness.run { harness in
+            let identity = try harness.authority.client()
+            let certificate = try harness.directory.write("client.pem", identity.certificateChainPEM)
+            let two = try harness.secret(
+                "two.pem",
+                identity.privateKeyPEM() + harness.authority.client().privateKeyPEM()
+            )
+            let report = try await harness.doctor(["--cert", certificate, "--key", two])
+            #expect(report.status == 1)
+            #expect(report.problems.map(\.problem) == ["severalKeys"])
+            #expect(report.problems.first?.sentence.contains("2. prime256v1") == true)
+        }
+    }
+
     @Test func `a wrong passphrase is named, a missing one, too, and neither is printed`() async throws {
         try await DoctorHarness.run { harness in
             let identity = try harness.authority.client()
