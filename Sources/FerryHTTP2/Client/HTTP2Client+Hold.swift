@@ -13,10 +13,10 @@ extension HTTP2Client {
     ///
     /// Without the event nobody would know why nothing is sent until the deadlines pass.
     mutating func reportHold(now: Moment) {
-        guard let reason = self.tokenRefusal else { return }
-        guard case .held(let until) = self.authorization else { return self.tokenRefusal = nil }
-        // The owner has not said yet what is to be used from now on.
-        guard until > now.monotonic else { return }
+        guard let (generation, reason) = self.tokenRefusal else { return }
+        if case .token(let token) = self.authorization, token.generation != generation { self.tokenRefusal = nil }
+        // Else the owner has not said yet what is to be used from now on.
+        guard case .held(let until) = self.authorization, until > now.monotonic else { return }
         self.tokenRefusal = nil
         let (code, sentence) = self.hold(reason, until, now)
         let message =

@@ -65,8 +65,8 @@ package struct HTTP2Client: ~Copyable {
             if self.keys.use(token) { self.owesLeaving = true }
         }
     }
-    /// Why APNs refused the token that was in use, until another is used or it was told that there is none.
-    var tokenRefusal: Reason?
+    /// The token that APNs refused last, and why, until another is used or it was told that there is none.
+    var tokenRefusal: (generation: UInt64, reason: Reason)?
     package var outcomes = OutcomeLog()
     /// Whether outcomes wait for their reader, so that nothing more may be written.
     package var isPaused = false

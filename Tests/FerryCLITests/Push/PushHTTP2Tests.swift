@@ -75,6 +75,39 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (Reason.expiredProviderToken, "look at the clock of the machine that made it"),
+        (.tooManyProviderTokenUpdates, "Nothing is sent for 1200 s."),
+        (.invalidProviderToken, "check key, key ID and team ID"),
+    ])
+    func `a provider token that is always refused is status 3 and a sentence`(
+        reason: Reason,
+        sentence: String
+    ) async throws {
+        try await APNsHarness.run(rules: [HTTP2Rule(prefix: [], reason: reason)]) { harness in
+            let output = try await harness.push(harness.lines(1...20))
+            #expect(output.status == 3)
+            #expect(output.messages.contains(sentence), "\(output.messages)")
+        }
+    }
+
+    @Test func `a reset names its error code in the events, and an answer Apple's other identifier`() async throws {
+        var script = HTTP2Script(rules: [
+            HTTP2Rule(tokens: try APNsHarness.tokens([3]), action: .refuseStream, errorCode: 2),
+            HTTP2Rule(tokens: try APNsHarness.tokens([4]), action: .refuseStream, errorCode: 77),
+        ])
+        script.hasUniqueID = true
+        try await APNsHarness.run(script) { harness in
+            let output = try await harness.push(harness.lines(1...5), "--events", harness.directory.path("events"))
+            #expect(output.status == 1)
+            let lines = try harness.directory.read("events").split(separator: "\n")
+            let resets = lines.filter { $0.contains(#""outcome":"uncertain","reason":"reset""#) }
+            #expect(resets.contains { $0.hasSuffix(#","errorCode":2,"error":"INTERNAL_ERROR"}"#) })
+            #expect(resets.contains { $0.hasSuffix(#","errorCode":77}"#) })
+            #expect(lines.count { $0.contains(#""apnsUniqueId":""#) } == 3)
+        }
+    }
+
     @Test func `rejected tokens are status 1, with reason and time in the events`() async throws {
         let gone = try APNsHarness.tokens([3, 70])
         let rules = [HTTP2Rule(tokens: gone, status: 410, timestamp: 1_700_000_000_123)]
