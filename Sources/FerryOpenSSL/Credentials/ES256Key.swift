@@ -28,7 +28,8 @@ public final class ES256Key: @unchecked Sendable {
 
     /// As ``init(p8:)``; `source` is what errors call the bytes.
     package convenience init(p8 bytes: [UInt8], source: String) throws(TLSError) {
-        try self.init(PEM.privateKey(bytes, passphrase: nil, source: source).key, source: source)
+        let read = try PEM.privateKey(bytes, passphrase: nil, source: source)
+        try self.init(read.key, source: source)
     }
 
     /// Reads a `.p8` file.

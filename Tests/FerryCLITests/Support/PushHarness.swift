@@ -59,9 +59,9 @@ struct PushHarness: Sendable {
         try self.directory.write("lines", numbers.map { Self.line($0) + "\n" }.joined())
     }
 
-    /// Has acceptance proved: silence of a gateway that got no processor time is none. For runs with rejections, of 100
-    /// lines at most, since more would wait for silence.
-    static let proving = ["--proof", "probe", "--settle-time", "300"]
+    /// Has acceptance proved once the gateway was silent for 5 s: silence alone of a gateway that got no processor time is
+    /// none. For runs in which no window between two rejections waits for silence: of ten lines, then.
+    static let proving = ["--proof", "probe", "--settle-time", "5"]
 
     /// The arguments of `ferry push FILE` to the gateway as a client that it knows.
     func arguments(
