@@ -170,11 +170,14 @@ extension BinaryClient {
 
     /// Decides on what is unsettled on a connection that says nothing more.
     mutating func positionUnknown(_ index: Int, _ cause: Unknown, handed: UInt64, now: Moment) {
-        guard let connection = self.lanes[index].connection else { return }
         self.pauseProbes(index, now: now)
-        if case .wordless = cause, !connection.isFinishing {
-            self.presumeUnproved(index, .closed, now: now)
+        switch cause {
+        case .wordless, .noCulprit:
+            if self.lanes[index].connection?.isFinishing == false { self.presumeUnproved(index, .closed, now: now) }
+        case .culprit, .unseen:
+            break
         }
+        guard let connection = self.lanes[index].connection else { return }
         let unsettled = self.takeUnsettled(index, handed: handed)
         self.requeue(unsettled.neverLeft, copies: false, on: index)
         let onWire = unsettled.mayHaveLeft.reduce(0) { $0 + $1.run.count }
@@ -206,10 +209,13 @@ extension BinaryClient {
         self.probesAgainAt = now.monotonic + self.probeBackOff.fail(using: &self.jitter)
     }
 
-    /// A probe that a shutdown asked for came to nothing: what silence had earned before it counts.
+    /// Proof that a shutdown asked for cannot be had: what silence had earned counts.
+    ///
+    /// Else a peer that ends connections sooner than a probe is answered would be sent the last notifications for ever.
     mutating func presumeUnproved(_ index: Int, _ cause: Unproved.Cause, now: Moment) {
-        if self.proof == .automatic, let probe = self.lanes[index].connection?.probe, probe.purpose == .end {
-            self.presume(before: probe.sequence, on: index, now: now)
+        if self.isShuttingDown, self.proof == .automatic, let connection = self.lanes[index].connection {
+            let probed = connection.probe.flatMap { $0.purpose == .end ? $0.sequence : nil }
+            if let end = probed ?? connection.silence.earnedTo { self.presume(before: end, on: index, now: now) }
         }
         self.leaveUnproved(index, cause)
     }
@@ -350,7 +356,11 @@ extension BinaryClient {
         self.lanes[index].connection?.hasNarrowed = true
         if self.lanes[index].isolation == nil {
             let quietTime = isWordless ? nil : self.delay.quietTime
-            self.lanes[index].isolation = Isolation(suspects: suspects, quietTime: quietTime)
+            self.lanes[index].isolation = Isolation(
+                suspects: suspects,
+                progress: isWordless ? nil : self.lanes[index].window.progress,
+                quietTime: quietTime
+            )
         } else {
             self.lanes[index].isolation?.failed(onWire: suspects, isWordless: isWordless)
         }

@@ -44,9 +44,11 @@ struct Isolation {
 
     /// - Parameters:
     ///   - suspects: how many notifications may be the culprit.
+    ///   - progress: how many are accepted between two culprits, in the mean; nil: nobody knows. The first window is no
+    ///     larger: with several culprits among the suspects, half of them would hold one nearly always, and tell nothing.
     ///   - quietTime: the quiet time of the first window; nil: the peer closed without a word.
-    init(suspects: Int, quietTime: TimeAmount?) {
-        self.window = max(suspects / 2, 1)
+    init(suspects: Int, progress: Int?, quietTime: TimeAmount?) {
+        self.window = max(min(suspects / 2, progress ?? .max), 1)
         self.suspects = suspects
         self.doubtful = suspects
         self.allowance = self.window

@@ -36,6 +36,10 @@ package struct Silence {
         var end: UInt64
         /// What `elapsed` was when the flush was found acknowledged.
         var acknowledgedAt: TimeAmount?
+
+        func isSilent(for time: TimeAmount, at elapsed: TimeAmount) -> Bool {
+            self.acknowledgedAt.map { elapsed - $0 >= time } ?? false
+        }
     }
 
     /// More marks than this are merged into the last one, which only makes them settle later.
@@ -58,6 +62,8 @@ package struct Silence {
     /// How long the peer has been silent about everything that was written and did not settle; nil while some of it is
     /// not acknowledged, or something is unread.
     private(set) var quietFor: TimeAmount?
+    /// The sequence number before which the peer was silent for the settle time, where silence settles nothing.
+    private(set) var earnedTo: UInt64?
     /// Whether the system says what is acknowledged, as far as was seen.
     private(set) var showsAcknowledgements = true
 
@@ -102,7 +108,7 @@ package struct Silence {
     ///
     /// - Parameters:
     ///   - quietTime: the shortest silence that is waited for; nil: the settle time.
-    ///   - settles: whether silence settles anything. If not, only ``quietFor`` and a stall are looked for.
+    ///   - settles: whether silence settles anything. If not, ``earnedTo`` notes how far it would.
     package mutating func look(
         _ sample: TransportSample,
         settleTime: TimeAmount,
@@ -131,9 +137,12 @@ package struct Silence {
             return nil
         }
         self.quietFor = self.marks.last?.acknowledgedAt.map { self.elapsed - $0 }
-        guard settles else { return nil }
+        guard settles else {
+            self.earnedTo = self.marks.last { $0.isSilent(for: settleTime, at: self.elapsed) }?.end ?? self.earnedTo
+            return nil
+        }
         var end: UInt64?
-        while let acknowledgedAt = self.marks.first?.acknowledgedAt, self.elapsed - acknowledgedAt >= settleTime {
+        while let first = self.marks.first, first.isSilent(for: settleTime, at: self.elapsed) {
             end = self.marks.removeFirst().end
             self.acknowledgedMarks -= 1
         }

@@ -14,6 +14,9 @@ struct Window {
     private var averageProgress: Double?
     private var doublesAt: NIODeadline?
 
+    /// How many notifications are accepted between two ends, in the mean; nil: none was ended yet.
+    var progress: Int? { self.averageProgress.map { Int(min($0, Double(Int32.max))) } }
+
     /// Notes an end after `progress` accepted notifications on that connection.
     ///
     /// - Parameter limit: how many may be unsettled without a window.

@@ -128,6 +128,23 @@ import Testing
         #expect(scenario.isFinished)
     }
 
+    @Test(arguments: [nil, [8, 10, 0, 0, 0, 0]] as [[UInt8]?])
+    func `an end before the probe leaves what silence had earned, and the rest goes out again`(word: [UInt8]?) {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.shutDown(.automatic)
+        scenario.pass(.milliseconds(600), sending: true)
+        scenario.submit(4...5)
+        scenario.send()
+        scenario.pass(.milliseconds(700), sending: true)
+        #expect(scenario.outcomes.isEmpty && scenario.probe == nil)
+        if let word { scenario.receive(word) } else { scenario.end() }
+        #expect(scenario.all(1...3, are: .presumed))
+        #expect(scenario.client.outcomes.unproved == Unproved(count: 3, cause: .closed))
+        scenario.connect()
+        #expect(scenario.send() == [4, 5])
+    }
+
     @Test func `an error response that comes later than the probe finds its followers unsettled`() {
         let scenario = self.probed(1...5, .automatic)
         scenario.pass(.seconds(2))

@@ -14,9 +14,9 @@ import Testing
         }.courses()
         for course in courses {
             #expect(course.fault == nil && course.lost.isEmpty && course.rejected.isEmpty, "\(course)")
-            #expect(course.deliveries <= 30 && course.seconds < 120, "\(course)")
+            #expect(course.deliveries <= 12 && course.seconds < 120, "\(course)")
         }
-        #expect(courses.mean(\.deliveries) <= 12)
+        #expect(courses.mean(\.deliveries) <= 6)
     }
 
     @Test func `status 255 without an identifier three times a second blames nobody`() async {

@@ -16,8 +16,8 @@ import Testing
             #expect(course.fault == nil && course.silentlyLost.isEmpty && course.uncertain.isEmpty, "\(course)")
             #expect(course.rejected == course.culprits, "\(course)")
         }
-        #expect(courses.mean(\.copies) < 10)
-        #expect(courses.mean(\.seconds) < 200)
+        #expect(courses.mean(\.copies) < 8)
+        #expect(courses.mean(\.seconds) < 100)
     }
 
     @Test(arguments: [0, 20] as [Int64])
