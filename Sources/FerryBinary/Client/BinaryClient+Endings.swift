@@ -274,7 +274,8 @@ extension BinaryClient {
         }
         if presumed > 0 {
             // One outcome is wrong, and nothing says which, nor how many notifications were discarded after it.
-            unrepaired += self.lanes[index].connection?.cache.removeHistory(from: connection.provedTo, cached: false) ?? []
+            unrepaired +=
+                self.lanes[index].connection?.cache.removeHistory(from: connection.provedTo, cached: false) ?? []
             self.outcomes.contradict(
                 count: 1,
                 upTo: presumed,

@@ -7,7 +7,7 @@ final class PushStop: Sendable {
     static let interruptLimit: Duration = .seconds(30)
     /// The same after a failure that ends the run.
     static let failureLimit: Duration = .seconds(10)
-    /// The same after credentials were refused: what is answered then is refused, too.
+    /// The same after credentials were refused, on either side: what is answered then is refused, too.
     static let refusalLimit: Duration = .seconds(2)
 
     enum Cause: Sendable {
@@ -69,7 +69,7 @@ final class PushStop: Sendable {
     }
 
     func fail(_ error: ProviderError) {
-        let isRefusal = error.code == .credentialsRejected
+        let isRefusal = error.code == .credentialsRejected || error.code == .peerNotTrusted
         // With a peer that does not speak the protocol every further attempt is in vain.
         let isVain = error.code == .protocolViolation || error.isOfForeignProtocol || error.isOfMissingHTTP2
         let limit = isVain ? .zero : isRefusal ? Self.refusalLimit : Self.failureLimit

@@ -19,7 +19,7 @@ import Testing
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// How many schedules each property is tried with; `FERRY_SCHEDULES` asks for more.
-    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 4000
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 1000
 
     /// - Parameter share: one schedule in so many is tried.
     static func seeds(_ salt: UInt64, share: Int = 1) -> [UInt64] {

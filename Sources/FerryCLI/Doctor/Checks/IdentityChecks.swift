@@ -49,7 +49,8 @@ enum IdentityChecks {
 
     private static func conversion(_ facts: CertificateFacts) -> String {
         guard facts.isArchive else {
-            return "convert the key: openssl pkey -provider legacy -provider default -aes256 -in \(self.keyName(facts)) "
+            return
+                "convert the key: openssl pkey -provider legacy -provider default -aes256 -in \(self.keyName(facts)) "
                 + "-out new-key.pem"
         }
         return
