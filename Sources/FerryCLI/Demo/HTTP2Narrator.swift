@@ -29,7 +29,7 @@ struct HTTP2Narrator {
         case .disconnected(let id, _):
             "\(id): closed"
         case .windowAdjusted(let size):
-            "SETTINGS: \(size) requests at a time"
+            "at most \(size) requests at a time"
         case .transmissionError(let rejection, let tag, _, _):
             "APNs rejected \(tag.map { "notification \($0)" } ?? "something"): \(rejection.reason)"
                 + (rejection.status.map { ", status \($0)" } ?? "")
