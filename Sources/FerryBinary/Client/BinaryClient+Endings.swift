@@ -17,6 +17,8 @@ extension BinaryClient {
         case culprit(BinaryStatus)
         /// The peer ended the connection for reasons of its own, or the network did.
         case noCulprit
+        /// The peer does not speak the protocol, so that its silence says nothing.
+        case violation
         /// The peer closed without a word, or with one that means nothing: for reasons of its own, or because of a
         /// notification.
         case wordless
@@ -174,7 +176,7 @@ extension BinaryClient {
         switch cause {
         case .wordless, .noCulprit:
             if self.lanes[index].connection?.isFinishing == false { self.presumeUnproved(index, .closed, now: now) }
-        case .culprit, .unseen:
+        case .culprit, .violation, .unseen:
             break
         }
         guard let connection = self.lanes[index].connection else { return }
@@ -188,13 +190,13 @@ extension BinaryClient {
             } else {
                 self.suspect(unsettled.mayHaveLeft, status, connection, index, now: now)
             }
-        case .noCulprit where onWire > 0:
+        case .noCulprit where onWire > 0, .violation where onWire > 0:
             // Without a name, all that is known of the progress is what was settled.
             self.narrowWindow(index, now: now)
             self.repeatOrReport(unsettled.mayHaveLeft, on: index)
         case .wordless where onWire > 0:
             self.wordless(unsettled.mayHaveLeft, onWire: onWire, connection, index, now: now)
-        case .noCulprit, .wordless:
+        case .noCulprit, .violation, .wordless:
             break
         case .unseen:
             self.lanes[index].isolation = nil
@@ -213,11 +215,17 @@ extension BinaryClient {
     ///
     /// Else a peer that ends connections sooner than a probe is answered would be sent the last notifications for ever.
     mutating func presumeUnproved(_ index: Int, _ cause: Unproved.Cause, now: Moment) {
-        if self.isShuttingDown, self.proof == .automatic, let connection = self.lanes[index].connection {
-            let probed = connection.probe.flatMap { $0.purpose == .end ? $0.sequence : nil }
-            if let end = probed ?? connection.silence.earnedTo { self.presume(before: end, on: index, now: now) }
-        }
+        self.presumeEarned(index, now: now)
         self.leaveUnproved(index, cause)
+    }
+
+    /// Gives what silence had earned its outcome. Where acknowledgements do not show, it had earned nothing.
+    private mutating func presumeEarned(_ index: Int, now: Moment) {
+        guard self.isShuttingDown, self.proof == .automatic, let connection = self.lanes[index].connection,
+            connection.silence.showsAcknowledgements
+        else { return }
+        let probed = connection.probe.flatMap { $0.purpose == .end ? $0.sequence : nil }
+        if let end = probed ?? connection.silence.earnedTo { self.presume(before: end, on: index, now: now) }
     }
 
     /// Notes, at the end of a run, what was presumed on a connection and is not proved.
@@ -232,9 +240,7 @@ extension BinaryClient {
     mutating func probeTimedOut(_ index: Int, now: Moment) {
         self.lanes[index].connection?.lastWord = .silence
         self.pauseProbes(index, now: now)
-        if self.proof == .automatic, let probe = self.lanes[index].connection?.probe, probe.purpose == .end {
-            self.presume(before: probe.sequence, on: index, now: now)
-        }
+        self.presumeEarned(index, now: now)
         if self.lanes[index].connection?.cache.unsettledCount == 0 {
             self.finish(index, now: now)
         } else {
@@ -393,7 +399,7 @@ extension BinaryClient {
         guard let culprit = unsettled.first ?? self.lanes[index].connection?.cache.removeAll().first else {
             return self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
         }
-        self.delay.saw(now.monotonic - culprit.writtenAt, now: now.monotonic)
+        self.delay.found(now.monotonic - culprit.writtenAt, now: now.monotonic)
         self.outcomes.give(.rejected(rejection), to: culprit.run)
         self.report(self.transmissionError(rejection, culprit.run, isCached: culprit.first >= cachedFrom))
         self.narrowWindow(index, now: now)

@@ -264,7 +264,7 @@ extension BinaryClient {
             cause: cause
         )
         self.lanes[index].connection?.lastWord = .failure(error)
-        self.positionUnknown(index, .noCulprit, handed: handed, now: now)
+        self.positionUnknown(index, .violation, handed: handed, now: now)
         self.lanes[index].violations += 1
         if let id = self.lanes[index].connectionID { self.report(.socketError(id, error)) }
         if self.lanes[index].violations == Self.violationLimit { self.report(.error(error)) }

@@ -76,7 +76,7 @@ extension BinaryClient {
             consider(lane.window.nextChange)
             consider(connection.cache.history.first.map { $0.settledAt + self.delay.memory })
             consider(self.idleDeadline(lane))
-            if self.probesAfterRest(connection), self.canProbe, lane.queue.isEmpty, connection.isWritable,
+            if self.probesAfterRest(lane, connection), self.canProbe, lane.queue.isEmpty, connection.isWritable,
                 connection.cache.unsettledCount > 0, connection.probe == nil
             {
                 consider(connection.activeAt + self.delay.settleTime)
@@ -103,8 +103,9 @@ extension BinaryClient {
     }
 
     /// Whether a probe follows when the connection carried nothing for a settle time, whatever was acknowledged.
-    private func probesAfterRest(_ connection: Connection) -> Bool {
-        self.isProving ? !connection.silence.showsAcknowledgements : self.options.finality == .proof
+    private func probesAfterRest(_ lane: Lane, _ connection: Connection) -> Bool {
+        guard self.isProving else { return self.options.finality == .proof }
+        return lane.isolation == nil && !connection.silence.showsAcknowledgements
     }
 
     /// Why no probe is written.
@@ -120,7 +121,7 @@ extension BinaryClient {
 
     /// When ``awaitsObjection(_:now:)`` ends; nil where nothing is awaited, or a probe.
     private func objectionDeadline(_ connection: Connection) -> NIODeadline? {
-        guard self.isShuttingDown, self.proof != .silence, !self.canProbe, self.queuedCount == 0,
+        guard self.isShuttingDown, self.proof != .silence, !self.canProbe, self.isSettled,
             !connection.isFinishing, connection.probe == nil, connection.cache.unsettledCount == 0,
             connection.presumedCount > 0
         else { return nil }
@@ -131,13 +132,14 @@ extension BinaryClient {
     /// .proof` only where no probe may be written.
     private func settlesBySilence(_ index: Int) -> Bool {
         if let probe = self.lanes[index].connection?.probe, probe.isAwaited, probe.purpose == .end { return false }
-        if self.isProving, self.lanes[index].isolation == nil { return false }
+        // A search goes on in silence: its suspects are proved by a search that ends.
+        if self.isProving { return self.lanes[index].isolation != nil }
         return self.options.finality == .silence || !self.canProbe
     }
 
     private func idleDeadline(_ lane: Lane) -> NIODeadline? {
         guard self.connectionTimeout > .zero, lane.queue.isEmpty, let connection = lane.connection,
-            connection.cache.unsettledCount == 0, !connection.isFinishing
+            connection.cache.unsettledCount == 0, !connection.isFinishing, connection.probe?.isAwaited != true
         else { return nil }
         return connection.activeAt + self.connectionTimeout
     }
@@ -176,6 +178,10 @@ extension BinaryClient {
 
     private mutating func widenWindow(_ index: Int, now: NIODeadline) {
         let limit = self.unsettledLimit
+        guard self.lanes[index].acceptedSinceError > 0 else {
+            // More in flight would not be accepted sooner, and cost more at the next end.
+            return self.lanes[index].window.wait(settleTime: self.delay.settleTime, now: now)
+        }
         let changed = self.lanes[index].window.widen(limit: limit, settleTime: self.delay.settleTime, now: now)
         if changed { self.report(.windowAdjusted(self.lanes[index].window.size ?? limit)) }
     }

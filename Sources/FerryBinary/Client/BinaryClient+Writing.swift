@@ -226,7 +226,8 @@ extension BinaryClient {
         }
         if self.isProving, connection.cache.unsettledCount + connection.presumedCount > 0 {
             // A probe that overtakes an error response on its way would confirm what was discarded.
-            return lane.isolation == nil && self.isSilent(connection, now: now)
+            let isSearching = lane.isolation != nil && connection.cache.unsettledCount > 0
+            return !isSearching && self.isSilent(connection, now: now)
         }
         guard connection.cache.unsettledCount > 0 else { return false }
         if lane.queue.isEmpty {

@@ -42,8 +42,19 @@ package struct ErrorDelay {
         }
     }
 
+    /// Notes how late the response to a culprit was that a search found.
+    ///
+    /// One that came far sooner than was suspected halves the suspicion. Else a gateway that names nothing and answers at
+    /// once would keep the settle time at its cap. Another response may still be late, so it is not given up at once.
+    package mutating func found(_ delay: TimeAmount, now: NIODeadline) {
+        if Self.bounded(delay) < .nanoseconds(self.suspected.nanoseconds / 8) {
+            self.suspected = .nanoseconds(self.suspected.nanoseconds / 2)
+        }
+        self.saw(delay, now: now)
+    }
+
     /// Notes that an error response without a name may have been this late.
-    mutating func suspect(_ delay: TimeAmount, now: NIODeadline) {
+    package mutating func suspect(_ delay: TimeAmount, now: NIODeadline) {
         self.suspected = max(self.suspected, Self.bounded(delay))
         self.seenAt = now
     }

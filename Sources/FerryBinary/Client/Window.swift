@@ -27,6 +27,12 @@ struct Window {
         self.doublesAt = now + settleTime
     }
 
+    /// Lets the settle time that must pass without an error begin anew, when it is over.
+    mutating func wait(settleTime: TimeAmount, now: NIODeadline) {
+        guard let doublesAt, now >= doublesAt else { return }
+        self.doublesAt = now + settleTime
+    }
+
     /// Doubles when a settle time passed without an error; true when the size changed.
     mutating func widen(limit: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
         guard let size, let doublesAt, now >= doublesAt else { return false }

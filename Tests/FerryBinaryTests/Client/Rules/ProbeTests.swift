@@ -145,6 +145,63 @@ import Testing
         #expect(scenario.send() == [4, 5])
     }
 
+    @Test(arguments: [true, false])
+    func `silence of a peer that does not speak the protocol is no acceptance`(isProbed: Bool) {
+        let scenario = Scenario()
+        scenario.open(1...5)
+        scenario.shutDown(.automatic)
+        scenario.pass(.milliseconds(1130), sending: isProbed)
+        #expect((scenario.probe != nil) == isProbed)
+        scenario.receive(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
+        #expect(scenario.counts.accepted == 0)
+        scenario.abandon()
+        #expect(scenario.counts.uncertain == 5)
+    }
+
+    @Test func `where acknowledgements do not show, a close after the probe leaves nothing presumed`() {
+        let scenario = Scenario()
+        scenario.showsAcknowledgements = false
+        scenario.open(1...5)
+        scenario.shutDown(.automatic)
+        scenario.pass(.seconds(2), sending: true)
+        #expect(scenario.probe != nil)
+        scenario.end()
+        #expect(scenario.counts.accepted == 0)
+    }
+
+    @Test(arguments: [Proof.automatic, .probe])
+    func `a shutdown during a search ends where acceptance is proved`(proof: Proof) throws {
+        let scenario = Scenario { $0.finality = .proof }
+        scenario.open(1...3)
+        scenario.respond(0, to: 2)
+        scenario.respond(8, identifier: 0)
+        scenario.shutDown(proof)
+        scenario.connect()
+        #expect(scenario.send() == [3])
+        scenario.pass(.seconds(3), sending: true)
+        let probe = try #require(scenario.probe)
+        scenario.respond(8, identifier: probe.identifier)
+        #expect(scenario.all(1...3, are: .confirmed) || scenario.counts.accepted == 3)
+        scenario.end()
+        #expect(scenario.isFinished)
+    }
+
+    @Test func `what is settled on one connection waits for the others without a deadline in the past`() {
+        let scenario = Scenario {
+            $0.maxConnections = 2
+            $0.command = .simple
+        }
+        scenario.peerAcknowledges = false
+        scenario.submit(1...20)
+        let first = scenario.connect()
+        scenario.send(on: first)
+        scenario.acknowledge(scenario.sentBytes)
+        scenario.send(on: scenario.connect())
+        scenario.shutDown(.automatic)
+        scenario.pass(.seconds(29), sending: true)
+        #expect(!scenario.isStuck)
+    }
+
     @Test func `an error response that comes later than the probe finds its followers unsettled`() {
         let scenario = self.probed(1...5, .automatic)
         scenario.pass(.seconds(2))

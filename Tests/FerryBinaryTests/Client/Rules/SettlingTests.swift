@@ -280,6 +280,17 @@ import Testing
         #expect(delay.settleTime == .seconds(1))
     }
 
+    @Test func `a culprit that answers far sooner than was suspected halves the suspicion`() {
+        var delay = ErrorDelay(settleTime: .seconds(1))
+        let now = NIODeadline.uptimeNanoseconds(0)
+        delay.suspect(.seconds(4), now: now)
+        #expect(delay.settleTime == .seconds(6))
+        delay.found(.milliseconds(500), now: now)
+        #expect(delay.settleTime == .seconds(6))
+        delay.found(.milliseconds(499), now: now)
+        #expect(delay.settleTime == .seconds(3))
+    }
+
     @Test func `the delay of an error response raises the settle time of what comes after it`() {
         let scenario = Scenario()
         scenario.peerAcknowledges = false

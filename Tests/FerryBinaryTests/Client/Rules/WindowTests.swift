@@ -44,8 +44,10 @@ import Testing
         scenario.respond(8, to: 1)
         scenario.connect()
         scenario.send()
-        #expect(scenario.window == 10)
+        // Nothing was accepted within the first settle time.
         scenario.pass(.milliseconds(1010))
+        #expect(scenario.window == 10)
+        scenario.pass(.milliseconds(1000))
         #expect(scenario.window == 20)
         scenario.pass(.milliseconds(2010))
         #expect(scenario.window == 80)
@@ -55,6 +57,30 @@ import Testing
             if case .windowAdjusted(let size) = event { size } else { nil }
         }
         #expect(sizes == [10, 20, 40, 80, 100])
+    }
+
+    @Test(arguments: [12, 15, 19, 30])
+    func `a gateway that ends connections after a few notifications takes all of them`(limit: Int) {
+        let scenario = Scenario { $0.connectionRetryLimit = 0 }
+        scenario.submit(1...100)
+        var deliveries: [UInt32: Int] = [:]
+        var connections = 0
+        while connections < 100, scenario.counts.settled < 100 {
+            let id = scenario.connect()
+            connections += 1
+            var read = 0
+            while scenario.counts.settled < 100, read < limit {
+                for name in scenario.send(on: id).prefix(limit - read) {
+                    deliveries[name, default: 0] += 1
+                    read += 1
+                }
+                scenario.pass(.milliseconds(125))
+            }
+            if read >= limit { scenario.respond(10, identifier: 0) }
+        }
+        #expect(scenario.counts.settled == 100)
+        #expect(connections <= 30)
+        #expect(deliveries.values.max() ?? 0 <= 8)
     }
 
     @Test func `under evict the window may grow to the bound of what is unsettled`() {
