@@ -113,6 +113,11 @@ static inline void CFerryOpenSSL_sk_SAFEBAG_free(STACK_OF(PKCS12_SAFEBAG) *stack
     sk_PKCS12_SAFEBAG_pop_free(stack, PKCS12_SAFEBAG_free);
 }
 
+// Whether a part of a PKCS#12 archive is one that CFerryOpenSSL_PKCS12_bags reads.
+static inline int CFerryOpenSSL_PKCS12_hasBags(PKCS7 *part) {
+    return PKCS7_type_is_data(part) || PKCS7_type_is_encrypted(part);
+}
+
 // The bags of one part of an archive, decrypted where it is encrypted; NULL when it is of another kind, or cannot be.
 static inline STACK_OF(PKCS12_SAFEBAG) *CFerryOpenSSL_PKCS12_bags(PKCS7 *part, const char *passphrase, int length) {
     return PKCS7_type_is_data(part)        ? PKCS12_unpack_p7data(part)

@@ -16,7 +16,7 @@ import Testing
             #expect(output.result.contains(#/tuples on the list +3 +3  ✓/#))
             #expect(output.result.contains(#/tuples on the list after it was read +0 +0  ✓/#))
             #expect(output.result.contains("HTTP/2 agreed on; one request at a time"))
-            #expect(output.result.contains("SETTINGS: 1000 requests at a time"))
+            #expect(output.result.contains("at most 1000 requests at a time"))
             #expect(output.result.contains("closes the connection: NO_ERROR, Shutdown"))
             #expect(output.result.contains("that APNs had not processed go out again"))
             #expect(output.result.contains("Unregistered, status 410, with the time"))

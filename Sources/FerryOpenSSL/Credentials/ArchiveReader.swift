@@ -100,12 +100,29 @@ struct ArchiveReader {
         let length = Int32(passphrase?.utf8.count ?? 0)
         for index in 0..<CFerryOpenSSL_sk_PKCS7_count(parts) {
             let part = CFerryOpenSSL_sk_PKCS7_value(parts, index)
+            // What is encrypted to a certificate no passphrase opens.
+            guard CFerryOpenSSL_PKCS12_hasBags(part) == 1 else { continue }
             guard let bags = CFerryOpenSSL_PKCS12_bags(part, passphrase, length) else { return false }
             defer { CFerryOpenSSL_sk_SAFEBAG_free(bags) }
-            for index in 0..<CFerryOpenSSL_sk_SAFEBAG_count(bags) {
-                guard let bag = CFerryOpenSSL_sk_SAFEBAG_value(bags, index) else { continue }
-                guard take(bag, passphrase, &found, certificates) else { return false }
-            }
+            guard takeAll(bags, passphrase, &found, certificates, depth: 0) else { return false }
+        }
+        return true
+    }
+
+    /// How deep bags may stand in bags. Without a bound an archive could use up the stack.
+    private static let depthLimit = 8
+
+    private func takeAll(
+        _ bags: OpaquePointer?,
+        _ passphrase: String?,
+        _ found: inout Found,
+        _ certificates: borrowing OwnedCertificateStack,
+        depth: Int
+    ) -> Bool {
+        guard depth < Self.depthLimit else { return false }
+        for index in 0..<CFerryOpenSSL_sk_SAFEBAG_count(bags) {
+            guard let bag = CFerryOpenSSL_sk_SAFEBAG_value(bags, index) else { continue }
+            guard take(bag, passphrase, &found, certificates, depth: depth) else { return false }
         }
         return true
     }
@@ -114,7 +131,8 @@ struct ArchiveReader {
         _ bag: OpaquePointer,
         _ passphrase: String?,
         _ found: inout Found,
-        _ certificates: borrowing OwnedCertificateStack
+        _ certificates: borrowing OwnedCertificateStack,
+        depth: Int
     ) -> Bool {
         switch PKCS12_SAFEBAG_get_nid(bag) {
         case NID_keyBag:
@@ -127,6 +145,8 @@ struct ArchiveReader {
             guard let certificate = OwnedCertificate(PKCS12_SAFEBAG_get1_cert(bag)) else { return false }
             certificates.append(certificate.pointer)
             return true
+        case NID_safeContentsBag:
+            return takeAll(PKCS12_SAFEBAG_get0_safes(bag), passphrase, &found, certificates, depth: depth + 1)
         default:
             return true
         }

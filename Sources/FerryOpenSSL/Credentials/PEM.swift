@@ -57,7 +57,8 @@ enum PEM {
         // One block is read with all that stands around it.
         if blocks.count == 1 { return try reader.read(bytes) }
         let keys = blocks.map { reader.describe($0) }
-        guard Set(keys).count == 1, keys[0] != nil else { throw KeyDescription.several(keys, in: source) }
+        // If none can be read, the passphrase is what is wrong, and the first says so.
+        guard Set(keys).count == 1 else { throw KeyDescription.several(keys, in: source) }
         return try reader.read(first)
     }
 

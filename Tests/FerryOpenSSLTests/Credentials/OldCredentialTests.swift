@@ -118,6 +118,28 @@ struct OldCredentialTests {
         }
     }
 
+    @Test("Bags in bags are opened, and parts of another kind are passed over")
+    func nestedArchive() throws {
+        let path = try archive(["-nomac", "-keypbe", "NONE", "-certpbe", "NONE"])
+        let plain = try Array(Data(contentsOf: URL(filePath: path)))
+        let nested = Self.nested(plain)
+        #expect(try TLSIdentity(pkcs12: nested, passphrase: "").summary == identity.summary)
+        #expect(try TLSIdentity(pkcs12: Self.nested(nested), passphrase: "").summary == identity.summary)
+        let deep = (0..<9).reduce(plain) { archive, _ in Self.nested(archive) }
+        #expect(error { _ = try TLSIdentity(pkcs12: deep, passphrase: "") } != nil)
+    }
+
+    @Test("Two encrypted keys in one PEM file and a wrong passphrase: the passphrase is named")
+    func twoClosedKeys() throws {
+        let closed = try identity.privateKeyPEM(passphrase: "secret") + identity.privateKeyPEM(passphrase: "secret")
+        let wrong = error {
+            _ = try TLSIdentity(certificateChain: identity.certificateChainPEM, privateKey: closed, passphrase: "no")
+        }
+        #expect(wrong?.code == .wrongPassphrase)
+        let missing = error { _ = try TLSIdentity(certificateChain: identity.certificateChainPEM, privateKey: closed) }
+        #expect(missing?.code == .passphraseRequired)
+    }
+
     @Test("Two keys in one PEM file are named by place, kind and public key, and nothing is chosen")
     func twoKeys() throws {
         let other = try ThrowAwayCA().client(key: .p256)
@@ -164,28 +186,58 @@ struct OldCredentialTests {
     }
 
     /// An archive with all that these have, which are without a MAC. The openssl program puts one key into an archive.
-    private static func joined(_ archives: [[UInt8]]) -> [UInt8] {
-        // PFX is a SEQUENCE of a version and a ContentInfo, of data that is the SEQUENCE of the parts (RFC 7292, 4).
-        func contents(_ der: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    private static func joined(_ archives: [[UInt8]]) -> [UInt8] { DER.archive(archives.flatMap { DER.parts($0) }) }
+
+    /// An archive whose bags stand in a bag each, behind a part of a kind that nobody knows.
+    private static func nested(_ archive: [UInt8]) -> [UInt8] {
+        let unknown = DER.element(0x30, [6, 2, 0x2A, 3] + DER.element(0xA0, [5, 0]))
+        var rest = DER.parts(archive)[...]
+        var parts = unknown
+        while !rest.isEmpty {
+            let part = DER.first(rest)
+            rest = rest[part.endIndex...]
+            let info = DER.contents(part)
+            guard info.starts(with: DER.data) else { continue }
+            let bags = Array(DER.contents(DER.contents(info.dropFirst(DER.data.count))))
+            let nested = DER.element(0x30, DER.element(0x30, DER.safeContentsBag + DER.element(0xA0, bags)))
+            parts += DER.element(0x30, DER.data + DER.element(0xA0, DER.element(4, nested)))
+        }
+        return DER.archive(parts)
+    }
+
+    /// Just enough of DER to take an archive apart: PFX is a SEQUENCE of a version and a ContentInfo, of data that is the
+    /// SEQUENCE of the parts (RFC 7292, 4).
+    private enum DER {
+        static let version: [UInt8] = [2, 1, 3]
+        static let data: [UInt8] = [6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 7, 1]
+        static let safeContentsBag: [UInt8] = [6, 11, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 12, 10, 1, 6]
+
+        static func first(_ der: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+            der[der.startIndex..<contents(der).endIndex]
+        }
+
+        static func contents(_ der: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
             let start = der.startIndex
             let long = der[start + 1] & 0x80 == 0 ? 0 : Int(der[start + 1] & 0x7F)
             let length =
                 long == 0 ? Int(der[start + 1]) : der[start + 2..<start + 2 + long].reduce(0) { $0 << 8 | Int($1) }
             return der[start + 2 + long..<start + 2 + long + length]
         }
-        func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
+
+        static func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
             let length = contents.count
             let long: [UInt8] = [UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8)]
             return [tag, 0x83] + long + [UInt8(truncatingIfNeeded: length)] + contents
         }
-        let version: [UInt8] = [2, 1, 3]
-        let data: [UInt8] = [6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 7, 1]
-        let parts = archives.flatMap { archive in
+
+        static func parts(_ archive: [UInt8]) -> ArraySlice<UInt8> {
             let info = contents(contents(archive[...]).dropFirst(version.count))
             return contents(contents(contents(info.dropFirst(data.count))))
         }
-        let info = element(0x30, data + element(0xA0, element(4, element(0x30, parts))))
-        return element(0x30, version + info)
+
+        static func archive(_ parts: [UInt8]) -> [UInt8] {
+            element(0x30, version + element(0x30, data + element(0xA0, element(4, element(0x30, parts)))))
+        }
     }
 
     /// The first digits of the digest of the public key, as the `openssl` program has it.
