@@ -190,6 +190,9 @@ extension BinaryClient {
             } else {
                 self.suspect(unsettled.mayHaveLeft, status, connection, index, now: now)
             }
+        case .violation where connection.probe?.purpose == .end:
+            // Sent again without a probe, silence would accept it at a peer that was seen not to speak the protocol.
+            self.settle(unsettled.mayHaveLeft, as: .uncertain(.positionUnknown))
         case .noCulprit where onWire > 0, .violation where onWire > 0:
             // Without a name, all that is known of the progress is what was settled.
             self.narrowWindow(index, now: now)
@@ -269,11 +272,11 @@ extension BinaryClient {
             if let oldest = held.first {
                 self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
             }
-            let isRepaired = { (written: NotificationCache.Written) in
+            let mayRepeat = { (written: NotificationCache.Written) in
                 written.run.entries[0].marks.suspicions < Self.suspicionLimit
             }
-            let repairs = held.filter(isRepaired)
-            unrepaired = held.filter { !isRepaired($0) }
+            let repairs = held.filter(mayRepeat)
+            unrepaired = held.filter { !mayRepeat($0) }
             for repair in repairs { repair.run.suspect() }
             presumed -= repairs.reduce(0) { $0 + $1.run.count }
             suspects = repairs + unsettled

@@ -129,10 +129,10 @@ extension BinaryClient {
     }
 
     /// Whether silence settles anything on the lane's connection: not while a shutdown proves it, and with `finality:
-    /// .proof` only where no probe may be written.
+    /// .proof` only where no probe may be written, or in a search at the end of a run.
     private func settlesBySilence(_ index: Int) -> Bool {
         if let probe = self.lanes[index].connection?.probe, probe.isAwaited, probe.purpose == .end { return false }
-        // A search goes on in silence: its suspects are proved by a search that ends.
+        // A probe behind a suspect would hide who is to blame, and without an outcome the search would not end.
         if self.isProving { return self.lanes[index].isolation != nil }
         return self.options.finality == .silence || !self.canProbe
     }

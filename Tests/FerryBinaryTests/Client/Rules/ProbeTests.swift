@@ -154,6 +154,8 @@ import Testing
         #expect((scenario.probe != nil) == isProbed)
         scenario.receive(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
         #expect(scenario.counts.accepted == 0)
+        // Without a probe on it, what was written goes out again.
+        #expect(scenario.counts.uncertain == (isProbed ? 5 : 0))
         scenario.abandon()
         #expect(scenario.counts.uncertain == 5)
     }
@@ -181,7 +183,7 @@ import Testing
         scenario.pass(.seconds(3), sending: true)
         let probe = try #require(scenario.probe)
         scenario.respond(8, identifier: probe.identifier)
-        #expect(scenario.all(1...3, are: .confirmed) || scenario.counts.accepted == 3)
+        #expect(scenario.counts.accepted == 3)
         scenario.end()
         #expect(scenario.isFinished)
     }
