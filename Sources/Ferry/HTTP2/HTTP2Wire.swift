@@ -34,8 +34,8 @@ struct HTTP2Wire: ~Copyable {
         self.client.authorization = authorization
         guard case .held = authorization, let failure = tokens.failure else { return self.hasFailed = false }
         if !self.hasFailed {
-            let message = "There is no provider token, and nothing is sent without: \(failure)"
-            self.events.append(.error(ProviderError(.credentialsRejected, message, cause: failure)))
+            let message = "Nothing is sent for want of a provider token: \(failure)"
+            self.events.append(.error(ProviderError(.noProviderToken, message, cause: failure)))
         }
         self.hasFailed = true
     }

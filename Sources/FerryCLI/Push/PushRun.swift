@@ -96,6 +96,7 @@ struct PushRun {
             cause: stop.cause,
             connection: watch.connection,
             refusal: watch.refusal,
+            lack: watch.lack,
             hasIdentity: self.backend.hasIdentity,
             usesTokens: self.backend.usesTokens
         )

@@ -57,7 +57,7 @@ final class PushStop: Sendable {
     /// Calls `listener` when the run is stopped, or now if it was.
     func onStop(_ listener: @escaping @Sendable () -> Void) {
         let isStopped = self.state.withLock { state in
-            state.listeners.append(listener)
+            if state.cause == nil { state.listeners.append(listener) }
             return state.cause != nil
         }
         if isStopped { listener() }

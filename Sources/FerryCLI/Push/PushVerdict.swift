@@ -12,6 +12,8 @@ struct PushVerdict {
     var connection: PushWatch.Connection
     /// The last rejection for the provider's credentials.
     var refusal: Rejection?
+    /// Why there was no provider token at some time.
+    var lack: ProviderError?
     /// Whether the provider has a certificate.
     var hasIdentity = true
     /// Whether provider tokens speak for the provider.
@@ -44,6 +46,9 @@ struct PushVerdict {
             let reason = refusal.reason.explanation.map { ": \($0)" } ?? "."
             let message = "APNs refuses the credentials, with the reason \(refusal.reason)\(reason)"
             findings.append(CommandFailure(.noConnection, message))
+        }
+        if let lack, self.summary.outcomes.accepted == 0, self.summary.submitted > 0, !self.cause.isFailure {
+            findings.append(CommandFailure(.noConnection, self.sentence(lack)))
         }
         if let cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {
             let place = line == 0 ? "before the first line" : "after line \(line)"

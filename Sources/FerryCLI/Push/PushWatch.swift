@@ -21,6 +21,8 @@ final class PushWatch: Sendable {
         /// Outcomes that turned out wrong.
         var contradicted = 0
         var refusal: Rejection?
+        /// Why nothing could be sent for a while: there was no provider token.
+        var lack: ProviderError?
         /// Whether it was said that sending pauses.
         var hasPaused = false
     }
@@ -59,6 +61,9 @@ final class PushWatch: Sendable {
     /// The last rejection for the provider's credentials, of which APNs speaks with status 403.
     var refusal: Rejection? { self.state.withLock { $0.refusal } }
 
+    /// Why there was no provider token at some time; nil when there always was one.
+    var lack: ProviderError? { self.state.withLock { $0.lack } }
+
     func note(_ event: ProviderEvent) {
         switch event {
         case .connected(let id, let open):
@@ -84,6 +89,10 @@ final class PushWatch: Sendable {
                 return !state.hasPaused
             }
             if let say { say(error.message) } else if isFirst { self.warn("ferry: \(error.message)") }
+        case .error(let error) where error.code == .noProviderToken:
+            // Another program makes the tokens, and the next one may be a moment late.
+            self.state.withLock { $0.lack = error }
+            if !self.stop.isSet { self.warn("ferry: \(error.message)") }
         case .error(let error):
             self.stop.fail(error)
         case .contradicted(let contradiction):

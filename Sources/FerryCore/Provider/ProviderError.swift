@@ -21,7 +21,7 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case connectFailed, connectTimeout, connectionLost, credentialsRejected, peerNotTrusted
-            case connectionRetryLimit, protocolViolation, tooManyRejections
+            case connectionRetryLimit, protocolViolation, tooManyRejections, noProviderToken
         }
 
         private var kind: Kind
@@ -44,6 +44,9 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
         /// The peer rejected so many notifications in a row, for reasons for which APNs closes connections, that sending
         /// pauses.
         public static let tooManyRejections = Code(.tooManyRejections)
+        /// There is no provider token that may be used now. Nothing is sent until there is one; each notification waits
+        /// for it until its deadline.
+        public static let noProviderToken = Code(.noProviderToken)
         /// The peer does not speak the protocol.
         public static let protocolViolation = Code(.protocolViolation)
 

@@ -261,7 +261,7 @@ extension HTTP2Client {
             }
             if token.generation == request.tokenGeneration {
                 self.act(.refused(rejection.reason, token))
-                self.tokenRefusal = (token.generation, rejection.reason)
+                self.tokenRefusal = (token, rejection.reason)
                 // Until the owner has said what is to be used from now on.
                 self.authorization = .held(until: now.monotonic)
             }

@@ -9,35 +9,56 @@ internal import Foundation
 #endif
 
 extension HTTP2Client {
-    /// Says, once for each refusal, that a provider token was refused and the next may not be made yet.
+    /// Says, once for each refusal, that a provider token was refused and the next may not be used yet.
     ///
     /// Without the event nobody would know why nothing is sent until the deadlines pass.
     mutating func reportHold(now: Moment) {
-        guard let (generation, reason) = self.tokenRefusal else { return }
-        if case .token(let token) = self.authorization, token.generation != generation { self.tokenRefusal = nil }
+        guard let (refused, reason) = self.tokenRefusal else { return }
+        if case .token(let token) = self.authorization, token.generation != refused.generation {
+            self.tokenRefusal = nil
+        }
         // Else the owner has not said yet what is to be used from now on.
         guard case .held(let until) = self.authorization, until > now.monotonic else { return }
         self.tokenRefusal = nil
-        let (code, sentence) = self.hold(reason, until, now)
-        let message =
-            "\(self.authority) refuses the provider token with \(reason)\(sentence) "
-            + "Nothing is sent for \(now.seconds(until: until)) s."
+        guard let (code, sentence) = self.hold(refused.origin, reason, until, now) else { return }
+        let message = "\(self.authority) refuses the provider token with \(reason)\(sentence)"
         self.report(.error(ProviderError(code, message)))
     }
 
-    private func hold(_ reason: Reason, _ until: NIODeadline, _ now: Moment) -> (ProviderError.Code, String) {
-        if reason == .expiredProviderToken {
-            // A token that is old enough to be replaced is replaced, and nothing is held.
-            let time = Date(timeIntervalSince1970: Double(now.epochSeconds)).formatted(.iso8601)
-            return (
-                .credentialsRejected,
-                ", although it is less than 20 minutes old: look at the clock of the machine that made it, and set it "
-                    + "right. This machine's says \(time)."
-            )
-        }
-        // What outlives the wait is sent after it.
-        let isHopeless = now.monotonic + self.deadline <= until
+    /// What a refusal means, as the end of a sentence; nil where the source of the tokens says it.
+    private func hold(
+        _ origin: ProviderToken.Origin,
+        _ reason: Reason,
+        _ until: NIODeadline,
+        _ now: Moment
+    ) -> (ProviderError.Code, String)? {
+        let isExpired = reason == .expiredProviderToken
         let explanation = reason.explanation.map { ": \($0)" } ?? "."
-        return (isHopeless ? .credentialsRejected : .tooManyRejections, explanation)
+        switch origin {
+        case .given:
+            // A peer that has accepted others will accept the next, which may be there at any time.
+            let isLasting = self.outcomes.counts.accepted == 0
+            if isExpired, !isLasting { return nil }
+            let cause = isExpired ? ", so it is too old or a clock is wrong: \(self.clockAdvice(now))" : explanation
+            return (
+                isLasting ? .credentialsRejected : .noProviderToken,
+                "\(cause) Nothing is sent until there is another."
+            )
+        case .signed:
+            let pause = "Nothing is sent for \(now.seconds(until: until)) s."
+            if isExpired {
+                // A token that is old enough to be replaced is replaced, and nothing is held.
+                let cause = ", although it is less than 20 minutes old: \(self.clockAdvice(now))"
+                return (.credentialsRejected, "\(cause) \(pause)")
+            }
+            // What outlives the wait is sent after it.
+            let isHopeless = now.monotonic + self.deadline <= until
+            return (isHopeless ? .credentialsRejected : .tooManyRejections, "\(explanation) \(pause)")
+        }
+    }
+
+    private func clockAdvice(_ now: Moment) -> String {
+        let time = Date(timeIntervalSince1970: Double(now.epochSeconds)).formatted(.iso8601)
+        return "look at the clock of the machine that made it, and set it right. This machine's says \(time)."
     }
 }

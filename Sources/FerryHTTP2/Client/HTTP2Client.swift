@@ -66,7 +66,7 @@ package struct HTTP2Client: ~Copyable {
         }
     }
     /// The token that APNs refused last, and why, until another is used or it was told that there is none.
-    var tokenRefusal: (generation: UInt64, reason: Reason)?
+    var tokenRefusal: (token: ProviderToken, reason: Reason)?
     package var outcomes = OutcomeLog()
     /// Whether outcomes wait for their reader, so that nothing more may be written.
     package var isPaused = false

@@ -143,7 +143,7 @@ package struct GivenTokenMachine: Sendable {
         }
         let value = Array("bearer ".utf8) + given.text
         self.taken = Taken(
-            token: ProviderToken(generation: self.count, key: self.keyCount, headerValue: value),
+            token: ProviderToken(generation: self.count, key: self.keyCount, headerValue: value, origin: .given),
             given: given,
             takenAt: now,
             expiresAt: expiresAt

@@ -6,7 +6,18 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Reads a small file of certificates or keys.
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+/// The largest file that is read. A bundle of all public authorities has a quarter of a MiB.
+private let credentialSizeLimit = 16 << 20
+
+/// Reads a small file of certificates or keys, or a pipe of one, to its end.
 ///
 /// - Parameter option: where the file was named, such as `--key`, for an error that may not show its name.
 /// - Throws: ``TLSError/Code/fileNotFound`` or ``TLSError/Code/fileUnreadable``. Both name the file, unless its name may be
@@ -17,12 +28,30 @@ package func credentialBytes(atPath path: String, option: String? = nil) throws(
     guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
         throw TLSError(.fileNotFound, FileName(path).sentence("does not exist", option: option))
     }
-    guard !isDirectory, let data = try? Data(contentsOf: URL(filePath: path)) else {
+    guard !isDirectory, let bytes = firstBytes(ofFile: path, atMost: credentialSizeLimit + 1) else {
         let predicate = "cannot be read; check that it is a file, and its permissions"
         throw TLSError(.fileUnreadable, FileName(path).sentence(predicate, option: option))
     }
-    return [UInt8](data)
+    guard bytes.count <= credentialSizeLimit else {
+        let predicate = "has more than \(credentialSizeLimit >> 20) MiB, so it is no file of certificates or keys"
+        throw TLSError(.fileUnreadable, FileName(path).sentence(predicate, option: option))
+    }
+    return bytes
 }
 
 /// What errors call a file that was read.
 func sourceName(_ path: String) -> String { FileName(path).shown ?? "the file" }
+
+/// Reads a file to its end, or `limit` bytes of it. Without a limit, `/dev/zero` would fill the memory.
+private func firstBytes(ofFile path: String, atMost limit: Int) -> [UInt8]? {
+    guard let file = fopen(path, "rb") else { return nil }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 1 << 16)
+    while bytes.count < limit {
+        let count = fread(&chunk, 1, min(chunk.count, limit - bytes.count), file)
+        guard count > 0 else { return ferror(file) == 0 ? bytes : nil }
+        bytes += chunk[..<count]
+    }
+    return bytes
+}

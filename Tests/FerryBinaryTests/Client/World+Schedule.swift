@@ -40,6 +40,7 @@ extension World.Schedule {
         self.options.buffersNotifications = Int.random(in: 0..<4, using: &generator) > 0
         self.options.cachePolicy = Bool.random(using: &generator) ? .hold : .evict
         self.options.retryLimit = Int.random(in: 0...1, using: &generator)
+        self.options.finality = Int.random(in: 0..<4, using: &generator) == 0 ? .proof : .silence
         self.resetOneIn = [0, 20, 100].randomElement(using: &generator) ?? 0
         self.dialFailsOneIn = [0, 3].randomElement(using: &generator) ?? 0
         for _ in 0..<Int.random(in: 0...3, using: &generator) {
@@ -100,7 +101,8 @@ extension World {
             return "\(self.client.queuedCount) queued, \(self.client.unsettledCount) unsettled"
         }
         self.shutDown(self.schedule.proof)
-        return self.run() ? nil : "the shutdown does not end"
+        guard self.run() else { return "the shutdown does not end" }
+        return self.isSpinning ? "a deadline stays due: it spins" : nil
     }
 
     mutating func abandon() {

@@ -105,6 +105,10 @@ struct World: ~Copyable {
     private var hasErred = false
     /// Whether a connection was made or something was heard since time passed: the machine may have more to write.
     private var isBusy = false
+    /// Ticks in a row after which a deadline was still due.
+    private var vainTicks = 0
+    /// Whether there were so many that the owner of the client would spin.
+    private(set) var isSpinning = false
     private var nextTrouble: NIODeadline?
     /// What is still to be submitted, the soonest first.
     private var submissions: [(at: NIODeadline, names: Range<UInt32>)] = []
@@ -241,6 +245,9 @@ struct World: ~Copyable {
         if let deadline = self.client.nextDeadline, deadline <= self.now {
             self.client.tick(now: self.moment)
             self.settleAccounts()
+            // A tick may only make way for a write, which comes in the next step.
+            self.vainTicks = self.client.nextDeadline.map { $0 <= self.now } ?? false ? self.vainTicks + 1 : 0
+            if self.vainTicks > 100 { self.isSpinning = true }
         }
     }
 

@@ -320,6 +320,35 @@ import Testing
         }
     }
 
+    @Test func `a run goes on when APNs refuses a token and the next one comes later`() async throws {
+        let refusal = HTTP2Rule(after: 10, times: 1, reason: .expiredProviderToken)
+        try await APNsHarness.run(rules: [refusal]) { harness in
+            let now = UInt32(clamping: Int(Date().timeIntervalSince1970))
+            let source = { try harness.tokenSource() }
+            let old = try source().issue(now: .now(), epochSeconds: now - 1800).token
+            let next = try source().issue(now: .now(), epochSeconds: now).token
+            let file = try harness.directory.write("token.jwt", old)
+            let run = Task { try await harness.push(harness.lines(1...20), as: ["--provider-token-file", file]) }
+            #expect(try await eventually { harness.recorder.requests.count >= 10 })
+            _ = try harness.directory.write("token.jwt", next)
+            let output = try await run.value
+            #expect(output.status == 0, "\(output.messages)")
+            #expect(harness.recorder.requests.count == 20)
+            #expect(!output.messages.contains("eyJ"))
+        }
+    }
+
+    @Test func `a first token that APNs refuses ends the run, because another may never come`() async throws {
+        let refusal = HTTP2Rule(prefix: [], reason: .expiredProviderToken)
+        try await APNsHarness.run(rules: [refusal]) { harness in
+            let token = try harness.tokenSource().token()
+            let file = try harness.directory.write("token.jwt", token)
+            let output = try await harness.push(harness.lines(1...20), as: ["--provider-token-file", file])
+            #expect(output.status == 3)
+            #expect(output.messages.contains("it is too old or a clock is wrong"), "\(output.messages)")
+        }
+    }
+
     @Test func `a file without a good token is status 2 and one sentence, before anything is sent`() async throws {
         try await APNsHarness.run { harness in
             let token = try await FerryProgram.run(["token"] + harness.token(), in: harness.directory).result

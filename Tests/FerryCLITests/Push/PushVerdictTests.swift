@@ -47,6 +47,18 @@ import Testing
         }
     }
 
+    @Test func `a run that had no provider token and delivered nothing is status 3, and a moment without one is not`() {
+        let lack = ProviderError(.noProviderToken, "There is none.")
+        var verdict = Self.verdict(delivered: false)
+        verdict.lack = lack
+        #expect(verdict.status == .noConnection)
+        #expect(verdict.complaints == ["There is none."])
+        verdict = Self.verdict()
+        verdict.lack = lack
+        #expect(verdict.status == .success)
+        #expect(verdict.complaints == [])
+    }
+
     @Test func `an error that ended the run is told once`() {
         let verdict = Self.verdict(
             delivered: false,

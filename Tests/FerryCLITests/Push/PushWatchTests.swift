@@ -71,6 +71,15 @@ import Testing
         #expect(error.message == "refused")
     }
 
+    @Test func `a provider token that is late is said and waited for`() throws {
+        let warnings = Words()
+        let (watch, stop) = try Self.watch(Words(), warnings: warnings)
+        watch.note(.error(ProviderError(.noProviderToken, "There is none.")))
+        #expect(warnings.all == ["ferry: There is none."])
+        #expect(watch.lack?.message == "There is none.")
+        #expect(!stop.isSet)
+    }
+
     @Test func `that sending pauses is said once to who asked for no words`() throws {
         let (words, warnings) = (Words(), Words())
         let (watch, stop) = try Self.watch(words, warnings: warnings)

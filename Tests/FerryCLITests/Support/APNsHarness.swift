@@ -59,6 +59,15 @@ struct APNsHarness: Sendable {
         ]
     }
 
+    /// Signs with the key of provider tokens.
+    func tokenSource() throws -> ProviderTokenSource {
+        try ProviderTokenSource(
+            key: self.credentials.tokenKey,
+            keyID: self.credentials.keyID,
+            teamID: self.credentials.teamID
+        )
+    }
+
     /// The options that name the provider certificate.
     var certificate: [String] {
         ["--cert", self.directory.path("client.pem"), "--key", self.directory.path("client-key.pem")]

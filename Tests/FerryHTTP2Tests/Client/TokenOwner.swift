@@ -6,6 +6,8 @@ import NIOCore
 /// Who makes provider tokens, with a key that signs nothing.
 struct TokenOwner {
     private(set) var machine: ProviderTokenMachine
+    /// Where its tokens seem to come from.
+    var origin = ProviderToken.Origin.signed
 
     init() {
         guard let key = DeveloperIdentifier("KEYKEYKEY1"), let team = DeveloperIdentifier("TEAMTEAM01") else {
@@ -15,6 +17,12 @@ struct TokenOwner {
     }
 
     mutating func authorize(_ now: Moment) -> Authorization {
+        guard case .token(var token) = self.ask(now) else { return self.ask(now) }
+        token.origin = self.origin
+        return .token(token)
+    }
+
+    private mutating func ask(_ now: Moment) -> Authorization {
         switch self.machine.authorize(now: now.monotonic, epochSeconds: now.epochSeconds) {
         case .token(let token): .token(token)
         case .held(let until): .held(until: until)

@@ -101,6 +101,7 @@ struct IdentityTests {
         #expect(error?.code == .fileNotFound)
         #expect(error?.description.contains(missing) == true)
         #expect(code { _ = try TLSIdentity(certificatePath: directory.url.path) } == .fileUnreadable)
+        #expect(code { _ = try TLSIdentity(certificatePath: "/dev/zero") } == .fileUnreadable)
         #expect(code { _ = try TLSIdentity(certificatePath: chainPath) } == .noPrivateKey)
         #expect(code { _ = try TLSIdentity(certificatePath: keyPath) } == .noCertificate)
         #expect(code { _ = try TLSIdentity(certificateChain: [], privateKey: key) } == .noCertificate)

@@ -64,6 +64,20 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.errors == [.credentialsRejected, .credentialsRejected])
     }
 
+    @Test func `an expired token made elsewhere is an error of credentials only before the first acceptance`() {
+        for isFirst in [true, false] {
+            let scenario = Scenario(usesTokens: true)
+            scenario.tokens.origin = .given
+            scenario.submit(1...2)
+            scenario.connect()
+            if !isFirst { scenario.answer(1) }
+            scenario.answer(isFirst ? 1 : 2, status: 403, "ExpiredProviderToken")
+            #expect(scenario.errors == (isFirst ? [.credentialsRejected] : []))
+            guard isFirst else { continue }
+            #expect(scenario.messages.first?.hasSuffix("Nothing is sent until there is another.") == true)
+        }
+    }
+
     @Test func `a token that is replaced at once is no error`() {
         let scenario = Scenario(usesTokens: true)
         scenario.submit(1...1)
