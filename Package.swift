@@ -21,6 +21,8 @@ let package = Package(
         .library(name: "Ferry", targets: ["Ferry"]),
         .library(name: "FerryTesting", targets: ["FerryTesting"]),
         .executable(name: "ferry", targets: ["FerryCLI"]),
+        // For the nested packages of Tests, which see products only. It promises nothing.
+        .library(name: "FerryCommand", targets: ["FerryCommand"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -96,8 +98,8 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .executableTarget(
-            name: "FerryCLI",
+        .target(
+            name: "FerryCommand",
             dependencies: [
                 "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -108,6 +110,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .executableTarget(name: "FerryCLI", dependencies: ["FerryCommand"], swiftSettings: settings),
 
         .executableTarget(
             name: "FirstProgram",
@@ -208,9 +211,9 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
-            name: "FerryCLITests",
+            name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

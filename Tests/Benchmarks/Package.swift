@@ -28,6 +28,7 @@ let package = Package(
             name: "Benchmarks",
             dependencies: [
                 "CAllocationCounter",
+                .product(name: "FerryCommand", package: "ferry"),
                 .product(name: "FerryTesting", package: "ferry"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],

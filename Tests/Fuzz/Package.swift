@@ -21,6 +21,10 @@ let settings: [SwiftSetting] = [
 let sources = Context.packageDirectory + "/Sources"
 let targets = try FileManager.default.contentsOfDirectory(atPath: sources).filter { $0 != "FuzzSupport" }.sorted()
 
+func dependencies(of target: String) -> [Target.Dependency] {
+    ["FuzzSupport"] + (target == "PushLines" ? [.product(name: "FerryCommand", package: "ferry")] : [])
+}
+
 let package = Package(
     name: "fuzz",
     platforms: [.macOS("26.0")],
@@ -37,6 +41,6 @@ let package = Package(
             ],
             swiftSettings: settings
         )
-    ] + targets.map { .executableTarget(name: $0, dependencies: ["FuzzSupport"], swiftSettings: settings) },
+    ] + targets.map { .executableTarget(name: $0, dependencies: dependencies(of: $0), swiftSettings: settings) },
     swiftLanguageModes: [.v6]
 )

@@ -1,3 +1,4 @@
+@testable internal import FerryCommand
 internal import FerryCore
 
 private let line = Array(

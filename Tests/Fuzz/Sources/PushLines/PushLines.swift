@@ -1,3 +1,4 @@
+@testable import FerryCommand
 import FerryCore
 import FuzzSupport
 

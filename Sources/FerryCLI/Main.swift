@@ -1,0 +1,6 @@
+internal import FerryCommand
+
+@main
+enum Main {
+    static func main() async { await RootCommand.main() }
+}

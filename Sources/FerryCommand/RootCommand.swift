@@ -1,0 +1,87 @@
+package import ArgumentParser
+internal import Dispatch
+
+/// The `ferry` program: its subcommands, and what its exit status means.
+package struct RootCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "ferry",
+        abstract: "Sends push notifications to APNs, and tests what does.",
+        discussion: """
+            Results go to standard output, everything else to standard error.
+
+            Exit status: 0, everything was accepted, or read; 1, some was not, or turned out not to be; 2, bad usage or \
+            input; 3, no connection, or refused credentials.
+
+            Examples:
+              ferry demo
+              ferry simulate --binary 2195 --tls-dir tls
+              ferry push lines.jsonl --to localhost:2195 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
+              ferry simulate --http2 2197 --tls-dir tls
+              ferry push lines.jsonl --backend http2 --to localhost:2197 \\
+                --ca tls/ca.pem --topic com.example.ferry \\
+                --p8 tls/token-key.p8 --key-id FERRYKEY01 --team-id FERRYTEAM1
+              ferry doctor localhost:2195 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
+              ferry feedback --to localhost:2196 --ca tls/ca.pem \\
+                --cert tls/client.pem --key tls/client-key.pem
+            """,
+        version: Version.current,
+        subcommands: [
+            PushCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self, SimulateCommand.self,
+            RecordCommand.self, ReplayCommand.self, DemoCommand.self, BenchCommand.self,
+        ]
+    )
+
+    package init() {}
+
+    /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
+    package static func main() async {
+        StandardStreams.reserve()
+        Signals.ignoreBrokenPipes()
+        do {
+            var command = try Self.parseAsRoot()
+            try FileDescriptorLimit.require(for: command)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let failure as CommandFailure {
+            exit(failure)
+        } catch let status as ExitStatus {
+            exit(status)
+        } catch {
+            guard Self.exitCode(for: error) == .success else {
+                Console.error(Self.complaint(error))
+                exit(.badUsage)
+            }
+            do throws(CommandFailure) { try Console.print(Self.fullMessage(for: error)) } catch { exit(error) }
+        }
+    }
+
+    /// What is wrong with the command line, and how it is used.
+    private static func complaint(_ error: any Error) -> String {
+        let (message, whole) = (Self.message(for: error), Self.fullMessage(for: error))
+        let help = ([Self.self] + Self.configuration.subcommands).map {
+            Self.helpMessage(for: $0, includeHidden: true, columns: .max)
+        }
+        let usage = UsageError(
+            arguments: Array(CommandLine.arguments.dropFirst()),
+            // What the parser has by itself, and no help.
+            help: help.joined() + " --generate-completion-script"
+        )
+        // The parser puts usage behind its message, and something like "Error: " before it.
+        guard !message.isEmpty, let place = whole.firstRange(of: message) else { return usage.text(whole) }
+        return whole[..<place.lowerBound] + usage.text(message) + whole[place.upperBound...]
+    }
+
+    private static func exit(_ failure: CommandFailure) -> Never {
+        Console.error("ferry: \(failure.message)")
+        exit(failure.status)
+    }
+
+    private static func exit(_ status: ExitStatus) -> Never {
+        Self.exit(withError: ExitCode(status.rawValue))
+    }
+}

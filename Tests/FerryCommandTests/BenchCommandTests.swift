@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+@testable import FerryCommand
+
+@Suite(.timeLimit(.minutes(10))) struct BenchCommandTests {
+    @Test func `every run is measured, and its books balance`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["bench", "binary", "--json", "--count", "20000"], in: directory)
+            #expect(output.status == 0)
+            let runs = try #require(output.summary["runs"] as? [[String: Any]])
+            #expect(
+                runs.map { $0["name"] as? String }
+                    == ["paced-10000", "batch-evict", "batch-hold", "values", "send-1000-tasks"]
+            )
+            for run in runs {
+                #expect(
+                    Set(run.keys) == [
+                        "name", "perSecond", "cpuMicrosecondsEach", "p50Ms", "p99Ms", "peakMiB", "allocationsEach",
+                        "count", "clientMicrosecondsEach",
+                    ]
+                )
+                #expect(run["count"] as? Int ?? 0 >= 1000)
+                #expect(run["clientMicrosecondsEach"] as? Double ?? 0 > 0)
+                #expect(run["perSecond"] as? Double ?? 0 > 0)
+                #expect(run["p99Ms"] as? Double ?? 0 > 0)
+            }
+        }
+    }
+
+    @Test(arguments: ["-1", "0", "999", "1000000001"])
+    func `a count out of range is status 2 and says the range`(count: String) async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["bench", "binary", "--count", count], in: directory)
+            #expect(output.status == 2)
+            #expect(output.messages.contains("--count takes 1000 to 1000000000."), "\(output.messages)")
+        }
+    }
+
+    @Test(arguments: [
+        ["gateway"], ["http2", "--run", "batch-hold"], ["binary", "--bare"],
+        ["http2", "--bare", "--run", "http2-batch"],
+    ])
+    func `what there is no run of is bad usage`(arguments: [String]) async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(["bench"] + arguments, in: directory)
+            #expect(output.status == 2)
+            #expect(output.result == "")
+        }
+    }
+
+    @Test func `shares of latencies are those of the sorted times`() {
+        let latencies = Latencies(nanoseconds: (1...100).reversed().map { $0 * 1_000_000 })
+        #expect(latencies.milliseconds(0.5) == 50)
+        #expect(latencies.milliseconds(0.99) == 99)
+        #expect(latencies.milliseconds(1) == 100)
+        #expect(Latencies(nanoseconds: []).milliseconds(0.5) == nil)
+    }
+}

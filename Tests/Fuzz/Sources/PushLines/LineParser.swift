@@ -1,1 +1,0 @@
-../../../../Sources/FerryCLI/Push/LineParser.swift

@@ -1,1 +1,0 @@
-../../../../Sources/FerryCLI/Push/PushLine.swift
