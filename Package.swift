@@ -101,7 +101,7 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -213,7 +213,8 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL",
+                "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -58,7 +58,7 @@ extension TLSError {
         private enum Kind: String {
             case fileNotFound, fileUnreadable, noCertificate, noPrivateKey, malformed, passphraseRequired
             case wrongPassphrase, legacyAlgorithm, keyMismatch, severalPrivateKeys, unsupportedKey, weakCredentials
-            case certificateExpired, certificateNotYetValid, malformedIdentifier
+            case certificateExpired, certificateNotYetValid
             case certificateRejected, untrustedPeer, peerNameMismatch, peerCertificateMissing, incompatiblePeer
             case noCommonApplicationProtocol, notTLS, alertReceived, protocolViolation
             case endOfStreamInHandshake, handshakeTimeout, shutdownTimeout, uncleanShutdown, bufferLimitExceeded
@@ -100,8 +100,6 @@ extension TLSError {
         public static let certificateExpired = Self(kind: .certificateExpired)
         /// The own certificate is not valid yet.
         public static let certificateNotYetValid = Self(kind: .certificateNotYetValid)
-        /// The identifier of a key or of a team is not 10 characters, A to Z and 0 to 9.
-        public static let malformedIdentifier = Self(kind: .malformedIdentifier)
 
         // MARK: Connections
 

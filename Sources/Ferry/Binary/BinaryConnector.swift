@@ -4,7 +4,7 @@ internal import NIOCore
 
 extension ProviderConnector {
     /// To a gateway of the binary protocol.
-    init(_ configuration: BinaryConfiguration) throws(TLSError) {
+    init(_ configuration: BinaryConfiguration) throws {
         let timeout = configuration.options.connectTimeout
         self.init(
             tls: try TLSConnector(

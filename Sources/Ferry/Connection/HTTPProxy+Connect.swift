@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import FerryOpenSSL
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -9,16 +8,16 @@ internal import Foundation
 
 extension HTTPProxy {
     /// What is wrong with it, or with a host that it is to connect to; nil when nothing is. Names become lines of HTTP.
-    func fault(connectingTo host: String) -> TLSError? {
+    func fault(connectingTo host: String) -> ConfigurationError? {
         let isClean: (String) -> Bool = { !$0.isEmpty && $0.utf8.allSatisfy { 0x21...0x7e ~= $0 } }
         guard isClean(self.host), isClean(host) else {
-            return TLSError(.invalidConfiguration, "A host name is empty or holds what is not visible ASCII.")
+            return ConfigurationError(.invalidProxy, "A host name is empty or holds what is not visible ASCII.")
         }
         guard 1...65_535 ~= self.port else {
-            return TLSError(.invalidConfiguration, "The port of the proxy \(self.host) is not 1 to 65535.")
+            return ConfigurationError(.invalidProxy, "The port of the proxy \(self.host) is not 1 to 65535.")
         }
         guard self.userName?.contains(":") != true else {
-            return TLSError(.invalidConfiguration, "The user name for the proxy \(self) must not hold a colon.")
+            return ConfigurationError(.invalidProxy, "The user name for the proxy \(self) must not hold a colon.")
         }
         return nil
     }

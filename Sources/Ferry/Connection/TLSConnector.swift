@@ -40,9 +40,9 @@ struct TLSConnector: Sendable {
         connectTimeout: Duration,
         proxy: HTTPProxy? = nil,
         source: @escaping HostAddresses.Source = Resolver.addresses
-    ) throws(TLSError) {
+    ) throws {
         guard 1...65_535 ~= port else {
-            throw TLSError(.invalidConfiguration, "The port of \(host) is not 1 to 65535.")
+            throw ConfigurationError(.invalidPort, "The port of \(host) is not 1 to 65535.")
         }
         self.host = host
         self.port = port

@@ -1,4 +1,4 @@
-internal import FerryBinary
+internal import FerryMachine
 internal import NIOCore
 
 /// Next to the socket, below TLS: counts the bytes of the stream, and asks the system what became of them.

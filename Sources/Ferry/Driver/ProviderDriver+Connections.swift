@@ -3,9 +3,9 @@ internal import FerryMachine
 internal import Logging
 internal import NIOCore
 
-/// The connections: made, passed on from and to the wire, and closed.
-extension ProviderDriver where Wire: ~Copyable {
-    func carryOut(_ step: WireStep) {
+/// The connections: made, passed on from and to the machine, and closed.
+extension ProviderDriver where Machine: ~Copyable {
+    func carryOut(_ step: ConnectionStep) {
         switch step {
         case .dial(let id): self.dial(id)
         case .close(let id):
@@ -13,12 +13,13 @@ extension ProviderDriver where Wire: ~Copyable {
             self.connections.removeValue(forKey: id)?.abort()
         case .finish(let id): self.connections[id]?.finish()
         case .sample(let id):
-            self.connections[id]?.transport.sample { self.wire.sampled(id, $0, now: .now) }
+            self.connections[id]?.transport.sample { self.machine.sampled(id, $0, now: .now) }
+        case .refused(let reason, let token): self.refused(reason, token)
         }
     }
 
     private func dial(_ id: ConnectionID) {
-        // Then the wire is abandoned next.
+        // Then the machine is abandoned next.
         guard !self.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
         let dial = self.connector.dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
@@ -32,7 +33,7 @@ extension ProviderDriver where Wire: ~Copyable {
         case .established(let channel, let stack):
             self.connected(id, channel, stack)
         case .failed(let end):
-            self.wire.ended(id, end, handed: 0, now: .now)
+            self.machine.ended(id, end, handed: 0, now: .now)
         }
         self.run()
     }
@@ -50,28 +51,29 @@ extension ProviderDriver where Wire: ~Copyable {
             try channel.pipeline.syncOperations.addHandler(handler)
         } catch {
             channel.close(promise: nil)
-            return self.wire.ended(id, .notConnected(self.connector.tls.error(error)), handed: 0, now: .now)
+            return self.machine.ended(id, .notConnected(self.connector.tls.error(error)), handed: 0, now: .now)
         }
         self.connections[id] = handler
-        self.wire.connected(id, now: .now)
+        self.machine.connected(id, now: .now)
     }
 }
 
-extension ProviderDriver: ConnectionOwner where Wire: ~Copyable {
+extension ProviderDriver: ConnectionOwner where Machine: ~Copyable {
     func received(_ bytes: ByteBuffer, on connection: ConnectionHandler) {
-        self.wire.received(connection.id, bytes, handed: connection.transport.handed, now: .now)
+        self.noteReplacedKey()
+        self.machine.received(connection.id, bytes, handed: connection.transport.handed, now: .now)
         self.run()
     }
 
     func writabilityChanged(_ connection: ConnectionHandler) {
-        self.wire.writability(connection.id, isWritable: connection.isWritable)
+        self.machine.writability(connection.id, isWritable: connection.isWritable)
         self.run()
     }
 
     func ended(_ connection: ConnectionHandler, _ end: ConnectionEnd) {
         guard self.connections[connection.id] === connection else { return }
         self.connections[connection.id] = nil
-        self.wire.ended(connection.id, end, handed: connection.transport.handed, now: .now)
+        self.machine.ended(connection.id, end, handed: connection.transport.handed, now: .now)
         self.run()
     }
 }

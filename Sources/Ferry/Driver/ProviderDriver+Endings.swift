@@ -16,7 +16,7 @@ struct DriverEndings {
 }
 
 /// Drains and shutdowns.
-extension ProviderDriver where Wire: ~Copyable {
+extension ProviderDriver where Machine: ~Copyable {
     func drain(within limit: TimeAmount, call: UInt64) {
         self.run()
         let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
@@ -34,7 +34,7 @@ extension ProviderDriver where Wire: ~Copyable {
             self.abandon(undelivered: .shutDown, uncertain: .shutDown)
         }
         self.endings.shutdowns.append(.init(call: call, deadline: deadline))
-        self.wire.shutDown(proof: proof, now: .now)
+        self.machine.shutDown(proof: proof, now: .now)
         self.run()
     }
 
@@ -43,7 +43,7 @@ extension ProviderDriver where Wire: ~Copyable {
         self.queue.close()
         self.run()
         let handed = self.connections.mapValues(\.transport.handed)
-        self.wire.abandon(
+        self.machine.abandon(
             undelivered: undelivered,
             uncertain: uncertain,
             handed: { handed[$0] ?? 0 },
@@ -60,10 +60,10 @@ extension ProviderDriver where Wire: ~Copyable {
     }
 
     private var report: DrainReport {
-        let outcomes = self.wire.outcomes
+        let outcomes = self.machine.outcomes
         return DrainReport(
             outcomes: outcomes.counts,
-            unsettled: self.wire.queuedCount + self.wire.unsettledCount,
+            unsettled: self.machine.queuedCount + self.machine.unsettledCount,
             contradicted: outcomes.contradicted,
             resent: outcomes.resent,
             unproved: outcomes.unproved,
@@ -73,12 +73,12 @@ extension ProviderDriver where Wire: ~Copyable {
 
     /// Answers the calls whose end has come.
     func checkEndings() {
-        if self.wire.isSettled, !self.endings.drains.isEmpty {
+        if self.machine.isSettled, !self.endings.drains.isEmpty {
             let drains = self.endings.drains
             self.endings.drains = []
             self.complete(drains)
         }
-        if self.wire.isFinished, !self.endings.isFinished {
+        if self.machine.isFinished, !self.endings.isFinished {
             self.endings.isFinished = true
             self.loopEnd?.cancel()
             self.stopTimer()

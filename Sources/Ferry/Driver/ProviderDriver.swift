@@ -2,22 +2,26 @@ internal import FerryCore
 internal import FerryMachine
 internal import Logging
 internal import NIOCore
+internal import Synchronization
 
-/// Runs a ``ProviderWire`` on an event loop: carries out its steps, and delivers what it gives.
+/// Runs a ``ProviderMachine`` on an event loop: carries out its steps, and delivers what it gives.
 ///
-/// `@unchecked Sendable`: everything but `eventLoop`, `queue`, `calls` and `events` is touched on the event loop only.
-final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable {
-    /// How a driver behaves, whatever the wire.
+/// `@unchecked Sendable`: what ``ProviderLoop`` names for any thread is Sendable by itself and set once, in `init`. The rest
+/// is touched on the event loop only.
+final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, @unchecked Sendable {
+    /// How a driver behaves, whatever the protocol.
     struct Options {
         var eventLoopGroup: any EventLoopGroup
         var outcomes: OutcomeDelivery
         /// How many notifications may wait to be written, or for their outcome to be read.
         var queueLimit: Int
         var logger: Logger
+        /// Where provider tokens come from; nil where a certificate speaks for the provider.
+        var tokens: ProviderTokenSource?
+        /// Whether to look at the socket for a moment before the event loop sleeps, where one answer holds everything up.
+        var looksBeforeSleeping = false
     }
 
-    /// How many bytes go to TLS at a time: six records.
-    static var chunk: Int { 96 << 10 }
     /// Timers closer than this are one timer.
     private static var timerResolution: TimeAmount { .microseconds(100) }
     /// While more than this is queued, outcomes are on their way in numbers, and the stream's reader is woken for many.
@@ -29,12 +33,14 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     let eventLoop: any EventLoop
     let events = EventHub()
     let queue: SubmissionQueue
+    let awaited = AwaitedOutcomes()
     let calls = ReportCalls()
+    private let published = Mutex(OutcomeCounts())
     /// Set once, in `init`.
     private(set) var stream: OutcomeBuffer?
     let connector: ProviderConnector
     let logger: Logger
-    var wire: Wire
+    var machine: Machine
     var connections: [ConnectionID: ConnectionHandler] = [:]
     /// Connections that are being made.
     var dials: [ConnectionID: Dial] = [:]
@@ -50,16 +56,20 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// When the stream's reader is woken for what it was not woken for yet.
     private var wakesReaderAt: NIODeadline?
-    private var busyPoll = BusyPoll()
+    private var tokens: TokenDesk?
+    /// Nil: the event loop is shared, and a look would hold others up.
+    private var busyPoll: BusyPoll?
     private var isRunning = false
     private var runsAgain = false
 
-    init(_ wire: consuming Wire, connector: ProviderConnector, options: Options) {
+    init(_ machine: consuming Machine, connector: ProviderConnector, options: Options) {
         self.eventLoop = options.eventLoopGroup.next()
         self.connector = connector
-        self.wire = wire
+        self.machine = machine
         self.queueLimit = max(options.queueLimit, 1)
         self.logger = options.logger
+        self.tokens = options.tokens.map { TokenDesk($0) }
+        self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
         if case .sink(let sink) = options.outcomes { self.sink = sink } else { self.sink = nil }
         self.queue = SubmissionQueue(limit: self.queueLimit)
         if case .stream = options.outcomes {
@@ -71,30 +81,9 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
 
     // MARK: Any thread
 
-    /// Hands notifications over.
-    func offer(_ batch: inout PushBatch) -> SubmissionQueue.Answer {
-        self.wakeIfNews(self.queue.offer(&batch))
-    }
+    var counts: OutcomeCounts { self.published.withLock { $0 } }
 
-    /// Hands one notification over that a task awaits.
-    func offer(
-        _ notification: PushNotification,
-        to device: DeviceToken,
-        awaited tag: UInt64
-    ) -> SubmissionQueue.Answer {
-        self.wakeIfNews(self.queue.offer(notification, to: device, awaited: tag))
-    }
-
-    private func wakeIfNews(_ answer: SubmissionQueue.Answer) -> SubmissionQueue.Answer {
-        if case .taken(isNews: true) = answer { self.wake() }
-        return answer
-    }
-
-    func withdraw(_ awaited: AwaitedOutcome) {
-        if self.queue.withdraw(awaited) { self.wake() }
-    }
-
-    private func wake() {
+    func wake() {
         guard !self.calls.haveEnded else { return }
         self.eventLoop.execute { self.run() }
     }
@@ -116,6 +105,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
             self.collect()
             self.tickIfDue()
             self.carryOut()
+            self.authorize()
             self.write()
             self.carryOut()
             self.deliver()
@@ -125,40 +115,59 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
         self.publish()
         self.schedule()
         self.checkEndings()
-        if let id = self.wire.bottleneck, let connection = self.connections[id] {
-            self.busyPoll.wait { connection.hasUnreadBytes }
+        if let id = self.machine.bottleneck, let connection = self.connections[id] {
+            self.busyPoll?.wait { connection.hasUnreadBytes }
         }
     }
 
     private func collect() {
         let delivery = self.queue.collect()
-        for run in delivery.runs { self.wire.submit(run, now: .now) }
-        if !delivery.withdrawn.isEmpty {
-            self.wire.withdraw(Set(delivery.withdrawn.map(\.tag)), now: .now)
-        }
+        for run in delivery.runs { self.machine.submit(run, now: .now) }
+        if !delivery.withdrawn.isEmpty { self.machine.withdraw(Set(delivery.withdrawn), now: .now) }
     }
 
+    /// Hands the machine the provider token that is good now, where one would be used.
+    private func authorize() {
+        guard self.tokens?.isDue(isNeeded: self.machine.needsAuthorization) == true else { return }
+        self.askForToken()
+    }
+
+    /// Tells the machine that the key was replaced, before it reads an answer that the old key may have caused.
+    func noteReplacedKey() {
+        if self.tokens?.isKeyReplaced == true { self.askForToken() }
+    }
+
+    private func askForToken() {
+        guard let answer = self.tokens?.ask(now: .now) else { return }
+        self.machine.authorized(answer.authorization)
+        if let event = answer.event { self.report(event) }
+    }
+
+    func refused(_ reason: Reason, _ token: ProviderToken) { self.tokens?.refused(reason, token, now: .now) }
+
     private func tickIfDue() {
-        guard let deadline = self.wire.nextDeadline else { return }
+        guard let deadline = self.machine.nextDeadline else { return }
         let now = Moment.now
-        if deadline <= now.monotonic { self.wire.tick(now: now) }
+        if deadline <= now.monotonic { self.machine.tick(now: now) }
     }
 
     private func carryOut() {
-        var steps = self.wire.takeSteps(now: .now)
+        var steps = self.machine.takeSteps()
         while !steps.isEmpty {
             for step in steps { self.carryOut(step) }
-            steps = self.wire.takeSteps(now: .now)
+            steps = self.machine.takeSteps()
         }
-        for event in self.wire.takeEvents() {
-            self.logger.log(event)
-            self.events.send(event)
-        }
+        for event in self.machine.takeEvents() { self.report(event) }
+    }
+
+    private func report(_ event: ProviderEvent) {
+        self.logger.log(event)
+        self.events.send(event)
     }
 
     private func write() {
-        self.wire.reportsTransmitted = self.events.hasTransmittedSubscribers
-        self.wire.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
+        self.machine.reportsTransmitted = self.events.hasTransmittedSubscribers
+        self.machine.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
         for connection in self.connections.values {
             self.write(to: connection)
         }
@@ -168,21 +177,21 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
         while connection.isWritable {
             self.bytes.clear()
             let now = Moment.now
-            guard self.wire.write(connection.id, into: &self.bytes, atMost: Self.chunk, now: now) else { return }
+            guard self.machine.write(connection.id, into: &self.bytes, atMost: Machine.chunk, now: now) else { return }
             let end = connection.send(self.bytes)
-            self.wire.flushed(connection.id, at: end, now: now)
+            self.machine.flushed(connection.id, at: end, now: now)
         }
     }
 
     private func deliver() {
         // The machine goes on with empty arrays of its own, so that a sink may submit.
-        self.wire.takeOutcomes(&self.given)
+        self.given.exchange(with: &self.machine.outcomes)
         guard !self.given.isEmpty else { return }
         if !self.given.records.isEmpty {
             self.sink?.settled(self.given.records.span)
             self.stream?.append(self.given.records)
         }
-        for record in self.given.awaited { AwaitedOutcome.resume(record.tag.rawValue, with: record.outcome) }
+        self.awaited.resume(self.given.awaited)
         self.given.removeAll()
     }
 
@@ -190,7 +199,7 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     private func wakeReader() {
         // Who comes while outcomes are there takes them without being woken.
         guard let stream, stream.unreadCount > 0, stream.hasReader else { return self.wakesReaderAt = nil }
-        let isBusy = self.wire.queuedCount > Self.busyQueue && stream.unreadCount < Self.readerBatch
+        let isBusy = self.machine.queuedCount > Self.busyQueue && stream.unreadCount < Self.readerBatch
         if isBusy, let wakesReaderAt, wakesReaderAt > .now() { return }
         if isBusy, self.wakesReaderAt == nil {
             self.wakesReaderAt = .now() + Self.readerDelay
@@ -201,15 +210,17 @@ final class ProviderDriver<Wire: ProviderWire & ~Copyable>: @unchecked Sendable 
     }
 
     private func publish() {
+        let counts = self.machine.outcomes.counts
+        self.published.withLock { $0 = counts }
         self.queue.occupy(
-            queued: self.wire.queuedCount,
-            delayed: self.wire.delayedCount,
+            queued: self.machine.queuedCount,
+            delayed: self.machine.delayedCount,
             unread: self.stream?.unreadCount ?? 0
         )
     }
 
     private func schedule() {
-        let deadline = min(self.wire.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
+        let deadline = min(self.machine.nextDeadline ?? .distantFuture, self.wakesReaderAt ?? .distantFuture)
         guard deadline < .distantFuture, !self.endings.isFinished, !self.hasLoopEnded else { return }
         if let timer, timer.deadline <= deadline { return }
         self.timer?.task.cancel()

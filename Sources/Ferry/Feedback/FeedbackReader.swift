@@ -1,4 +1,4 @@
-public import FerryOpenSSL
+internal import FerryOpenSSL
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -23,8 +23,8 @@ public struct FeedbackReader: Sendable {
     /// Checks the credentials. Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, when the trust roots cannot be read, or when the port is none.
-    public init(_ configuration: FeedbackConfiguration) throws(TLSError) {
+    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535.
+    public init(_ configuration: FeedbackConfiguration) throws {
         try configuration.identity?.validate(at: .now)
         self.configuration = configuration
         self.connector = try TLSConnector(

@@ -7,7 +7,7 @@ extension ProviderConnector {
     private static let http2StallLimit: TimeAmount = .seconds(30)
 
     /// To APNs over HTTP/2.
-    init(_ configuration: HTTP2Configuration) throws(TLSError) {
+    init(_ configuration: HTTP2Configuration) throws {
         if let fault = configuration.proxy?.fault(connectingTo: configuration.host) { throw fault }
         self.init(
             tls: try TLSConnector(

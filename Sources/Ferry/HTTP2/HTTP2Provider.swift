@@ -1,4 +1,4 @@
-public import FerryCore
+internal import FerryCore
 internal import FerryHTTP2
 internal import FerryOpenSSL
 
@@ -14,19 +14,24 @@ internal import Foundation
 /// there is work. Every acceptance is proved: an outcome is `accepted(.confirmed)`, or it is none. All methods may be
 /// called from any thread.
 ///
+/// * The outcome of ``send(_:to:)`` comes with APNs' answer, and within `deadline` and `attemptTimeout` whatever happens.
+/// * ``shutdown(within:proof:)`` says GOAWAY on each connection once everything has its outcome, and closes it. `proof` has
+///   no meaning, because every acceptance is proved.
+///
 /// A provider should be shut down: ``shutdown(within:proof:)``, or ``withProvider(_:_:)``, which does it. When the last
 /// reference is dropped instead, what was not written ends as `undelivered(.released)`, what was written and is not
 /// answered as `uncertain(.released)`, and the connections are closed.
-public final class HTTP2Provider: PushProvider {
-    private let core: ProviderCore<HTTP2Wire>
+public final class HTTP2Provider: LoopProvider {
+    /// The provider without its protocol.
+    public let body: ProviderBody
 
     /// Makes a provider; connections and provider tokens come with work.
     ///
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, when the trust roots cannot be read, or when the port or the proxy is none; ``ValidationError``
-    ///   when `topic` cannot be a topic.
+    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535 or
+    ///   the proxy cannot be asked; ``ValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
         try configuration.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: configuration.topic)
@@ -38,64 +43,24 @@ public final class HTTP2Provider: PushProvider {
             bundleID: configuration.topic,
             usesTokens: configuration.tokens != nil
         )
-        self.core = ProviderCore(
-            HTTP2Wire(client, tokens: configuration.tokens),
-            connector: try ProviderConnector(configuration),
-            options: .init(
-                eventLoopGroup: configuration.eventLoopGroup,
-                outcomes: configuration.outcomes,
-                queueLimit: options.queueLimit,
-                logger: configuration.logger
+        self.body = ProviderBody(
+            ProviderDriver(
+                client,
+                connector: try ProviderConnector(configuration),
+                options: .init(
+                    eventLoopGroup: configuration.eventLoopGroup,
+                    outcomes: configuration.outcomes,
+                    queueLimit: options.queueLimit,
+                    logger: configuration.logger,
+                    tokens: configuration.tokens,
+                    looksBeforeSleeping: options.looksBeforeSleeping
+                )
             )
         )
     }
+}
 
-    /// The outcomes, when the provider was made with ``OutcomeDelivery/stream``; else it ends at once.
-    ///
-    /// Cost: O(1). For one consumer, on any task.
-    public var outcomes: OutcomeStream { self.core.outcomes }
-
-    /// Takes the notifications of `batch` from its front, as room appears: see ``PushProvider/submit(_:)``.
-    ///
-    /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
-    public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
-        try await self.core.submit(&batch)
-    }
-
-    /// Takes what fits at once and never waits: see ``PushProvider/trySubmit(_:)``.
-    public func trySubmit(_ batch: inout PushBatch) {
-        self.core.trySubmit(&batch)
-    }
-
-    /// Sends one notification and returns its outcome: see ``PushProvider/send(_:to:)``.
-    ///
-    /// The outcome comes with APNs' answer, and within `deadline` and `attemptTimeout` whatever happens.
-    public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
-        try await self.core.send(notification, to: device)
-    }
-
-    /// A new subscription to the provider's events: see ``PushProvider/events(bufferingNewest:)``.
-    public func events(bufferingNewest limit: Int) -> ProviderEvents {
-        self.core.events(bufferingNewest: limit)
-    }
-
-    /// The same without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
-    package func eventsWithoutTransmitted(bufferingNewest limit: Int) -> ProviderEvents {
-        self.core.events(bufferingNewest: limit, takesTransmitted: false)
-    }
-
-    /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.
-    public func drain(within limit: Duration) async -> DrainReport {
-        await self.core.drain(within: limit)
-    }
-
-    /// Takes nothing more, sends what was taken, and gives every notification its outcome: see
-    /// ``PushProvider/shutdown(within:proof:)``.
-    ///
-    /// Once all have theirs, each connection says GOAWAY and is closed.
-    ///
-    /// - Parameter proof: has no meaning here: every acceptance is proved.
-    public func shutdown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
-        await self.core.shutdown(within: limit, proof: proof)
-    }
+extension HTTP2Configuration: ProviderConfiguration {
+    /// Makes a provider: see ``HTTP2Provider/init(_:)``.
+    public func makeProvider() throws -> HTTP2Provider { try HTTP2Provider(self) }
 }

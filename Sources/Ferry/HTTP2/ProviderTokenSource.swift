@@ -1,5 +1,6 @@
 package import FerryCore
-package import FerryHTTP2
+internal import FerryHTTP2
+package import FerryMachine
 public import FerryOpenSSL
 package import NIOCore
 internal import Synchronization
@@ -137,8 +138,8 @@ public final class ProviderTokenSource: Sendable {
     ///   - key: Apple's `.p8` file, read.
     ///   - keyID: 10 characters, A to Z and 0 to 9; from the key's page of the developer account, or its file's name.
     ///   - teamID: 10 characters, A to Z and 0 to 9; from the membership page of the developer account.
-    /// - Throws: ``TLSError`` with `malformedIdentifier`.
-    public convenience init(key: ES256Key, keyID: String, teamID: String) throws(TLSError) {
+    /// - Throws: ``ConfigurationError`` with `malformedIdentifier`.
+    public convenience init(key: ES256Key, keyID: String, teamID: String) throws(ConfigurationError) {
         let sleepTime = SleepTime()
         try self.init(key: key, keyID: keyID, teamID: teamID, slept: { sleepTime.total })
     }
@@ -175,7 +176,7 @@ public final class ProviderTokenSource: Sendable {
         keyID: String,
         teamID: String,
         slept: @escaping @Sendable () -> TimeAmount
-    ) throws(TLSError) {
+    ) throws(ConfigurationError) {
         let machine = try ProviderTokenMachine(
             keyID: Self.identifier(keyID, "key ID", "the key's page"),
             teamID: Self.identifier(teamID, "team ID", "the membership page")
@@ -198,10 +199,10 @@ public final class ProviderTokenSource: Sendable {
         _ text: String,
         _ name: String,
         _ place: String
-    ) throws(TLSError) -> DeveloperIdentifier {
+    ) throws(ConfigurationError) -> DeveloperIdentifier {
         guard let identifier = DeveloperIdentifier(text) else {
             let fault = DeveloperIdentifier.fault(in: text) ?? "is malformed"
-            throw TLSError(
+            throw ConfigurationError(
                 .malformedIdentifier,
                 "The \(name) \(fault); copy it from \(place) of the developer account."
             )
@@ -227,9 +228,9 @@ public final class ProviderTokenSource: Sendable {
     /// - Parameters:
     ///   - key: the `.p8` file of the new key, read.
     ///   - keyID: its identifier.
-    /// - Throws: ``TLSError`` with `malformedIdentifier`; with `invalidConfiguration` where tokens are made elsewhere: there,
+    /// - Throws: ``ConfigurationError`` with `malformedIdentifier`; with `keyNotHere` where tokens are made elsewhere: there,
     ///   a token of another key does the same by itself.
-    public func replace(key: ES256Key, keyID: String) throws(TLSError) {
+    public func replace(key: ES256Key, keyID: String) throws(ConfigurationError) {
         let identifier = try Self.identifier(keyID, "key ID", "the key's page")
         let isReplaced = self.state.withLock { state in
             guard case .key(_, var machine) = state.maker else { return false }
@@ -240,8 +241,8 @@ public final class ProviderTokenSource: Sendable {
             return true
         }
         guard isReplaced else {
-            throw TLSError(
-                .invalidConfiguration,
+            throw ConfigurationError(
+                .keyNotHere,
                 "The tokens of this source are made elsewhere, and so is their key: have them signed with another one there."
             )
         }

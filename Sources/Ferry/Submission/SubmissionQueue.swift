@@ -10,9 +10,8 @@ final class SubmissionQueue: Sendable {
     /// What a caller handed over since the loop last looked.
     struct Delivery: Sendable {
         var runs: [BatchRun] = []
-        /// Awaited notifications whose task was cancelled. They are held, so that no other takes their address, which is
-        /// their tag, before the loop has looked for it.
-        var withdrawn: [AwaitedOutcome] = []
+        /// The tags of awaited notifications whose task was cancelled.
+        var withdrawn: [UInt64] = []
     }
 
     private struct State: ~Copyable {
@@ -136,9 +135,9 @@ final class SubmissionQueue: Sendable {
     }
 
     /// Asks the loop to withdraw an awaited notification, if that was not written yet; true if it must be woken.
-    func withdraw(_ awaited: AwaitedOutcome) -> Bool {
+    func withdraw(_ tag: UInt64) -> Bool {
         self.state.withLock { state in
-            state.delivery.withdrawn.append(awaited)
+            state.delivery.withdrawn.append(tag)
             return state.announce()
         }
     }

@@ -5,9 +5,6 @@ internal import NIOCore
 /// A client of the legacy binary protocol, without I/O: notifications, bytes, events and time in; bytes, actions,
 /// outcomes and events out.
 ///
-/// The owner calls an input method, then carries out ``takeActions()``, delivers ``outcomes`` and ``takeEvents()``,
-/// asks ``write(_:into:atMost:now:)`` for bytes while a connection takes some, and comes back at ``nextDeadline``.
-///
 /// What becomes of a notification:
 ///
 /// ```
@@ -21,21 +18,11 @@ internal import NIOCore
 /// ```
 ///
 /// Everything follows `binary client` semantics as `Docs/semantics.md` describes them.
-package struct BinaryClient: ~Copyable {
-    /// What the owner must do.
-    package enum Action: Sendable, Equatable {
-        /// Connect, TLS included; then say ``connected(_:now:)`` or ``ended(_:_:handed:now:)``.
-        case dial(ConnectionID)
-        /// Close at once and drop what was not sent. No ``ended(_:_:handed:now:)`` is expected.
-        case close(ConnectionID)
-        /// Half-close after what was written, and go on reading.
-        case finish(ConnectionID)
-        /// Ask the operating system, then say ``sampled(_:_:now:)``.
-        case sample(ConnectionID)
-    }
-
+package struct BinaryClient: ProviderMachine, ~Copyable {
     package typealias End = ConnectionEnd
 
+    /// Six TLS records.
+    package static let chunk = 96 << 10
     /// How many notifications without bytes each connection remembers after they were settled.
     static let stubLimit = 262_144
     /// How many notifications without bytes may be unsettled under `.evict`.
@@ -69,7 +56,7 @@ package struct BinaryClient: ~Copyable {
     /// Whether anyone wants `transmitted` events, which cost an allocation for each flush.
     package var reportsTransmitted = false
     var jitter: SplitMix64
-    private var actions: [Action] = []
+    private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     var dialLimiter = DialLimiter()
     private var lastConnectionID: UInt64 = 0
@@ -122,9 +109,9 @@ package struct BinaryClient: ~Copyable {
     // MARK: What to do
 
     // An empty array costs nothing, and one that was handed out is not emptied but replaced.
-    package mutating func takeActions() -> [Action] {
-        defer { if !self.actions.isEmpty { self.actions = [] } }
-        return self.actions
+    package mutating func takeSteps() -> [ConnectionStep] {
+        defer { if !self.steps.isEmpty { self.steps = [] } }
+        return self.steps
     }
 
     package mutating func takeEvents() -> [ProviderEvent] {
@@ -134,7 +121,7 @@ package struct BinaryClient: ~Copyable {
         return self.events
     }
 
-    mutating func act(_ action: Action) { self.actions.append(action) }
+    mutating func act(_ step: ConnectionStep) { self.steps.append(step) }
 
     mutating func report(_ event: ProviderEvent) { self.events.append(event) }
 

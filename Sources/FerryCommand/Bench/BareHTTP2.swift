@@ -1,6 +1,7 @@
 internal import Ferry
 internal import FerryCore
 internal import FerryHTTP2
+internal import FerryMachine
 internal import FerryOpenSSL
 internal import FerryTesting
 internal import NIOCore

@@ -40,18 +40,15 @@ struct TokenKeyOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` with status 2 when the file is no P-256 key, or an identifier malformed.
     func source() throws -> ProviderTokenSource? {
         guard let file = self.p8.map({ OptionFile("--p8", $0) }) else { return nil }
-        do throws(TLSError) {
+        do {
             let bytes = try file.bytes()
             file.warnIfOpen(bytes)
             let key = try ES256Key(p8: bytes, source: file.name)
             return try ProviderTokenSource(key: key, keyID: self.keyID ?? "", teamID: self.teamID ?? "")
+        } catch let error as TLSError where error.code == .passphraseRequired {
+            throw CommandFailure.usage("The key in \(file.name) is encrypted; a .p8 file is read without passphrase.")
         } catch {
-            guard error.code != .passphraseRequired else {
-                throw CommandFailure.usage(
-                    "The key in \(file.name) is encrypted; a .p8 file is read without passphrase."
-                )
-            }
-            throw CommandFailure.usage(error.description)
+            throw CommandFailure.usage("\(error)")
         }
     }
 }

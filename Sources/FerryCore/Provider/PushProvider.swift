@@ -31,6 +31,12 @@ public protocol PushProvider: AnyObject, Sendable {
     /// - Throws: ``SubmitError`` when the notification was not taken.
     func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome
 
+    /// The outcomes, where ``OutcomeDelivery/stream`` was asked for; else a stream that has ended. For one consumer.
+    var outcomes: OutcomeStream { get }
+
+    /// How many of the notifications that were taken have ended how, so far. Any thread; never waits.
+    var counts: OutcomeCounts { get }
+
     /// A new subscription to the provider's events, holding at most `bufferingNewest` unread ones, at least 1.
     ///
     /// It begins now: subscribe before submitting. It ends when the provider was shut down.

@@ -5,7 +5,7 @@ package import NIOCore
 
 extension HTTP2Client {
     /// Bytes came on a connection.
-    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
+    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
         guard let connection = self.connection(id) else { return }
         connection.lastUse = now.monotonic
         let wasLeaving = connection.isLeaving

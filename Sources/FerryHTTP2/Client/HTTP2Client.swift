@@ -6,10 +6,6 @@ internal import NIOCore
 /// A client of APNs over HTTP/2, without I/O: notifications, bytes, events and time in; bytes, actions, outcomes and
 /// events out.
 ///
-/// The owner calls an input method, then carries out ``takeActions()``, delivers ``outcomes`` and ``takeEvents()``, sets
-/// ``authorization``, asks ``write(_:into:atMost:now:)`` for bytes while a connection takes some, and comes back at
-/// ``nextDeadline``.
-///
 /// What becomes of a notification:
 ///
 /// ```
@@ -21,21 +17,13 @@ internal import NIOCore
 ///               │ settled          │  └ not processed, new token ──┐      │
 ///               └──────────────────┴────────────────────────────────┴──────┘
 /// ```
-package struct HTTP2Client: ~Copyable {
-    /// What the owner must do.
-    package enum Action: Sendable, Equatable {
-        /// Connect, TLS included; then say ``connected(_:now:)`` or ``ended(_:_:handed:now:)``.
-        case dial(ConnectionID)
-        /// Close at once and drop what was not sent. No ``ended(_:_:handed:now:)`` is expected.
-        case close(ConnectionID)
-        /// Nothing more comes: close after what was written. ``ended(_:_:handed:now:)`` follows.
-        case finish(ConnectionID)
-        /// Tell whoever makes the tokens that APNs refused this one for that reason.
-        case refused(Reason, ProviderToken)
-    }
-
+package struct HTTP2Client: ProviderMachine, ~Copyable {
     package typealias End = ConnectionEnd
 
+    /// One TLS record: with larger writes, client and server take turns and each idles.
+    package static let chunk = 16 << 10
+    /// Where so few requests may be under way, each waits for the answer to another.
+    static let narrowWindow = 4
     /// How long the answer to a PING may take.
     static let pingLimit: TimeAmount = .seconds(10)
     /// How long a finished connection may take to end.
@@ -56,15 +44,8 @@ package struct HTTP2Client: ~Copyable {
     let usesTokens: Bool
     let authority: String
     var fields: RequestFields
-    /// By what right requests are written. Set by the owner before ``write(_:into:atMost:now:)``, when
-    /// ``needsAuthorization``.
-    package var authorization: Authorization {
-        didSet {
-            guard self.authorization != oldValue, case .token(let token) = self.authorization else { return }
-            self.fields.authorize(token)
-            if self.keys.use(token) { self.owesLeaving = true }
-        }
-    }
+    /// By what right requests are written.
+    package internal(set) var authorization: Authorization
     /// The token that APNs refused last, and why, until another is used or it was told that there is none.
     var tokenRefusal: (token: ProviderToken, reason: Reason)?
     package var outcomes = OutcomeLog()
@@ -103,7 +84,7 @@ package struct HTTP2Client: ~Copyable {
     var pacer: DevicePacer
     var generator: SplitMix64
     private var identifiers: (high: SplitMix64, low: SplitMix64)
-    private var actions: [Action] = []
+    private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     private(set) var lastConnectionID: UInt64 = 0
     /// The last connection when work was moved because of UnrelatedKeyIdInToken, until a later one brings another answer.
@@ -168,7 +149,7 @@ package struct HTTP2Client: ~Copyable {
     /// The connection on whose next answer all that is queued waits, where few may be under way; nil otherwise.
     package var bottleneck: ConnectionID? {
         guard self.hasWork, self.connections.count == 1, let connection = self.connections.first else { return nil }
-        let isNarrow = (1...BusyPoll.narrowWindow).contains(connection.inFlight.count)
+        let isNarrow = (1...Self.narrowWindow).contains(connection.inFlight.count)
         return isNarrow && connection.room == 0 && !connection.isLeaving ? connection.id : nil
     }
 
@@ -183,9 +164,9 @@ package struct HTTP2Client: ~Copyable {
     // MARK: What to do
 
     // An empty array costs nothing, and one that was handed out is not emptied but replaced.
-    package mutating func takeActions() -> [Action] {
-        defer { if !self.actions.isEmpty { self.actions = [] } }
-        return self.actions
+    package mutating func takeSteps() -> [ConnectionStep] {
+        defer { if !self.steps.isEmpty { self.steps = [] } }
+        return self.steps
     }
 
     package mutating func takeEvents() -> [ProviderEvent] {
@@ -193,9 +174,18 @@ package struct HTTP2Client: ~Copyable {
         return self.events
     }
 
-    mutating func act(_ action: Action) { self.actions.append(action) }
+    mutating func act(_ step: ConnectionStep) { self.steps.append(step) }
 
     mutating func report(_ event: ProviderEvent) { self.events.append(event) }
+
+    /// Takes the provider token that is good now, or that there is none.
+    package mutating func authorized(_ authorization: Authorization) {
+        guard authorization != self.authorization else { return }
+        self.authorization = authorization
+        guard case .token(let token) = authorization else { return }
+        self.fields.authorize(token)
+        if self.keys.use(token) { self.owesLeaving = true }
+    }
 
     // MARK: Notifications
 

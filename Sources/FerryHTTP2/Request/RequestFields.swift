@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 
 /// Writes the fields of requests, one after the other, into one ``HeaderBlock``.
 ///

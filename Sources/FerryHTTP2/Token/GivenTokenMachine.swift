@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 package import NIOCore
 
 /// When a provider token that is made elsewhere is asked for, used, changed and not used.

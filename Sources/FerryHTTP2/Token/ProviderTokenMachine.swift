@@ -1,4 +1,5 @@
 package import FerryCore
+package import FerryMachine
 package import NIOCore
 
 /// When a provider token is made, used, renewed and not used: one for all connections of a team and key.

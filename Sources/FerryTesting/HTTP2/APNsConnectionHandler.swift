@@ -22,7 +22,6 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     private var reported = APNsMachine.Counts()
     private var hasFailed = false
     private var isWriting = false
-    private var busyPoll = BusyPoll()
 
     init(connections: APNsConnections, number: Int, socket: SocketHandler, tls: TLSHandler) {
         self.connections = connections
@@ -37,10 +36,6 @@ final class APNsConnectionHandler: ChannelInboundHandler {
             let actions = self.machine?.received(piece, at: Self.now) ?? []
             self.perform(actions, context)
             self.write(context)
-        }
-        if self.machine?.expectsRequest == true {
-            let channel = context.channel
-            self.busyPoll.wait { channel.hasUnreadBytes }
         }
     }
 

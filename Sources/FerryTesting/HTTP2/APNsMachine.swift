@@ -190,12 +190,6 @@ package struct APNsMachine: ~Copyable {
         return isWritten
     }
 
-    /// Whether all was answered and few requests may be under way, so that the next one is probably on its way.
-    package var expectsRequest: Bool {
-        self.state == .serving && self.place > 0 && self.session.openCount == 0
-            && self.rules.script.maxConcurrentStreams <= BusyPoll.narrowWindow
-    }
-
     /// Whether the connection is to be closed, now that everything is written.
     package var isOver: Bool {
         switch self.state {

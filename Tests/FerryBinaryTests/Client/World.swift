@@ -424,10 +424,10 @@ struct World: ~Copyable {
     // MARK: What the owner of a machine does
 
     mutating func settleAccounts() {
-        var actions = self.client.takeActions()
+        var actions = self.client.takeSteps()
         while !actions.isEmpty {
             for action in actions { self.carryOut(action) }
-            actions = self.client.takeActions()
+            actions = self.client.takeSteps()
         }
         for record in self.client.outcomes.records + self.client.outcomes.awaited {
             self.outcomes[record.tag.rawValue, default: []].append(record.outcome)
@@ -440,7 +440,7 @@ struct World: ~Copyable {
         }
     }
 
-    private mutating func carryOut(_ action: BinaryClient.Action) {
+    private mutating func carryOut(_ action: ConnectionStep) {
         switch action {
         case .dial(let id):
             let first = self.schedule.firstRules
@@ -469,6 +469,8 @@ struct World: ~Copyable {
                 isWritable: link.channel.count < self.schedule.channelLimit
             )
             self.client.sampled(id, sample, now: self.moment)
+        case .refused:
+            preconditionFailure("the binary protocol has no provider tokens")
         }
     }
 }

@@ -52,6 +52,10 @@ private final class RecordingProvider: PushProvider {
         .expired
     }
 
+    var outcomes: OutcomeStream { OutcomeStream(buffer: .empty) }
+
+    var counts: OutcomeCounts { OutcomeCounts() }
+
     func events(bufferingNewest: Int) -> ProviderEvents { EventHub().subscribe(bufferingNewest: bufferingNewest) }
 
     func drain(within limit: Duration) async -> DrainReport {

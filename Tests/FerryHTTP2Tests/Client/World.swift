@@ -222,7 +222,7 @@ struct World: ~Copyable {
     private mutating func write(_ id: ConnectionID) {
         var rounds = 0
         while let index = self.index(of: id), self.links[index].channel.count < self.schedule.channelLimit {
-            if self.client.needsAuthorization { self.client.authorization = self.tokens.authorize(self.moment) }
+            if self.client.needsAuthorization { self.client.authorized(self.tokens.authorize(self.moment)) }
             var buffer = ByteBuffer()
             let hasWritten = self.client.write(
                 id,
@@ -284,7 +284,7 @@ struct World: ~Copyable {
             for (name, copy) in self.links[index].server.takeTold(upTo: self.links[index].delivered) {
                 self.note(name, copy, id)
             }
-            self.client.received(id, bytes, now: self.moment)
+            self.client.received(id, bytes, handed: .max, now: self.moment)
             self.settleAccounts()
         }
         if let index = self.index(of: id), self.links[index].hasEnded {
@@ -322,10 +322,10 @@ struct World: ~Copyable {
     // MARK: What the owner of a machine does
 
     mutating func settleAccounts() {
-        var actions = self.client.takeActions()
+        var actions = self.client.takeSteps()
         while !actions.isEmpty {
             for action in actions { self.carryOut(action) }
-            actions = self.client.takeActions()
+            actions = self.client.takeSteps()
         }
         for record in self.client.outcomes.records + self.client.outcomes.awaited {
             self.outcomes[record.tag.rawValue, default: []].append(record)
@@ -344,7 +344,7 @@ struct World: ~Copyable {
         }
     }
 
-    private mutating func carryOut(_ action: HTTP2Client.Action) {
+    private mutating func carryOut(_ action: ConnectionStep) {
         switch action {
         case .dial(let id):
             let first = self.schedule.firstRules
@@ -366,6 +366,8 @@ struct World: ~Copyable {
             self.links[index].isFinished = true
         case .refused(let reason, let token):
             self.tokens.refused(reason, token, self.moment)
+        case .sample:
+            self.faults.append("asked the system, which knows nothing of answers")
         }
     }
 

@@ -153,10 +153,10 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
     }
 
     private mutating func settleAccounts() throws {
-        var actions = self.client.takeActions()
+        var actions = self.client.takeSteps()
         while !actions.isEmpty {
             for action in actions { try self.carryOut(action) }
-            actions = self.client.takeActions()
+            actions = self.client.takeSteps()
         }
         for record in self.client.outcomes.records {
             self.outcomes[Int(record.tag.rawValue), default: []].append(record.outcome)
@@ -167,7 +167,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
         }
     }
 
-    private mutating func carryOut(_ action: BinaryClient.Action) throws {
+    private mutating func carryOut(_ action: ConnectionStep) throws {
         switch action {
         case .dial(let id):
             let number = self.connections.count + 1
@@ -190,6 +190,8 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
             guard let link = self.links[id] else { return }
             let sample = TransportSample(acknowledged: link.sent, handed: link.sent, hasUnread: false, isWritable: true)
             self.client.sampled(id, sample, now: self.moment)
+        case .refused:
+            break
         }
     }
 

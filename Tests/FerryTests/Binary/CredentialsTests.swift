@@ -24,7 +24,7 @@ struct CredentialsTests {
     @Test(arguments: [-1, 0, 65_536])
     func `a port that is none is refused on every wire`(port: Int) throws {
         func fault(_ make: () throws -> Void) -> String? {
-            do { try make() } catch { return (error as? TLSError)?.description }
+            do { try make() } catch { return (error as? ConfigurationError)?.description }
             return nil
         }
         let binary = fault { _ = try BinaryProvider(BinaryConfiguration(host: "localhost", port: port)) }

@@ -1,8 +1,9 @@
 #if os(Linux)
-import FerryMachine
 import NIOCore
 import NIOPosix
 import Testing
+
+@testable import Ferry
 
 @Suite("Bytes that a socket has and nobody read")
 struct UnreadBytesTests {

@@ -99,10 +99,10 @@ import Testing
             "ErrorDelay.memoryFloor": [Figure.time(ErrorDelay.memoryFloor)],
             "ErrorDelay.halfLife": [Figure.time(ErrorDelay.halfLife)],
             "DialLimiter.perSecond": [Figure.count(DialLimiter.perSecond)],
-            "ProviderDriver.chunk": [Figure.bytes(ProviderDriver<BinaryClient>.chunk)],
+            "ProviderDriver.chunk": [Figure.bytes(BinaryClient.chunk)],
             "ProviderConnector.channelLimit": [
                 Figure.bytes(ProviderConnector.channelLimit.low), Figure.bytes(ProviderConnector.channelLimit.high),
-                Figure.bytes(ProviderConnector.channelLimit.high + ProviderDriver<BinaryClient>.chunk),
+                Figure.bytes(ProviderConnector.channelLimit.high + BinaryClient.chunk),
             ],
             "ProviderConnector.unsentLimit": [Figure.bytes(ProviderConnector.unsentLimit)],
             "ProviderConnector.connectLimit": [Figure.time(ProviderConnector.connectLimit)],

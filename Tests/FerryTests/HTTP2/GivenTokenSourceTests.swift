@@ -1,4 +1,5 @@
 import FerryHTTP2
+import FerryMachine
 import FerryOpenSSL
 import Foundation
 import NIOCore

@@ -80,7 +80,7 @@ struct HTTP2ProviderTests {
             credentials: .certificate(credentials.client)
         )
         configuration.rejectUnauthorized = false
-        #expect(throws: TLSError.self) { try HTTP2Provider(configuration) }
+        #expect(throws: ConfigurationError.self) { try HTTP2Provider(configuration) }
     }
 
     @Test func `an APNs that stays silent yields outcomes in time`() async throws {

@@ -1,4 +1,5 @@
 import Ferry
+import FerryMachine
 import FerryOpenSSL
 import FerryTesting
 import NIOCore
@@ -83,14 +84,16 @@ import Testing
     @Test func `an identifier that cannot be one leaves the key as it was`() throws {
         let source = try ProviderTokenSource(key: .generate(), keyID: "ABCDE12345", teamID: "FGHIJ67890")
         let token = try source.token()
-        #expect(throws: TLSError.self) { try source.replace(key: .generate(), keyID: "no") }
+        #expect(throws: ConfigurationError.self) { try source.replace(key: .generate(), keyID: "no") }
         #expect(try source.token() == token)
         #expect(source.keyID == "ABCDE12345")
     }
 
     @Test func `where tokens are made elsewhere there is no key to replace`() throws {
         let source = ProviderTokenSource { "token" }
-        let error = #expect(throws: TLSError.self) { try source.replace(key: .generate(), keyID: "ABCDE12345") }
-        #expect(error?.code == .invalidConfiguration)
+        let error = #expect(throws: ConfigurationError.self) {
+            try source.replace(key: .generate(), keyID: "ABCDE12345")
+        }
+        #expect(error?.code == .keyNotHere)
     }
 }

@@ -1,4 +1,5 @@
 import FerryHTTP2
+import FerryMachine
 import FerryOpenSSL
 import Foundation
 import NIOCore
@@ -101,7 +102,9 @@ import Testing
         throws
     {
         let key = try ES256Key.generate()
-        let error = #expect(throws: TLSError.self) { try ProviderTokenSource(key: key, keyID: keyID, teamID: teamID) }
+        let error = #expect(throws: ConfigurationError.self) {
+            try ProviderTokenSource(key: key, keyID: keyID, teamID: teamID)
+        }
         #expect(error?.code == .malformedIdentifier)
         #expect(error?.description.hasPrefix(words) == true)
     }

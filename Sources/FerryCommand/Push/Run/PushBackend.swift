@@ -3,20 +3,10 @@ internal import FerryHTTP2
 
 /// What a run sends with: everything that differs between the wires.
 struct PushBackend: Sendable {
-    /// A provider, the stream of its outcomes, and its events but for those of each write.
-    struct Made: Sendable {
-        var provider: any PushProvider
-        var outcomes: OutcomeStream
-        var events: ProviderEvents
-    }
-
-    /// How many events of the provider may wait to be looked at. Only contradictions and errors matter.
-    private static let eventLimit = 65_536
-
     /// Makes the provider, whose outcomes go there.
     ///
     /// Throws what the provider's initialiser throws.
-    var make: @Sendable (OutcomeDelivery) throws -> Made
+    var make: @Sendable (OutcomeDelivery) throws -> any LoopProvider
     /// How many connections there may be at a time.
     var connectionLimit: Int
     var check: LineCheck
@@ -30,9 +20,7 @@ struct PushBackend: Sendable {
     var resendsUnknown: Bool
 
     /// - Throws: ``CommandFailure`` with status 2 when the credentials or what else was configured are of no use.
-    func makeProvider(
-        _ outcomes: OutcomeDelivery
-    ) throws(CommandFailure) -> Made {
+    func makeProvider(_ outcomes: OutcomeDelivery) throws(CommandFailure) -> any LoopProvider {
         do {
             return try self.make(outcomes)
         } catch {
@@ -46,12 +34,7 @@ struct PushBackend: Sendable {
             make: { outcomes in
                 var configuration = configuration
                 configuration.outcomes = outcomes
-                let provider = try BinaryProvider(configuration)
-                return Made(
-                    provider: provider,
-                    outcomes: provider.outcomes,
-                    events: provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
-                )
+                return try BinaryProvider(configuration)
             },
             connectionLimit: configuration.options.maxConnections,
             check: .payload(limit: configuration.options.payloadLimit),
@@ -67,12 +50,7 @@ struct PushBackend: Sendable {
             make: { outcomes in
                 var configuration = configuration
                 configuration.outcomes = outcomes
-                let provider = try HTTP2Provider(configuration)
-                return Made(
-                    provider: provider,
-                    outcomes: provider.outcomes,
-                    events: provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
-                )
+                return try HTTP2Provider(configuration)
             },
             connectionLimit: configuration.options.maxConnections,
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),

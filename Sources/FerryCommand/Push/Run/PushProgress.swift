@@ -10,8 +10,7 @@ enum PushProgress {
             var last = (time: ContinuousClock.now, settled: 0)
             while !Task.isCancelled {
                 try? await Task.sleep(for: Self.interval)
-                // Without waiting, this is what has settled so far.
-                let outcomes = await provider.drain(within: .zero).outcomes
+                let outcomes = provider.counts
                 let now = ContinuousClock.now
                 let rate = Double(outcomes.settled - last.settled) / ((now - last.time) / .seconds(1))
                 last = (now, outcomes.settled)

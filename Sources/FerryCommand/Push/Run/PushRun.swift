@@ -11,6 +11,9 @@ internal import Darwin
 
 /// One run of `ferry push`: from the first line to the last outcome.
 struct PushRun {
+    /// How many events of the provider may wait to be looked at. Only contradictions and errors matter.
+    private static let eventLimit = 65_536
+
     var backend: PushBackend
     var input: LineReader
     /// The file for outcomes.
@@ -40,16 +43,16 @@ struct PushRun {
     func run() async throws -> Result {
         let ledger = self.events.map { _ in LineLedger() }
         let tally = OutcomeTally(resendsUnknown: self.backend.resendsUnknown)
-        let made = try self.backend.makeProvider(ledger == nil ? .sink(tally) : .stream)
-        let provider = made.provider
+        let provider = try self.backend.makeProvider(ledger == nil ? .sink(tally) : .stream)
+        let happenings = provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
         let stop = PushStop(provider, proof: self.proof)
         let file = try await self.openEvents(ledger, stop)
         let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil, warn: self.say)
         let watching = Task {
-            for await event in made.events { watch.note(event) }
+            for await event in happenings { watch.note(event) }
         }
         let writing = file.map { file in
-            Task { await Self.write(made.outcomes, to: file, tally, watching, stop) }
+            Task { await Self.write(provider.outcomes, to: file, tally, watching, stop) }
         }
         let say = self.say
         let signals = Signals { count in

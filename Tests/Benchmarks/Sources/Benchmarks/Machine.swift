@@ -23,7 +23,7 @@ private final class Machine {
 
     func submit(_ run: BatchRun) {
         self.client.submit(run, now: self.moment)
-        for case .dial(let id) in self.client.takeActions() {
+        for case .dial(let id) in self.client.takeSteps() {
             self.id = id
             self.client.connected(id, now: self.moment)
         }
@@ -44,7 +44,7 @@ private final class Machine {
         while self.client.unsettledCount > 0, let next = self.client.nextDeadline {
             self.now = max(self.now, next)
             self.client.tick(now: self.moment)
-            for case .sample(let id) in self.client.takeActions() {
+            for case .sample(let id) in self.client.takeSteps() {
                 let sample = TransportSample(acknowledged: self.sent, hasUnread: false, isWritable: true)
                 self.client.sampled(id, sample, now: self.moment)
             }

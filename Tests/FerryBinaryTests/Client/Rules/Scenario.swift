@@ -344,10 +344,10 @@ final class Scenario {
     }
 
     private func settleAccounts() {
-        var actions = self.client.takeActions()
+        var actions = self.client.takeSteps()
         while !actions.isEmpty {
             for action in actions { self.carryOut(action) }
-            actions = self.client.takeActions()
+            actions = self.client.takeSteps()
         }
         for record in self.client.outcomes.records + self.client.outcomes.awaited {
             self.outcomes[UInt32(record.tag.rawValue), default: []].append(record.outcome)
@@ -357,7 +357,7 @@ final class Scenario {
         self.events += self.client.takeEvents()
     }
 
-    private func carryOut(_ action: BinaryClient.Action) {
+    private func carryOut(_ action: ConnectionStep) {
         switch action {
         case .dial(let id):
             self.dials.append(id)
@@ -378,6 +378,8 @@ final class Scenario {
                 isWritable: self.isWritable
             )
             self.client.sampled(id, sample, now: self.moment)
+        case .refused:
+            Issue.record("the binary protocol has no provider tokens")
         }
     }
 

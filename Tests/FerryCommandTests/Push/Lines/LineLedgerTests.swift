@@ -25,6 +25,10 @@ import Testing
             throw .shutDown
         }
 
+        var outcomes: OutcomeStream { OutcomeStream(buffer: .empty) }
+
+        var counts: OutcomeCounts { OutcomeCounts() }
+
         func events(bufferingNewest limit: Int) -> ProviderEvents { EventHub().subscribe(bufferingNewest: limit) }
 
         func drain(within limit: Duration) async -> DrainReport {

@@ -1,5 +1,6 @@
 import FerryCore
 import FerryHTTP2
+import FerryMachine
 import NIOCore
 import Testing
 

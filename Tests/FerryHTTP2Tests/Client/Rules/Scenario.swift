@@ -145,7 +145,7 @@ final class Scenario {
     /// The key of provider tokens is replaced, and the owner has heard of it.
     func replaceKey() {
         self.tokens.replaceKey()
-        self.client.authorization = self.tokens.authorize(self.moment)
+        self.client.authorized(self.tokens.authorize(self.moment))
         self.exchange()
     }
 
@@ -273,7 +273,7 @@ final class Scenario {
 
     /// Bytes beside those of the session.
     func say(_ bytes: [UInt8], on id: ConnectionID? = nil) {
-        self.client.received(id ?? self.current, ByteBuffer(bytes: bytes), now: self.moment)
+        self.client.received(id ?? self.current, ByteBuffer(bytes: bytes), handed: .max, now: self.moment)
         self.exchange()
     }
 
@@ -332,7 +332,7 @@ final class Scenario {
         guard let link = self.links[id], !link.isStuck else { return false }
         var hasMoved = false
         var buffer = ByteBuffer()
-        if self.client.needsAuthorization { self.client.authorization = self.tokens.authorize(self.moment) }
+        if self.client.needsAuthorization { self.client.authorized(self.tokens.authorize(self.moment)) }
         if self.client.write(id, into: &buffer, atMost: 1 << 14, now: self.moment) {
             hasMoved = true
             link.sent += UInt64(buffer.readableBytes)
@@ -349,7 +349,7 @@ final class Scenario {
         var reply = ByteBuffer()
         if !link.isSilent, link.server.write(into: &reply, atMost: .max) {
             hasMoved = true
-            self.client.received(id, reply, now: self.moment)
+            self.client.received(id, reply, handed: .max, now: self.moment)
         }
         self.settleAccounts()
         return hasMoved
@@ -377,10 +377,10 @@ final class Scenario {
     }
 
     func settleAccounts() {
-        var actions = self.client.takeActions()
+        var actions = self.client.takeSteps()
         while !actions.isEmpty {
             for action in actions { self.carryOut(action) }
-            actions = self.client.takeActions()
+            actions = self.client.takeSteps()
         }
         for record in self.client.outcomes.records + self.client.outcomes.awaited {
             self.outcomes[UInt32(record.tag.rawValue), default: []].append(record)
@@ -390,7 +390,7 @@ final class Scenario {
         self.events += self.client.takeEvents()
     }
 
-    private func carryOut(_ action: HTTP2Client.Action) {
+    private func carryOut(_ action: ConnectionStep) {
         switch action {
         case .dial(let id):
             self.dialCount += 1
@@ -405,6 +405,8 @@ final class Scenario {
         case .refused(let reason, let token):
             self.refused.append(reason)
             self.tokens.refused(reason, token, self.moment)
+        case .sample:
+            Issue.record("the system knows nothing of answers")
         }
     }
 

@@ -166,10 +166,10 @@ struct HostileWorld: ~Copyable {
     // MARK: The owner
 
     private mutating func settleAccounts() {
-        var actions = self.client.takeActions()
+        var actions = self.client.takeSteps()
         while !actions.isEmpty {
             for action in actions { self.carryOut(action) }
-            actions = self.client.takeActions()
+            actions = self.client.takeSteps()
         }
         for record in self.client.outcomes.records + self.client.outcomes.awaited {
             self.outcomes[Int(record.tag.rawValue)] += 1
@@ -180,7 +180,7 @@ struct HostileWorld: ~Copyable {
         _ = self.client.takeEvents()
     }
 
-    private mutating func carryOut(_ action: BinaryClient.Action) {
+    private mutating func carryOut(_ action: ConnectionStep) {
         switch action {
         case .dial(let id):
             self.links[id] = Link()
@@ -197,6 +197,8 @@ struct HostileWorld: ~Copyable {
                 isWritable: self.isWritable
             )
             self.client.sampled(id, sample, now: self.moment)
+        case .refused:
+            require(false, "there are no provider tokens")
         }
     }
 

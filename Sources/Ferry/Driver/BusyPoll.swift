@@ -1,4 +1,4 @@
-package import NIOCore
+internal import NIOCore
 
 #if canImport(Glibc)
 private import Glibc
@@ -10,22 +10,20 @@ private import Musl
 ///
 /// Over loopback an answer takes less time than waking a thread for it. Looking pays only while the peer runs on a
 /// processor of its own; so each time that nothing came, it is left out for longer, and over a network nearly always.
-package struct BusyPoll: Sendable {
-    /// It is for peers that let so few requests be under way: with more, the next bytes are there when these are done.
-    package static let narrowWindow = 4
+struct BusyPoll: Sendable {
     /// How long to look.
-    package static let limit = TimeAmount.microseconds(100)
+    static let limit = TimeAmount.microseconds(100)
     /// How often in a row it is left out at most.
-    package static let longestPause = 1024
+    static let longestPause = 1024
 
     /// How often it is left out before the next time.
     private var toSkip = 0
     private var pause = 0
 
-    package init() {}
+    init() {}
 
     /// Returns when `isReady` or when ``limit`` has passed, or at once when it does not pay.
-    package mutating func wait(clock: () -> NIODeadline = NIODeadline.now, until isReady: () -> Bool) {
+    mutating func wait(clock: () -> NIODeadline = NIODeadline.now, until isReady: () -> Bool) {
         guard self.toSkip == 0 else {
             self.toSkip -= 1
             return
@@ -46,7 +44,7 @@ extension Channel {
     /// Whether the socket has received bytes that were not read. True where the system does not say.
     ///
     /// Of `SO_MEMINFO` (Linux 4.12) the first word, `SK_MEMINFO_RMEM_ALLOC`: the memory of what was received.
-    package var hasUnreadBytes: Bool {
+    var hasUnreadBytes: Bool {
         #if os(Linux)
         let option = ChannelOptions.Types.SocketOption(level: .socket, name: NIOBSDSocket.Option(rawValue: SO_MEMINFO))
         guard let words = try? self.syncOptions?.getOption(option) else { return true }

@@ -1,14 +1,15 @@
 internal import FerryCore
 internal import NIOCore
 
-/// What every provider does for its callers, whatever its wire: the methods of ``PushProvider``, on any thread.
+/// What is the same in every provider, whatever it speaks: taking notifications, outcomes, events and the end.
 ///
-/// A provider holds one and nothing else; when it is dropped, so is this, and what was not settled is released.
-final class ProviderCore<Wire: ProviderWire & ~Copyable>: Sendable {
-    private let driver: ProviderDriver<Wire>
+/// It does nothing by itself; the methods of ``LoopProvider`` use it. When its last reference is dropped, everything that
+/// has no outcome ends as released.
+public final class ProviderBody: Sendable {
+    private let driver: any ProviderLoop
 
-    init(_ wire: consuming Wire, connector: ProviderConnector, options: ProviderDriver<Wire>.Options) {
-        self.driver = ProviderDriver(wire, connector: connector, options: options)
+    init(_ driver: any ProviderLoop) {
+        self.driver = driver
     }
 
     deinit {
@@ -17,45 +18,36 @@ final class ProviderCore<Wire: ProviderWire & ~Copyable>: Sendable {
         driver.eventLoop.execute { driver.abandon(undelivered: .released, uncertain: .released) }
     }
 
-    var outcomes: OutcomeStream {
-        if let buffer = self.driver.stream { return OutcomeStream(buffer: buffer) }
-        let empty = OutcomeBuffer {}
-        empty.finish()
-        return OutcomeStream(buffer: empty)
-    }
+    var outcomes: OutcomeStream { OutcomeStream(buffer: self.driver.stream ?? .empty) }
+
+    var counts: OutcomeCounts { self.driver.counts }
+
+    // MARK: Notifications
 
     func submit(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
             try self.checkCancellation()
-            if case .closed = self.driver.offer(&batch) { throw .shutDown }
+            if case .closed = self.wakeIfNews(self.driver.queue.offer(&batch)) { throw .shutDown }
             if !batch.isEmpty { await self.driver.queue.waitForRoom() }
         }
     }
 
-    private func checkCancellation() throws(SubmitError) {
-        guard Task.isCancelled else { return }
-        // The room that this task was woken for is another's.
-        self.driver.queue.admit()
-        throw .cancelled
-    }
-
     func trySubmit(_ batch: inout PushBatch) {
-        _ = self.driver.offer(&batch)
+        _ = self.wakeIfNews(self.driver.queue.offer(&batch))
     }
 
     func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
-        let awaited = AwaitedOutcome()
-        let tag = awaited.makeTag()
+        let tag = self.driver.awaited.reserve()
         do {
             try await self.submit(notification, to: device, awaited: tag)
         } catch {
-            AwaitedOutcome.discard(tag)
+            self.driver.awaited.release(tag)
             throw error
         }
         return await withTaskCancellationHandler {
-            await awaited.value
+            await self.driver.awaited.value(of: tag)
         } onCancel: {
-            self.driver.withdraw(awaited)
+            if self.driver.queue.withdraw(tag) { self.driver.wake() }
         }
     }
 
@@ -66,13 +58,27 @@ final class ProviderCore<Wire: ProviderWire & ~Copyable>: Sendable {
     ) async throws(SubmitError) {
         while true {
             try self.checkCancellation()
-            switch self.driver.offer(notification, to: device, awaited: tag) {
+            switch self.wakeIfNews(self.driver.queue.offer(notification, to: device, awaited: tag)) {
             case .closed: throw .shutDown
             case .full: await self.driver.queue.waitForRoom()
             case .taken: return
             }
         }
     }
+
+    private func checkCancellation() throws(SubmitError) {
+        guard Task.isCancelled else { return }
+        // The room that this task was woken for is another's.
+        self.driver.queue.admit()
+        throw .cancelled
+    }
+
+    private func wakeIfNews(_ answer: SubmissionQueue.Answer) -> SubmissionQueue.Answer {
+        if case .taken(isNews: true) = answer { self.driver.wake() }
+        return answer
+    }
+
+    // MARK: Events and the end
 
     func events(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
         self.driver.events.subscribe(bufferingNewest: limit, takesTransmitted: takesTransmitted)
@@ -85,7 +91,7 @@ final class ProviderCore<Wire: ProviderWire & ~Copyable>: Sendable {
         }
     }
 
-    func shutdown(within limit: Duration, proof: Proof) async -> DrainReport {
+    func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
         let driver = self.driver
         return await driver.calls.wait { call in
             driver.eventLoop.execute { driver.shutDown(within: TimeAmount(limit), proof: proof, call: call) }

@@ -1,52 +1,7 @@
-internal import DequeModule
-public import FerryCore
 internal import Synchronization
 
-/// The outcomes of a provider that was made with ``OutcomeDelivery/stream``, in the order they were given.
-///
-/// Lossless: an outcome that is not read holds its notification's place in the queue. For one consumer. It ends when
-/// the provider was shut down and everything was read.
-public struct OutcomeStream: AsyncSequence, Sendable {
-    /// One notification's outcome.
-    public typealias Element = OutcomeRecord
-    /// Reading never fails.
-    public typealias Failure = Never
-
-    let buffer: OutcomeBuffer
-
-    /// Every iterator reads from the same stream: an outcome goes to one of them.
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(buffer: self.buffer)
-    }
-
-    /// Reads the stream. Any task. Holds nothing: whoever leaves a loop finds the next outcome with a new iterator.
-    public struct Iterator: AsyncIteratorProtocol {
-        private let buffer: OutcomeBuffer
-
-        init(buffer: OutcomeBuffer) {
-            self.buffer = buffer
-        }
-
-        /// The next outcome; nil at the end, and when the task was cancelled.
-        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> OutcomeRecord? {
-            await self.buffer.nextRecord()
-        }
-
-        /// The next outcome; nil at the end, and when the task was cancelled.
-        public mutating func next() async -> OutcomeRecord? {
-            await self.next(isolation: nil)
-        }
-
-        /// The outcomes that have come since the last call, at least one; none at the end, and when the task was
-        /// cancelled. In place of ``next()``, for a reader that works on many at a time.
-        package mutating func nextBatch() async -> [OutcomeRecord] {
-            await self.buffer.next()
-        }
-    }
-}
-
 /// Outcomes between the loop that gives them and the task that reads them.
-final class OutcomeBuffer: Sendable {
+package final class OutcomeBuffer: Sendable {
     private typealias Continuation = CheckedContinuation<[OutcomeRecord], Never>
 
     /// A call of `next()` that waits. Its number keeps the cancellation of one call from ending another.
@@ -94,17 +49,24 @@ final class OutcomeBuffer: Sendable {
     /// Called, outside the lock, when the reader took some.
     private let wasRead: @Sendable () -> Void
 
-    init(wasRead: @escaping @Sendable () -> Void) {
+    package init(wasRead: @escaping @Sendable () -> Void) {
         self.wasRead = wasRead
     }
 
-    var unreadCount: Int { self.unread.load(ordering: .relaxed) }
+    /// One that has ended.
+    package static var empty: OutcomeBuffer {
+        let buffer = OutcomeBuffer {}
+        buffer.finish()
+        return buffer
+    }
+
+    package var unreadCount: Int { self.unread.load(ordering: .relaxed) }
 
     /// Whether a call of `next()` waits.
-    var hasReader: Bool { self.state.withLock { $0.reader != nil } }
+    package var hasReader: Bool { self.state.withLock { $0.reader != nil } }
 
     /// Adds outcomes, which a reader that waits gets with ``wakeReader()``.
-    func append(_ records: [OutcomeRecord]) {
+    package func append(_ records: [OutcomeRecord]) {
         guard !records.isEmpty else { return }
         self.state.withLock { state in
             state.records += records
@@ -113,7 +75,7 @@ final class OutcomeBuffer: Sendable {
     }
 
     /// Gives what there is to a reader that waits.
-    func wakeReader() {
+    package func wakeReader() {
         let (reader, records) = self.state.withLock { state -> (Continuation?, [OutcomeRecord]) in
             guard !state.records.isEmpty, let reader = state.takeReader() else { return (nil, []) }
             return (reader, self.take(&state))
@@ -121,7 +83,7 @@ final class OutcomeBuffer: Sendable {
         reader?.resume(returning: records)
     }
 
-    func finish() {
+    package func finish() {
         let (reader, records) = self.state.withLock { state -> (Continuation?, [OutcomeRecord]) in
             state.isFinished = true
             guard let reader = state.takeReader() else { return (nil, []) }
@@ -139,7 +101,7 @@ final class OutcomeBuffer: Sendable {
     }
 
     /// The next outcome; nil at the end or when the task was cancelled.
-    func nextRecord() async -> OutcomeRecord? {
+    package func nextRecord() async -> OutcomeRecord? {
         if let record = self.opened.withLock({ $0.next() }) { return record }
         let records = await self.next()
         return self.opened.withLock { opened in
@@ -149,7 +111,7 @@ final class OutcomeBuffer: Sendable {
     }
 
     /// What has come since the last call, at least one; none at the end or when the task was cancelled.
-    func next() async -> [OutcomeRecord] {
+    package func next() async -> [OutcomeRecord] {
         let id = self.state.withLock { state in
             state.lastReader += 1
             return state.lastReader

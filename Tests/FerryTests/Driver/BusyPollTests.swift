@@ -1,4 +1,4 @@
-import FerryMachine
+@testable import Ferry
 import NIOCore
 import Testing
 

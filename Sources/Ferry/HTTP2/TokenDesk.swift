@@ -1,0 +1,49 @@
+internal import FerryCore
+internal import FerryMachine
+
+/// Gets provider tokens for one driver from the source that several may share.
+///
+/// Belongs to the driver's event loop.
+struct TokenDesk {
+    /// What an ask came to, and what is to be told of it.
+    struct Answer {
+        var authorization: Authorization
+        var event: ProviderEvent?
+    }
+
+    private let source: ProviderTokenSource
+    /// How often the key had been replaced at the last ask.
+    private var replacements = 0
+    /// Whether the last ask had no token, which was told.
+    private var lacksToken = false
+
+    init(_ source: ProviderTokenSource) {
+        self.source = source
+    }
+
+    /// Whether the key was replaced since the last ask. Cheap.
+    var isKeyReplaced: Bool { self.source.replacementCount != self.replacements }
+
+    /// - Parameter isNeeded: whether something could be written with a token.
+    func isDue(isNeeded: Bool) -> Bool { isNeeded || self.isKeyReplaced }
+
+    /// Gets the token that is good now. One is signed if there is none: about 30 µs.
+    mutating func ask(now: Moment) -> Answer {
+        self.replacements = self.source.replacementCount
+        let authorization = self.source.authorization(now: now.monotonic, epochSeconds: now.epochSeconds)
+        guard case .held = authorization, let failure = self.source.failure else {
+            self.lacksToken = false
+            return Answer(authorization: authorization)
+        }
+        defer { self.lacksToken = true }
+        guard !self.lacksToken else { return Answer(authorization: authorization) }
+        let message = "Nothing is sent for want of a provider token: \(failure)"
+        let error = ProviderError(.noProviderToken, message, cause: failure)
+        return Answer(authorization: authorization, event: .error(error))
+    }
+
+    /// Takes what APNs said of a token.
+    func refused(_ reason: Reason, _ token: ProviderToken, now: Moment) {
+        self.source.refused(reason, token, now: now.monotonic)
+    }
+}

@@ -1,0 +1,33 @@
+/// A provider, feedback reader or source of tokens cannot be made as it is configured.
+public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What kind of fault it is.
+    public let code: Code
+    /// What is wrong, and what to do about it. Holds no key, token or password.
+    public let description: String
+
+    package init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    /// The kind of fault. Open: later versions may add codes.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: String {
+            case invalidPort, invalidProxy, malformedIdentifier, keyNotHere
+        }
+
+        private let kind: Kind
+
+        /// The code's name.
+        public var description: String { self.kind.rawValue }
+
+        /// The port is not 1 to 65,535.
+        public static let invalidPort = Self(kind: .invalidPort)
+        /// Names or port of the HTTP proxy cannot be written as HTTP wants them.
+        public static let invalidProxy = Self(kind: .invalidProxy)
+        /// The identifier of a key or of a team is not 10 characters, A to Z and 0 to 9.
+        public static let malformedIdentifier = Self(kind: .malformedIdentifier)
+        /// The tokens of the source are made elsewhere, so it has no key that could be replaced.
+        public static let keyNotHere = Self(kind: .keyNotHere)
+    }
+}

@@ -1,0 +1,61 @@
+public import FerryCore
+public import ServiceLifecycle
+
+/// A provider that works on one event loop: ``BinaryProvider`` and ``HTTP2Provider``.
+///
+/// What ``PushProvider`` promises is implemented here, once for all. The concrete types say what is special about their
+/// protocol.
+public protocol LoopProvider: PushProvider, Service {
+    /// The provider without its protocol.
+    var body: ProviderBody { get }
+}
+
+extension LoopProvider {
+    /// The outcomes, when the provider was made with ``OutcomeDelivery/stream``; else it ends at once.
+    ///
+    /// Cost: O(1). For one consumer, on any task.
+    public var outcomes: OutcomeStream { self.body.outcomes }
+
+    /// How many of the notifications that were taken have ended how, as of the event loop's last turn.
+    ///
+    /// Cost: a lock. Any thread.
+    public var counts: OutcomeCounts { self.body.counts }
+
+    /// Takes the notifications of `batch` from its front, as room appears: see ``PushProvider/submit(_:)``.
+    ///
+    /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
+    public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
+        try await self.body.submit(&batch)
+    }
+
+    /// Takes what fits at once and never waits: see ``PushProvider/trySubmit(_:)``.
+    public func trySubmit(_ batch: inout PushBatch) {
+        self.body.trySubmit(&batch)
+    }
+
+    /// Sends one notification and returns its outcome: see ``PushProvider/send(_:to:)``.
+    public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
+        try await self.body.send(notification, to: device)
+    }
+
+    /// A new subscription to the provider's events: see ``PushProvider/events(bufferingNewest:)``.
+    public func events(bufferingNewest limit: Int) -> ProviderEvents {
+        self.body.events(bufferingNewest: limit)
+    }
+
+    /// The same without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
+    package func eventsWithoutTransmitted(bufferingNewest limit: Int) -> ProviderEvents {
+        self.body.events(bufferingNewest: limit, takesTransmitted: false)
+    }
+
+    /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.
+    public func drain(within limit: Duration) async -> DrainReport {
+        await self.body.drain(within: limit)
+    }
+
+    /// Takes nothing more, sends what was taken, and gives every notification its outcome: see
+    /// ``PushProvider/shutdown(within:proof:)``.
+    public func shutdown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
+        await self.body.shutDown(within: limit, proof: proof)
+    }
+}
