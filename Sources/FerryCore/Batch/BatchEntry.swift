@@ -1,4 +1,4 @@
-/// One notification of a ``BatchStorage``: 32 bytes that say where its bytes lie in the arena and what they are.
+/// One notification of a ``BatchStorage``: 32 bytes that describe the notification's bytes in the arena.
 ///
 /// The bytes stand in the arena from `offset` on, without gaps, in this order:
 ///
@@ -8,9 +8,9 @@
 package struct BatchEntry {
     /// The caller's tag; for an awaited entry, the provider's own.
     package var tag: UInt64
-    /// Where the device token begins in the arena.
+    /// The offset of the device token in the arena.
     package var offset: UInt32
-    /// UNIX seconds; has a meaning only with ``Fields/hasExpiration``.
+    /// UNIX seconds. Meaningless without ``Fields/hasExpiration``.
     package var expiration: UInt32
     /// A hash of the device token that is stable between runs.
     package var tokenHash: UInt32
@@ -18,18 +18,18 @@ package struct BatchEntry {
     package var tokenLength: UInt8
     package var topicLength: UInt8
     package var collapseIDLength: UInt8
-    /// The raw value of the ``Priority``; 0 when none was given.
+    /// The raw value of the ``Priority``; 0 without a priority.
     package var priority: UInt8
-    /// The ``PushType/code``; 0 when none was given.
+    /// The ``PushType/code``; 0 without a push type.
     package var pushType: UInt8
-    /// What `append` wrote. Never changes afterwards.
+    /// The optional fields that `append` wrote. Never changes afterwards.
     package var fields: Fields
-    /// What the provider that took the entry notes about it. Belongs to that provider.
+    /// Notes of the provider that took the entry. They belong to that provider.
     package var marks: Marks
-    /// How often the entry was retried because a status asked for it.
+    /// The number of retries that a status asked for.
     package var retries: UInt8
 
-    /// Which of the optional fields there are.
+    /// The optional fields that the entry has.
     @frozen
     package struct Fields: Equatable, Sendable {
         package var rawValue: UInt8
@@ -51,7 +51,8 @@ package struct BatchEntry {
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
         }
 
-        /// Someone awaits this entry in `send`: its tag is the provider's, its outcome goes to the waiter.
+        /// Whether a caller awaits this entry in `send`. The tag is then the provider's own, and the caller gets the
+        /// outcome.
         @inlinable @inline(__always)
         package var isAwaited: Bool {
             get { self.rawValue & 1 << 2 != 0 }
@@ -59,7 +60,7 @@ package struct BatchEntry {
         }
     }
 
-    // Not an option set: its methods would be generic calls across modules, and these are asked for every notification.
+    // Not an option set: its methods would be generic calls across modules, for every notification.
     @frozen
     package struct Marks: Equatable, Sendable {
         package var rawValue: UInt8
@@ -67,21 +68,22 @@ package struct BatchEntry {
         @inlinable
         package init(rawValue: UInt8 = 0) { self.rawValue = rawValue }
 
-        /// The outcome was given. What is still sent of this entry is a repair.
+        /// Whether the outcome was given. Later copies of this entry are repairs.
         @inlinable @inline(__always)
         package var isSettled: Bool {
             get { self.rawValue & 1 << 0 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 0) | (newValue ? 1 << 0 : 0) }
         }
 
-        /// An earlier copy may have arrived.
+        /// Whether an earlier copy may have arrived.
         @inlinable @inline(__always)
         package var isTainted: Bool {
             get { self.rawValue & 1 << 1 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 1) | (newValue ? 1 << 1 : 0) }
         }
 
-        /// How often it was sent again after its outcome because the peer refused something without a name: 0 to 3.
+        /// The number of times, 0 to 3, that the entry was sent again after its outcome, because the peer refused a
+        /// notification without naming it.
         @inlinable
         package var suspicions: UInt8 {
             get { self.rawValue >> 2 & 3 }

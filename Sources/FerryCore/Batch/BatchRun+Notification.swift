@@ -1,11 +1,11 @@
 extension BatchRun {
-    /// The device token of the entry at `index`, rebuilt from its bytes.
+    /// Returns the device token of the entry at `index`, rebuilt from its bytes.
     package func device(at index: Int) -> DeviceToken {
         let entry = self.entries[index]
         return DeviceToken(unchecked: self.slice(at: Int(entry.offset), count: Int(entry.tokenLength)))
     }
 
-    /// The notification of the entry at `index`, rebuilt from its bytes.
+    /// Returns the notification of the entry at `index`, rebuilt from its bytes.
     package func notification(at index: Int) -> PushNotification {
         let entry = self.entries[index]
         let payload = Int(entry.offset) + Int(entry.tokenLength)

@@ -2,19 +2,19 @@ internal import Synchronization
 
 /// The memory of one batch: entries of 32 bytes and one arena with all their bytes.
 ///
-/// A batch is filled by one owner and is then handed, in runs of entries, to a provider. Entries that were handed
-/// over belong to the provider; the owner reads only those that were not, so no byte has two users. The last run that is
-/// dropped frees the memory: nothing is counted for each notification.
+/// One owner fills a batch and hands it to a provider in runs of entries. Entries that were handed over belong to the
+/// provider. The owner reads only the other entries, so no byte has two users. The last run that is dropped frees the
+/// memory, so notifications need no reference counts.
 ///
 /// ```
 /// entries  | handed over: the provider's | still the owner's | room |
 ///                                        ^ PushBatch.start   ^ count
 /// ```
 package final class BatchStorage: @unchecked Sendable {
-    // Unchecked because ownership is by range: a `PushBatch` hands a range of entries over once and never touches it
-    // again. Once it has, it moves no memory any more and only fills what room is left behind every entry: the provider
-    // reads `entries` and `arena`, which then stay as they are, but neither `count` nor `arenaCount`. For the same
-    // reason exclusivity needs no check at run time, which `append` would pay for six times.
+    // Unchecked because ownership is by range. A `PushBatch` hands a range of entries over once and never touches it
+    // again. After that it moves no memory and only fills the room behind all entries. The provider reads `entries` and
+    // `arena`, which then stay as they are, but neither `count` nor `arenaCount`. For the same reason exclusivity needs
+    // no check at run time; `append` would pay for six such checks.
 
     @exclusivity(unchecked) package private(set) var entries: UnsafeMutablePointer<BatchEntry>
     @exclusivity(unchecked) package private(set) var arena: UnsafeMutablePointer<UInt8>
@@ -22,15 +22,16 @@ package final class BatchStorage: @unchecked Sendable {
     @exclusivity(unchecked) package private(set) var arenaCount = 0
     @exclusivity(unchecked) private var capacity: Int
     @exclusivity(unchecked) private var arenaCapacity: Int
-    /// How many entries need no bytes any more, by all providers that took some.
+    /// The number of entries whose bytes are no longer needed, by all providers that took some.
     private let releasedCount = Atomic<Int>(0)
-    /// How many entries there are, once the owner has handed over the last; until then more than can be released.
+    /// The number of entries, set when the owner has handed over the last one. Until then it is larger than any number
+    /// of released entries.
     private let finalCount = Atomic<Int>(.max)
 
-    /// An arena offset is 32 bits wide.
+    /// The limit of arena offsets, which are 32 bits wide.
     package static let arenaLimit = Int(UInt32.max)
 
-    /// Room for `capacity` entries with `arenaCapacity` bytes at first.
+    /// Creates a storage with room for `capacity` entries and `arenaCapacity` bytes at first.
     package init(capacity: Int, arenaCapacity: Int) {
         self.capacity = max(capacity, 1)
         self.arenaCapacity = min(max(arenaCapacity, 64), Self.arenaLimit)
@@ -48,7 +49,7 @@ package final class BatchStorage: @unchecked Sendable {
         self.count < self.capacity && bytes <= self.arenaCapacity - self.arenaCount
     }
 
-    /// Makes room for one more entry with `bytes` bytes; false when the arena cannot grow that far.
+    /// Makes room for one more entry with `bytes` bytes; false if the arena cannot grow that far.
     package func reserve(bytes: Int) -> Bool {
         let needed = self.arenaCount + bytes
         guard needed <= Self.arenaLimit else { return false }
@@ -61,7 +62,7 @@ package final class BatchStorage: @unchecked Sendable {
         return true
     }
 
-    /// Appends an entry whose bytes, `bytes` many, `fill` writes. The room was reserved.
+    /// Appends an entry. `fill` writes its bytes, which number `bytes`. The caller has reserved the room.
     @inline(__always)
     package func append(_ entry: BatchEntry, bytes: Int, fill: (UnsafeMutablePointer<UInt8>) -> Void) {
         assert(self.hasRoom(bytes: bytes))
@@ -73,7 +74,7 @@ package final class BatchStorage: @unchecked Sendable {
         self.count += 1
     }
 
-    /// A copy of the entries in `range` in a storage of their own, with room for as many again.
+    /// Copies the entries in `range` to a new storage, which has room for as many again.
     package func copy(_ range: Range<Int>) -> BatchStorage {
         let bytes = range.reduce(0) { $0 + self.byteCount(at: $1) }
         let copy = BatchStorage(capacity: max(range.count * 2, 16), arenaCapacity: max(bytes * 2, 1024))
@@ -83,7 +84,7 @@ package final class BatchStorage: @unchecked Sendable {
         return copy
     }
 
-    /// Appends a copy of the entry at `index` of `other`. The room was reserved.
+    /// Appends a copy of the entry at `index` of `other`. The caller has reserved the room.
     package func append(from other: BatchStorage, at index: Int) {
         let bytes = other.byteCount(at: index)
         let entry = other.entries[index]
@@ -92,13 +93,13 @@ package final class BatchStorage: @unchecked Sendable {
         }
     }
 
-    /// Notes that the owner has handed over the last entry and appends none.
+    /// Notes that the owner has handed over the last entry and will append no more.
     package func seal() {
         self.finalCount.store(self.count, ordering: .releasing)
     }
 
-    /// Notes that `count` more entries no longer need their bytes. When none needs them, the arena is freed; the
-    /// entries stay. Called by the providers that took the entries, never twice for one.
+    /// Notes that `count` more entries no longer need their bytes. When no entry needs its bytes, the arena is freed;
+    /// the entries stay. The providers that took the entries call this, never twice for one entry.
     package func releaseBytes(of count: Int) {
         guard count > 0 else { return }
         let released = self.releasedCount.add(count, ordering: .acquiringAndReleasing).newValue
@@ -107,7 +108,7 @@ package final class BatchStorage: @unchecked Sendable {
         self.arena = .allocate(capacity: 1)
     }
 
-    /// The arena bytes of the entry at `index`.
+    /// Returns the number of bytes in the arena of the entry at `index`.
     package func byteCount(at index: Int) -> Int {
         let entry = self.entries[index]
         return Int(entry.tokenLength) + Int(entry.payloadLength) + Int(entry.topicLength)
@@ -131,12 +132,12 @@ package final class BatchStorage: @unchecked Sendable {
     }
 }
 
-/// Consecutive entries of one storage: what queues, connections and histories pass around instead of notifications.
+/// Consecutive entries of one storage. Queues, connections and histories pass runs around instead of notifications.
 package struct BatchRun: Sendable {
     package var storage: BatchStorage
     package var start: Int
     package var count: Int
-    /// The place of this run in the order of submission, given by the provider that takes it.
+    /// The place of this run in the order of submission. The provider that takes the run sets it.
     package var order: UInt64
     /// Whether its notifications were written before.
     package var isCopy: Bool
@@ -152,7 +153,7 @@ package struct BatchRun: Sendable {
     /// The first of ``count`` entries.
     package var entries: UnsafeMutablePointer<BatchEntry> { self.storage.entries + self.start }
 
-    /// Cuts the first `count` entries off and returns them; all of them when there are fewer.
+    /// Cuts off and returns the first `count` entries, or all if there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
         let count = min(max(count, 0), self.count)
         var head = self

@@ -1,39 +1,39 @@
 /// Notifications on their way to a provider, in one piece of memory.
 ///
-/// A batch is filled with ``append(_:to:tag:)`` and given to ``PushProvider/submit(_:)``, which takes notifications
-/// off its front; what it did not take stays in the batch. Bytes are fixed at `append`: what the caller changes later
-/// changes nothing here.
+/// Fill a batch with ``append(_:to:tag:)`` and give it to ``PushProvider/submit(_:)``. The provider takes notifications
+/// from the front; the others stay in the batch. The bytes are fixed at `append`: later changes of the caller's values
+/// have no effect.
 ///
-/// Cost: `append` copies the bytes, amortised O(1), without an allocation for each notification, also when providers
-/// take parts of the batch between one `append` and the next.
+/// Cost: `append` copies the bytes in amortised O(1), without an allocation for each notification. This also holds when
+/// providers take parts of the batch between two calls.
 public struct PushBatch: ~Copyable, Sendable {
     package private(set) var storage: BatchStorage
     package private(set) var start = 0
     /// Whether a provider has taken a part of the storage.
     private var isShared = false
 
-    /// - Parameter capacity: how many notifications to make room for at first; the batch grows on demand.
+    /// - Parameter capacity: the number of notifications to make room for at first. The batch grows on demand.
     public init(capacity: Int = 256) {
         let capacity = min(max(capacity, 1), Self.largestFirstCapacity)
         self.storage = BatchStorage(capacity: capacity, arenaCapacity: capacity * Self.typicalLength)
     }
 
-    /// Bytes of a notification with a token of 32 bytes and a short alert.
+    /// The number of bytes of a notification with a token of 32 bytes and a short alert.
     private static let typicalLength = 160
-    /// What is larger grows as it is filled.
+    /// The largest capacity to start with. A larger batch grows as it is filled.
     private static let largestFirstCapacity = 1 << 20
 
-    /// How many notifications the batch holds.
+    /// The number of notifications in the batch.
     public var count: Int { self.storage.count - self.start }
 
-    /// Whether there is nothing left to take.
+    /// Whether no notification is left in the batch.
     public var isEmpty: Bool { self.count == 0 }
 
     /// Appends a notification to a device.
     ///
-    /// - Parameter tag: comes back with the outcome.
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/batchFull`` when the batch would hold more than
-    ///   4 GiB; it holds then what it held before.
+    /// - Parameter tag: the number that comes back with the outcome.
+    /// - Throws: ``ValidationError`` with ``ValidationError/Code/batchFull`` if the batch would hold more than 4 GiB.
+    ///   The batch is then unchanged.
     public mutating func append(
         _ notification: PushNotification,
         to device: DeviceToken,
@@ -67,7 +67,7 @@ public struct PushBatch: ~Copyable, Sendable {
         guard added else { throw ValidationError([.init(.batchFull, "a batch holds at most 4 GiB")]) }
     }
 
-    /// Appends bytes that were validated elsewhere; false when the batch is full.
+    /// Appends bytes that were validated elsewhere; false if the batch is full.
     package mutating func append(
         token: UnsafeBufferPointer<UInt8>,
         payload: UnsafeBufferPointer<UInt8>,
@@ -113,12 +113,12 @@ public struct PushBatch: ~Copyable, Sendable {
         return true
     }
 
-    /// Takes every notification out.
+    /// Removes every notification.
     public mutating func removeAll() {
         self.replaceStorage(with: BatchStorage(capacity: 16, arenaCapacity: 1024))
     }
 
-    /// Takes the first `count` notifications, or all when there are fewer.
+    /// Takes the first `count` notifications, or all if there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
         let run = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
         self.start += run.count
@@ -141,8 +141,8 @@ public struct PushBatch: ~Copyable, Sendable {
 
     /// Makes room for one more notification with `bytes` bytes.
     ///
-    /// Memory of which a provider holds a part must not move under it: when the room runs out, the rest of the batch
-    /// moves to a storage of its own, which is twice as large, so that this does not happen at every `append`.
+    /// Memory that a provider reads must not move. So when the room runs out, the rest of the batch moves to a new
+    /// storage of twice the size. Without the double size, every `append` would move it again.
     private mutating func reserve(bytes: Int) -> Bool {
         if self.isShared && !self.storage.hasRoom(bytes: bytes) {
             self.replaceStorage(with: self.storage.copy(self.start..<self.storage.count))

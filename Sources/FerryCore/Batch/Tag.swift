@@ -1,7 +1,7 @@
 /// A number that the caller chooses for a notification and gets back with its outcome.
 ///
-/// Ferry never interprets a tag, and never checks that it is unique: it is the caller's own way back to a row, an
-/// index or a pointer, so that no table of tickets exists anywhere. The idea is io_uring's `user_data`.
+/// Ferry never interprets a tag and never checks that it is unique. With it, the caller finds its row, its index or its
+/// pointer again, so Ferry needs no table of tickets. The idea is io_uring's `user_data`.
 public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
     /// The number itself, any of 64 bits.
     public var rawValue: UInt64

@@ -2,11 +2,11 @@ internal import Synchronization
 
 /// A subscription to a provider's events.
 ///
-/// Each call of ``PushProvider/events(bufferingNewest:)`` makes one of its own. It holds at most the given number of
-/// unread events; of more, the oldest are dropped and their number comes as ``ProviderEvent/dropped(_:)``. It ends
-/// when the provider does. For one consumer: a second one that reads while the first waits gets nil.
+/// Each call of ``PushProvider/events(bufferingNewest:)`` makes a new one. It holds at most the given number of unread
+/// events. Beyond that the oldest are dropped, and ``ProviderEvent/dropped(_:)`` has their number. It ends with the
+/// provider. For one consumer: a second one that reads while the first waits gets nil.
 public struct ProviderEvents: AsyncSequence, Sendable {
-    /// What happened.
+    /// One event.
     public typealias Element = ProviderEvent
     /// Reading never fails.
     public typealias Failure = Never
@@ -17,12 +17,12 @@ public struct ProviderEvents: AsyncSequence, Sendable {
         self.buffer = buffer
     }
 
-    /// Every iterator reads from the same subscription: an event goes to one of them.
+    /// Returns an iterator. All iterators read from the same subscription: each event goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(buffer: self.buffer)
     }
 
-    /// Reads the subscription. Any task.
+    /// An iterator over the subscription. Any task.
     public struct Iterator: AsyncIteratorProtocol {
         private let buffer: EventBuffer
 
@@ -30,12 +30,12 @@ public struct ProviderEvents: AsyncSequence, Sendable {
             self.buffer = buffer
         }
 
-        /// The next event; nil when the provider has ended, or the task was cancelled.
+        /// Returns the next event; nil when the provider has ended, or the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> ProviderEvent? {
             await self.buffer.next()
         }
 
-        /// The next event; nil when the provider has ended, or the task was cancelled.
+        /// Returns the next event; nil when the provider has ended, or the task was cancelled.
         public mutating func next() async -> ProviderEvent? {
             await self.buffer.next()
         }
@@ -44,8 +44,8 @@ public struct ProviderEvents: AsyncSequence, Sendable {
 
 /// The subscriptions of one provider, which end with it. Any thread.
 ///
-/// Events of one thread keep their order; those of several threads come in some order, which may differ between
-/// subscriptions. No lock is held while a reader is woken.
+/// Events of one thread keep their order. The order of events from several threads may differ between subscriptions. No
+/// lock is held while a reader is woken.
 package final class EventHub: Sendable {
     private struct State {
         var buffers: [Weak] = []
@@ -66,15 +66,15 @@ package final class EventHub: Sendable {
         self.finish()
     }
 
-    /// False when nobody would read an event: whoever makes them may save the work.
+    /// Whether anyone would read an event. If not, the provider need not make one.
     package var hasSubscribers: Bool { self.subscribers.load(ordering: .relaxed) > 0 }
 
-    /// The same of ``ProviderEvent/transmitted(_:tags:)``, of which there is one for each write.
+    /// Whether anyone would read ``ProviderEvent/transmitted(_:tags:)``, of which there is one for each write.
     package var hasTransmittedSubscribers: Bool { self.transmittedSubscribers.load(ordering: .relaxed) > 0 }
 
-    /// A new subscription, which lives as long as someone holds it. One that is made after ``finish()`` has ended.
+    /// Returns a new subscription, which lives as long as the caller holds it. After ``finish()`` it has already ended.
     ///
-    /// - Parameter takesTransmitted: whether the subscription has ``ProviderEvent/transmitted(_:tags:)``.
+    /// - Parameter takesTransmitted: whether the subscription gets ``ProviderEvent/transmitted(_:tags:)``.
     package func subscribe(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
         let buffer = EventBuffer(limit: limit, takesTransmitted: takesTransmitted)
         let finished = self.state.withLock { state in
@@ -96,7 +96,7 @@ package final class EventHub: Sendable {
         }
     }
 
-    /// Ends every subscription once its unread events were read.
+    /// Ends every subscription after its unread events.
     package func finish() {
         self.state.withLock { $0.finished = true }
         for buffer in self.live() {
@@ -125,7 +125,7 @@ package final class EventHub: Sendable {
 final class EventBuffer: Sendable {
     private typealias Continuation = CheckedContinuation<ProviderEvent?, Never>
 
-    /// A call of `next()` that waits. Its number keeps the cancellation of one call from ending another.
+    /// A waiting call of `next()`. Without its number, the cancellation of one call could end another.
     private struct Waiter {
         let id: UInt64
         let continuation: Continuation
@@ -139,7 +139,7 @@ final class EventBuffer: Sendable {
         var waiter: Waiter?
         var waiters: UInt64 = 0
 
-        /// Makes the waiter that has `id` no longer wait; nil when it no longer does.
+        /// Removes and returns the waiter with `id`; nil if it no longer waits.
         mutating func takeWaiter(_ id: UInt64) -> Waiter? {
             guard self.waiter?.id == id else { return nil }
             defer { self.waiter = nil }
@@ -193,7 +193,7 @@ final class EventBuffer: Sendable {
         waiter?.continuation.resume(returning: event)
     }
 
-    /// What is unread stays to be read.
+    /// Ends the subscription after its unread events.
     func finish() {
         let waiter = self.state.withLock { state in
             state.finished = true
@@ -211,7 +211,7 @@ final class EventBuffer: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { self.wait(Waiter(id: id, continuation: $0)) }
         } onCancel: {
-            // When this runs before the call waits, the call itself sees that its task was cancelled.
+            // If this runs before the call waits, the call itself finds that its task was cancelled.
             let waiter = self.state.withLock { $0.takeWaiter(id) }
             waiter?.continuation.resume(returning: nil)
         }
@@ -225,7 +225,7 @@ final class EventBuffer: Sendable {
         let step = self.state.withLock { state -> Step in
             if Task.isCancelled { return .resume(nil) }
             if let event = state.pop() { return .resume(event) }
-            // A second consumer gets nil at once: it must not displace the first, who would wait for ever.
+            // A second consumer gets nil at once. If it displaced the first, the first would wait for ever.
             if state.finished || state.waiter != nil { return .resume(nil) }
             state.waiter = waiter
             return .wait

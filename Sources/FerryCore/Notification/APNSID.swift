@@ -1,4 +1,4 @@
-/// The identity of a notification on HTTP/2, `apns-id`: a UUID, written in lower case.
+/// The identifier of a notification on HTTP/2, `apns-id`: a UUID in lower case.
 public struct APNSID: Hashable, Sendable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
@@ -8,7 +8,7 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
         self.low = low
     }
 
-    /// A random UUID (version 4, RFC 9562).
+    /// Returns a random UUID (version 4, RFC 9562).
     public static func random() -> APNSID {
         var generator = SystemRandomNumberGenerator()
         return self.random(using: &generator)
@@ -53,7 +53,7 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Hexadecimal digits and hyphens of a UUID in text.
+    /// The number of hexadecimal digits and hyphens of a UUID in text.
     package static let textLength = 36
 
     /// Writes the UUID in lower case to `target`, which has room for ``textLength`` bytes.

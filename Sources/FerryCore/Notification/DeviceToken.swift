@@ -1,8 +1,8 @@
-/// The token that APNs knows an app on a device by: 1 to 100 opaque bytes, 32 in practice.
+/// The token that names an app on a device to APNs: 1 to 100 opaque bytes, 32 in practice.
 ///
-/// Its description shows only its length: tokens do not belong into logs. ``hex`` is the token itself.
+/// The description shows only the length, because tokens do not belong in logs. ``hex`` is the token itself.
 public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
-    /// Apple's cap ("Binary Provider API", item 1).
+    /// Apple's limit ("Binary Provider API", item 1).
     public static let maximumLength = 100
 
     /// The token itself: 1 to ``maximumLength`` bytes.
@@ -40,7 +40,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     /// The token as lower-case hexadecimal digits.
     public var hex: String { self.bytes.hexadecimal }
 
-    /// How long the token is, and no more.
+    /// The length of the token, without its bytes.
     public var description: String { "device token of \(self.bytes.count) bytes" }
 
     package static func faults(length: Int) -> [ValidationError.Fault] {
@@ -62,10 +62,11 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         return faults + self.faults(length: (digits.count + 1) / 2)
     }
 
-    /// Writes the bytes that `digits` stand for to `target`, which has room for them; false when a digit is none, or one
-    /// is left over. What was written then means nothing.
+    /// Writes the bytes that `digits` stand for to `target`. False if a character is not a hexadecimal digit, if the
+    /// number of digits is odd, or if `target` is too small; the bytes in `target` are then meaningless.
     ///
-    /// Tokens are random, so a branch for each digit would be guessed wrong every other time: faults are gathered.
+    /// Faults are gathered without a branch for each digit. Tokens are random, so the processor would guess every other
+    /// branch wrong.
     package static func decode(
         hex digits: UnsafeBufferPointer<UInt8>,
         into target: UnsafeMutableBufferPointer<UInt8>
@@ -81,14 +82,14 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         return seen < 16
     }
 
-    /// The value of a hexadecimal digit.
+    /// Returns the value of a hexadecimal digit.
     @inline(__always)
     package static func nibble(_ digit: UInt8) -> UInt8? {
         let value = self.value(ofHex: digit)
         return value < 16 ? value : nil
     }
 
-    /// The value of a hexadecimal digit; 255 for everything else. Without a branch.
+    /// Returns the value of a hexadecimal digit; 255 for everything else. Without a branch.
     @inline(__always)
     private static func value(ofHex digit: UInt8) -> UInt8 {
         let decimal = digit &- UInt8(ascii: "0")
@@ -96,8 +97,9 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         return decimal < 10 ? decimal : letter < 6 ? letter &+ 10 : .max
     }
 
-    /// A hash that is the same in every run and on every machine, so that a device keeps its connection and its share
-    /// of a migration. Tokens are random, but not all 32 bits of any one word of every token are: FNV-1a over all.
+    /// Returns a hash that is the same in every run and on every machine. With another one, a device would change its
+    /// connection and its share of a migration. Tokens are random, but no fixed 32 bits are random in every token:
+    /// hence FNV-1a over all bytes.
     package static func stableHash(_ token: UnsafeBufferPointer<UInt8>) -> UInt32 {
         var words = UnsafeRawBufferPointer(token)
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -109,7 +111,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         for byte in words {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
         }
-        // The last bytes have not met every bit yet (the finaliser of MurmurHash3).
+        // The last bytes have not changed every bit yet: hence the finaliser of MurmurHash3.
         hash = (hash ^ (hash >> 33)) &* 0xff51_afd7_ed55_8ccd
         return UInt32(truncatingIfNeeded: hash ^ (hash >> 32))
     }

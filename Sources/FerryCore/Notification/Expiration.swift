@@ -4,9 +4,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Until when APNs keeps a notification for a device that it cannot reach: whole seconds since the UNIX epoch, UTC.
+/// The time until which APNs keeps a notification for a device that it cannot reach: whole seconds since the UNIX
+/// epoch, UTC.
 ///
-/// The binary protocol has 32 bits for it (item 4), so the range ends in the year 2106 on both wires.
+/// The binary protocol has 32 bits for it (item 4), so the range ends in the year 2106 in both protocols.
 public struct Expiration: Hashable, Sendable {
     /// Whole seconds since 1970-01-01T00:00:00Z; 0 is ``once``.
     public let epochSeconds: UInt32
@@ -29,10 +30,10 @@ public struct Expiration: Hashable, Sendable {
     /// APNs tries once and stores nothing.
     public static let once = Expiration(epochSeconds: 0)
 
-    /// That long from now by the system's clock, rounded up to a whole second; at the latest in 2106.
+    /// Returns the time `duration` from now by the system's clock, rounded up to a whole second; at the latest in 2106.
     public static func after(_ duration: Duration) -> Expiration {
         let now = Date().timeIntervalSince1970
-        // A double holds every second of this range exactly, and no sum of it overflows.
+        // A `Double` holds every second of this range exactly, and the sum cannot overflow.
         let end = now + Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
         return Expiration(epochSeconds: UInt32(min(max(end.rounded(.up), 0), Double(UInt32.max))))
     }

@@ -1,5 +1,5 @@
 extension [UInt8] {
-    /// Two lower-case digits for each byte.
+    /// The bytes in hexadecimal: two lower-case digits for each.
     package var hexadecimal: String {
         let digits: StaticString = "0123456789abcdef"
         return String(unsafeUninitializedCapacity: self.count * 2) { target in

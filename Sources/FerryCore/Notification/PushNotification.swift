@@ -1,32 +1,32 @@
-/// A notification without a device: a JSON payload and how APNs is to treat it.
+/// A notification without a device: a JSON payload, and the fields that tell APNs how to treat it.
 ///
-/// A value is valid as a whole: what no wire could take is refused when it is made. What only one wire refuses (2,049
-/// bytes on the binary protocol, a missing topic on HTTP/2) becomes the notification's outcome, because a migrating
-/// provider chooses the wire later.
+/// A value is valid as a whole: a notification that neither protocol could carry is refused when it is made. A
+/// notification that only one protocol refuses (2,049 bytes on the binary protocol, a missing topic on HTTP/2) gets
+/// that refusal as its outcome, because a migrating provider chooses the protocol later.
 ///
-/// Its description shows only the payload's length: what people are told does not belong into logs.
+/// The description shows the topic and the payload's length only, because messages to people do not belong in logs.
 public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
-    /// The largest payload that any wire takes: VoIP and broadcast Live Activities over HTTP/2.
+    /// The largest payload that any protocol takes: VoIP and broadcast Live Activities over HTTP/2.
     public static let maximumPayloadLength = 5120
-    /// Apple's cap on `apns-collapse-id`.
+    /// Apple's limit of `apns-collapse-id`.
     public static let maximumCollapseIDLength = 64
-    /// A bundle ID with the longest suffix stays far below it; what is longer does not fit into a batch entry.
+    /// The longest topic that fits into a batch entry. A bundle ID with the longest suffix stays far below it.
     public static let maximumTopicLength = 255
 
-    /// A JSON object in UTF-8. Goes out as it stands, byte for byte.
+    /// A JSON object in UTF-8. It is sent byte for byte.
     public let payload: [UInt8]
     /// The bundle ID of the app, with the suffix of the push type. Nil: the certificate's topic.
     public let topic: String?
-    /// What kind of notification the device gets. Nil: HTTP/2 derives it where topic and payload decide it, and leaves the
-    /// header out where they do not; the binary protocol has none.
+    /// The push type. Nil: HTTP/2 derives it if topic and payload decide it, and otherwise leaves the header out. The
+    /// binary protocol has no push type.
     public let pushType: PushType?
-    /// Nil: HTTP/2 leaves the header out, the binary protocol writes 10; both mean ``Priority/immediate``.
+    /// Nil: HTTP/2 leaves the header out, and the binary protocol writes 10. Both mean ``Priority/immediate``.
     public let priority: Priority?
-    /// Nil: HTTP/2 leaves the header out, and APNs decides; the binary protocol writes 0, which is ``Expiration/once``.
+    /// Nil: HTTP/2 leaves the header out, and APNs decides. The binary protocol writes 0, which is ``Expiration/once``.
     public let expiration: Expiration?
     /// Notifications with the same collapse id replace each other on the device. HTTP/2 only.
     public let collapseID: String?
-    /// Nil: HTTP/2 makes one up, the binary protocol has none.
+    /// Nil: HTTP/2 makes one. The binary protocol has no apns-id.
     public let apnsID: APNSID?
 
     /// The topic and the payload's length, for logs: "notification for com.example.app with a payload of 26 bytes".
@@ -35,13 +35,13 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         return "notification\(topic) with a payload of \(self.payload.count) bytes"
     }
 
-    /// Takes JSON as it stands.
+    /// Creates a notification from JSON, which is sent as it stands.
     ///
     /// - Parameter payload: a JSON object in UTF-8, at most ``maximumPayloadLength`` bytes.
     /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/emptyPayload``,
     ///   ``ValidationError/Code/payloadTooLarge``, ``ValidationError/Code/payloadNotJSON``,
     ///   ``ValidationError/Code/badTopic``, ``ValidationError/Code/badCollapseID``.
-    /// - Complexity: O(n) in the length of the payload, which is checked whole.
+    /// - Complexity: O(n) in the length of the payload, all of which is checked.
     public init(
         json payload: some Sequence<UInt8>,
         topic: String? = nil,
@@ -64,7 +64,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         )
     }
 
-    /// For bytes that were checked before.
+    /// Creates a notification from bytes that were checked before.
     package init(
         uncheckedPayload payload: [UInt8],
         topic: String?,
@@ -83,7 +83,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         self.apnsID = apnsID
     }
 
-    /// Throws `knownFaults` and every fault beside them.
+    /// Throws an error with `knownFaults` and every other fault, if there is any.
     static func check(
         _ payload: [UInt8],
         topic: String?,
@@ -136,7 +136,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         return faults
     }
 
-    /// The bytes of payload, topic and collapse id, without a copy where that is possible.
+    /// Calls `body` with the bytes of payload, topic and collapse id, without a copy where possible.
     func withBytes<R>(
         _ body: (UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> R
     ) -> R {

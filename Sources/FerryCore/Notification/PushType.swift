@@ -1,11 +1,11 @@
-/// What kind of notification the device gets: the value of the HTTP/2 header `apns-push-type`.
+/// The kind of notification that the device gets: the value of the HTTP/2 header `apns-push-type`.
 ///
 /// The binary protocol has no such field and sends notifications of every type alike.
 @nonexhaustive
 public enum PushType: String, CaseIterable, Hashable, Sendable {
     /// Shows an alert, plays a sound or sets a badge. Topic: the bundle ID.
     case alert
-    /// Wakes the app without a word to the user. Needs ``Priority/powerAware``.
+    /// Wakes the app and shows the user nothing. Needs ``Priority/powerAware``.
     case background
     /// Asks for the user's location. Topic: the bundle ID and `.location-query`; provider tokens only.
     case location
@@ -26,7 +26,7 @@ public enum PushType: String, CaseIterable, Hashable, Sendable {
     /// Reloads controls. Topic: the bundle ID and `.push-type.controls`.
     case controls
 
-    /// A number from 1 on for a batch entry, where 0 means that none was given.
+    /// A number from 1 for a batch entry, in which 0 means no push type.
     package var code: UInt8 {
         switch self {
         case .alert: 1
@@ -43,7 +43,7 @@ public enum PushType: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The type that has `code`; nil for 0 and for what no type has.
+    /// Creates the type with `code`; nil for 0 and for a code that no type has.
     package init?(code: UInt8) {
         guard let type = Self.allCases.first(where: { $0.code == code }) else { return nil }
         self = type

@@ -1,6 +1,6 @@
-/// What is wrong with a notification or a device token, whole: every fault, not only the first.
+/// The faults of a notification or a device token: every fault, not only the first.
 public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong, in the order in which it was found; never empty.
+    /// The faults, in the order in which they were found; never empty.
     public var faults: [Fault]
 
     /// - Parameter faults: at least one.
@@ -8,19 +8,19 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
         self.faults = faults
     }
 
-    /// One sentence with every fault. Holds no token and no payload.
+    /// One sentence with every fault. Contains no token and no payload.
     public var description: String {
         self.faults.map(\.message).joined(separator: "; ")
     }
 
-    /// One thing that is wrong.
+    /// One fault.
     public struct Fault: Hashable, Sendable {
         /// The kind of the fault.
         public var code: Code
-        /// What is wrong, with the limit that was passed.
+        /// The fault in words, with the limit that was passed.
         public var message: String
 
-        /// - Parameter message: part of a sentence, which names neither token nor payload.
+        /// - Parameter message: part of a sentence, without a token or payload.
         public init(_ code: Code, _ message: String) {
             self.code = code
             self.message = message
@@ -53,7 +53,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
         public static let emptyPayload = Code(.emptyPayload)
         /// The payload has more than ``PushNotification/maximumPayloadLength`` bytes.
         public static let payloadTooLarge = Code(.payloadTooLarge)
-        /// The payload is not a JSON object, or a part of it not JSON; the message says where.
+        /// The payload is not a JSON object, or a part of it is not JSON. The message has the place.
         public static let payloadNotJSON = Code(.payloadNotJSON)
         /// A field of a ``Payload`` is out of its range.
         public static let badPayloadField = Code(.badPayloadField)
@@ -69,9 +69,9 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
         public static let badAPNSID = Code(.badAPNSID)
         /// The expiration does not fit into 32 bits.
         public static let badExpiration = Code(.badExpiration)
-        /// A priority that does not exist; from text, as the command line and the C interface read it.
+        /// The priority does not exist. Only for text, as the command line and the C interface read it.
         public static let badPriority = Code(.badPriority)
-        /// A push type that does not exist; from text, as the command line and the C interface read it.
+        /// The push type does not exist. Only for text, as the command line and the C interface read it.
         public static let badPushType = Code(.badPushType)
         /// The batch has no room for another notification.
         public static let batchFull = Code(.batchFull)

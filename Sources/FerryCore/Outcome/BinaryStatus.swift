@@ -1,7 +1,7 @@
-/// The second byte of an error response of the binary protocol: why a notification was refused.
+/// The status of an error response of the binary protocol, its second byte: the reason why a notification was refused.
 ///
-/// Open: a number that Apple never documented is kept as it came. What the identifier beside it names, and what was
-/// discarded, depends on the number: see ``shutdown``.
+/// Open: a number that Apple never documented is kept as it came. The number decides which notification the identifier
+/// names and which notifications were discarded: see ``shutdown``.
 ///
 /// Source: "Binary Provider API", table A-1 (Apple, 2018), whose wording the descriptions keep.
 public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -15,7 +15,7 @@ public struct BinaryStatus: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     /// "No errors encountered". Never seen in practice.
     public static let noErrorsEncountered = BinaryStatus(rawValue: 0)
-    /// "Processing error". Says nothing against the notification; some clients send it again.
+    /// "Processing error". Not a fault of the notification; some clients send it again.
     public static let processingError = BinaryStatus(rawValue: 1)
     /// "Missing device token".
     public static let missingDeviceToken = BinaryStatus(rawValue: 2)

@@ -1,6 +1,6 @@
-/// Why a stream or a connection of HTTP/2 was ended: the error code of RST_STREAM and GOAWAY.
+/// The error code of RST_STREAM and GOAWAY: the reason why a stream or a connection of HTTP/2 was ended.
 ///
-/// Open: a code that the RFC does not have is kept as it came.
+/// Open: a code that is not in the RFC is kept as it came.
 ///
 /// Source: RFC 9113, section 7.
 public struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -41,14 +41,14 @@ public struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable, CustomString
     /// The peer wants HTTP/1.1.
     public static let http11Required = HTTP2ErrorCode(rawValue: 0x0d)
 
-    /// The RFC's name; nil for a code that it does not have.
+    /// The name in the RFC; nil for a code that is not in the RFC.
     public var name: String? { Self.known.first { $0.code == self }?.name }
 
-    /// What the code says, in a few words; nil for a code that the RFC does not have.
+    /// The meaning in a few words; nil for a code that is not in the RFC.
     package var meaning: String? { Self.known.first { $0.code == self }?.meaning }
 
-    /// The RFC's name and the number, "INTERNAL_ERROR (2)"; the number alone, "error code 31", for a code that it does
-    /// not have.
+    /// The name and the number, "INTERNAL_ERROR (2)". For a code that is not in the RFC, only the number:
+    /// "error code 31".
     public var description: String {
         self.name.map { "\($0) (\(self.rawValue))" } ?? "error code \(self.rawValue)"
     }

@@ -1,5 +1,6 @@
 extension Outcome: CustomStringConvertible {
-    /// The outcome's word, and how or why: "accepted (confirmed)", "rejected: BadDeviceToken (400)", "expired".
+    /// The outcome's word, with its evidence or its cause: "accepted (confirmed)", "rejected: BadDeviceToken (400)",
+    /// "expired".
     public var description: String {
         switch self {
         case .accepted(let acceptance): "\(self.word) (\(acceptance))"
@@ -70,7 +71,7 @@ extension Outcome.UncertainCause: CustomStringConvertible {
 }
 
 extension Rejection: CustomStringConvertible {
-    /// The reason, with the number on the wire and, where that does not tell, who refused: "BadDeviceToken (400)",
+    /// The reason and the peer's status. If they do not show who refused, the origin follows: "BadDeviceToken (400)",
     /// "PayloadTooLarge (ferry)".
     public var description: String {
         let number = self.status.map { ["\($0)"] } ?? []

@@ -1,6 +1,6 @@
 extension Outcome {
-    /// Why it came to this and what to do about it, in one or two sentences; nil for an acceptance, and for a reason
-    /// that Ferry does not know.
+    /// The cause and the remedy, in one or two sentences. Nil for an acceptance, and for a reason that Ferry does not
+    /// know.
     public var explanation: String? {
         switch self {
         case .accepted: nil

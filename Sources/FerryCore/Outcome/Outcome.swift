@@ -1,43 +1,43 @@
-/// What became of a notification. Every notification that a provider took ends in exactly one outcome.
+/// The final state of a notification. Every notification that a provider took ends in exactly one outcome.
 @nonexhaustive
 public enum Outcome: Hashable, Sendable {
-    /// APNs took it.
+    /// APNs accepted it: proved or presumed.
     case accepted(Acceptance)
-    /// APNs, a gateway or Ferry refused it, and said why.
+    /// APNs, a gateway or Ferry refused it and gave a reason.
     indirect case rejected(Rejection)
     /// Its expiration passed before it was written.
     case expired
-    /// It is *known* not to have been delivered.
+    /// It was certainly *not* delivered.
     case undelivered(UndeliveredCause)
-    /// It was written, and nothing says whether it arrived.
+    /// It was written, and nothing shows whether it arrived.
     case uncertain(UncertainCause)
 
-    /// How well an acceptance is founded.
+    /// The evidence for an acceptance.
     @nonexhaustive
     public enum Acceptance: UInt8, Hashable, Sendable {
-        /// The peer proved it: by HTTP/2 status 200, or by a later error response or a probe of the binary protocol.
+        /// The peer proved it: by HTTP/2 status 200, or on the binary protocol by a later error response or a probe.
         case confirmed
-        /// The binary protocol never says yes. The peer's TCP acknowledged the notification and then stayed silent
-        /// for the settle time.
+        /// The peer's TCP acknowledged the notification, and the peer then stayed silent for the settle time. The
+        /// binary protocol never confirms an acceptance.
         case presumed
     }
 
-    /// Why a notification is known not to have been delivered.
+    /// The reason why a notification was certainly not delivered.
     @nonexhaustive
     public enum UndeliveredCause: UInt8, Hashable, Sendable {
         /// The provider was shut down before the notification was written.
         case shutDown
         /// The caller withdrew it before it was written.
         case cancelled
-        /// It followed a rejected notification, so the gateway discarded it, and the cache no longer held it.
+        /// It followed a rejected notification, so the gateway discarded it. The cache no longer held it.
         case evicted
-        /// It followed a rejected notification, so the gateway discarded it, and `buffersNotifications` is off.
+        /// It followed a rejected notification, so the gateway discarded it. `buffersNotifications` is off.
         case discarded
         /// The peer refused the provider's credentials, or there was no provider token when the deadline passed.
         case credentials
-        /// More connections in a row failed, or ended without a notification accepted or rejected by name, than
-        /// `connectionRetryLimit` or `connectionRetryTime` allows; or, over HTTP/2, there was no connection when the
-        /// deadline passed.
+        /// More connections in a row failed than `connectionRetryLimit` or `connectionRetryTime` allows. A connection
+        /// that ended counts as failed unless a notification was accepted, or rejected by name, on it. Over HTTP/2
+        /// also: there was no connection when the deadline passed.
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released
@@ -45,29 +45,29 @@ public enum Outcome: Hashable, Sendable {
         case deadline
     }
 
-    /// Why nothing can be said about a notification that was written.
+    /// The reason why the fate of a written notification is unknown.
     @nonexhaustive
     public enum UncertainCause: UInt8, Hashable, Sendable {
-        /// The connection ended, and nothing says how far the peer had read.
+        /// The connection ended, and nothing shows how far the peer had read.
         case positionUnknown
-        /// Every connection that carried it alone was closed without a word.
+        /// The peer closed every connection that carried only this notification, without an answer.
         case peerCloses
-        /// The provider was shut down before the peer had answered, or, on the binary protocol, been silent for long enough.
+        /// The provider was shut down before the peer answered or, on the binary protocol, was silent for long enough.
         case shutDown
-        /// An earlier copy may have arrived; the one that was to replace it was not written any more.
+        /// An earlier copy may have arrived. The next copy was not written.
         case notRepeated
-        /// The last reference to the provider was dropped before it was settled.
+        /// The last reference to the provider was dropped before the notification was settled.
         case released
         /// The peer did not answer in time. HTTP/2 only.
         case noAnswer
-        /// The peer reset the request without an answer, with ``OutcomeRecord/errorCode``. HTTP/2 only.
+        /// The peer reset the request without an answer. ``OutcomeRecord/errorCode`` has its error code. HTTP/2 only.
         case reset
     }
 }
 
-/// One notification's outcome, by its tag.
+/// The outcome of one notification, with its tag.
 public struct OutcomeRecord: Hashable, Sendable {
-    /// What few outcomes have: on the heap, so that the others pay for a pointer only.
+    /// The fields that few outcomes have. They are on the heap, so that the other outcomes pay only for a pointer.
     private indirect enum Rarity: Hashable {
         case none
         case some(errorCode: HTTP2ErrorCode?, uniqueID: String?)
@@ -75,24 +75,24 @@ public struct OutcomeRecord: Hashable, Sendable {
 
     /// The tag given to ``PushBatch/append(_:to:tag:)``.
     public var tag: Tag
-    /// What became of the notification.
+    /// The final state of the notification.
     public var outcome: Outcome
-    /// The `apns-id` that APNs knows the notification by; nil on the binary protocol, which has none.
+    /// The notification's `apns-id` at APNs; nil on the binary protocol, which has no such field.
     public var apnsID: APNSID?
     private var rarity = Rarity.none
 
-    /// With which error code the peer reset the request; nil unless the outcome is `uncertain(.reset)`.
+    /// The error code with which the peer reset the request; nil unless the outcome is `uncertain(.reset)`.
     public var errorCode: HTTP2ErrorCode? {
         if case .some(let errorCode, _) = self.rarity { errorCode } else { nil }
     }
 
-    /// The `apns-unique-id` of APNs' answer: what Apple's delivery log knows the notification by. 1 to 128 visible ASCII
-    /// characters; nil when there was none. APNs sends it in the development environment only.
+    /// The `apns-unique-id` of APNs' answer, which names the notification in Apple's delivery log. 1 to 128 visible
+    /// ASCII characters; nil if the answer had none. APNs sends it in the development environment only.
     public var apnsUniqueID: String? {
         if case .some(_, let uniqueID) = self.rarity { uniqueID } else { nil }
     }
 
-    /// One notification's outcome.
+    /// Creates the record of one notification.
     ///
     /// Cost: no allocation without `errorCode` and `apnsUniqueID`.
     public init(

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Outcomes between the loop that gives them and the task that reads them.
+/// Outcomes between the event loop that gives them and the task that reads them.
 package final class OutcomeBuffer: Sendable {
     private typealias Continuation = CheckedContinuation<[OutcomeRecord], Never>
 
-    /// A call of `next()` that waits. Its number keeps the cancellation of one call from ending another.
+    /// A waiting call of `next()`. Without its number, the cancellation of one call could end another.
     private struct Reader {
         var id: UInt64
         var continuation: Continuation
@@ -34,7 +34,7 @@ package final class OutcomeBuffer: Sendable {
         var reader: Reader?
         var lastReader: UInt64 = 0
 
-        /// Takes the reader that waits, or only that one which has `id`.
+        /// Removes and returns the waiting reader; with `id`, only the reader that has it.
         mutating func takeReader(_ id: UInt64? = nil) -> Continuation? {
             guard let reader = self.reader, id == nil || id == reader.id else { return nil }
             self.reader = nil
@@ -44,16 +44,16 @@ package final class OutcomeBuffer: Sendable {
 
     private let state = Mutex(State())
     private let opened = Mutex(Opened())
-    /// Outcomes that nobody has read.
+    /// The number of outcomes that were not read yet.
     private let unread = Atomic<Int>(0)
-    /// Called, outside the lock, when the reader took some.
+    /// Called outside the lock after the reader took outcomes.
     private let wasRead: @Sendable () -> Void
 
     package init(wasRead: @escaping @Sendable () -> Void) {
         self.wasRead = wasRead
     }
 
-    /// One that has ended.
+    /// A buffer that has ended.
     package static var empty: OutcomeBuffer {
         let buffer = OutcomeBuffer {}
         buffer.finish()
@@ -65,7 +65,7 @@ package final class OutcomeBuffer: Sendable {
     /// Whether a call of `next()` waits.
     package var hasReader: Bool { self.state.withLock { $0.reader != nil } }
 
-    /// Adds outcomes, which a reader that waits gets with ``wakeReader()``.
+    /// Adds outcomes. A waiting reader gets them with ``wakeReader()``.
     package func append(_ records: [OutcomeRecord]) {
         guard !records.isEmpty else { return }
         self.state.withLock { state in
@@ -74,7 +74,7 @@ package final class OutcomeBuffer: Sendable {
         }
     }
 
-    /// Gives what there is to a reader that waits.
+    /// Gives the outcomes to a waiting reader.
     package func wakeReader() {
         let (reader, records) = self.state.withLock { state -> (Continuation?, [OutcomeRecord]) in
             guard !state.records.isEmpty, let reader = state.takeReader() else { return (nil, []) }
@@ -100,7 +100,7 @@ package final class OutcomeBuffer: Sendable {
         return state.records
     }
 
-    /// The next outcome; nil at the end or when the task was cancelled.
+    /// Returns the next outcome; nil at the end or if the task was cancelled.
     package func nextRecord() async -> OutcomeRecord? {
         if let record = self.opened.withLock({ $0.next() }) { return record }
         let records = await self.next()
@@ -110,7 +110,7 @@ package final class OutcomeBuffer: Sendable {
         }
     }
 
-    /// What has come since the last call, at least one; none at the end or when the task was cancelled.
+    /// Returns the outcomes since the last call, at least one; an empty array at the end or if the task was cancelled.
     package func next() async -> [OutcomeRecord] {
         let id = self.state.withLock { state in
             state.lastReader += 1
@@ -119,7 +119,7 @@ package final class OutcomeBuffer: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let records = self.state.withLock { state -> [OutcomeRecord]? in
-                    // A second reader gets nothing at once: it must not displace the first.
+                    // A second reader gets an empty array at once. If it displaced the first, that would wait for ever.
                     if state.records.isEmpty, !state.isFinished, !Task.isCancelled, state.reader == nil {
                         state.reader = Reader(id: id, continuation: continuation)
                         return nil

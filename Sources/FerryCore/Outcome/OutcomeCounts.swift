@@ -1,4 +1,4 @@
-/// How many notifications ended how. The six outcomes add up to what was submitted and has settled.
+/// The number of notifications with each outcome. The six numbers add up to the notifications that have settled.
 public struct OutcomeCounts: Hashable, Sendable {
     /// ``Outcome/accepted(_:)``, proved by the peer.
     public var confirmed = 0
@@ -36,7 +36,7 @@ public struct OutcomeCounts: Hashable, Sendable {
 }
 
 extension OutcomeCounts: CustomStringConvertible {
-    /// What is not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected".
+    /// The numbers that are not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected".
     public var description: String {
         let acceptances = [(self.confirmed, "confirmed"), (self.presumed, "presumed")].listed ?? ""
         let outcomes = [
@@ -48,7 +48,7 @@ extension OutcomeCounts: CustomStringConvertible {
 }
 
 extension [(Int, String)] {
-    /// Numbers with their words, in one line, without zeros; nil when all are zero.
+    /// The numbers with their words, on one line, without zeros; nil if all are zero.
     var listed: String? {
         let parts = self.filter { $0.0 != 0 }.map { "\($0.0) \($0.1)" }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")

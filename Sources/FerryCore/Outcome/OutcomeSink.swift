@@ -1,20 +1,20 @@
-/// Takes outcomes as they are given.
+/// A receiver of outcomes, called as they are given.
 public protocol OutcomeSink: Sendable {
     /// Called on the connection's event loop with one or more outcomes, which are valid only during the call.
     ///
-    /// It must not block: nothing else happens on that event loop meanwhile. It may call
+    /// The call must not block, because it stops everything else on that event loop. It may call
     /// ``PushProvider/trySubmit(_:)``.
     func settled(_ outcomes: Span<OutcomeRecord>)
 }
 
-/// Where a provider's outcomes go. Given once, when the provider is made.
+/// The destination of a provider's outcomes. Given once, when the provider is made.
 @nonexhaustive
 public enum OutcomeDelivery: Sendable {
-    /// Outcomes are counted, for ``DrainReport``, and forgotten.
+    /// Outcomes are counted for ``DrainReport`` and then forgotten.
     case discard
     /// Outcomes go to a sink, on the connection's event loop.
     case sink(any OutcomeSink)
-    /// Outcomes wait for the provider's one `outcomes` consumer. None is ever dropped: an outcome that waits holds
-    /// its notification's place in the queue, so a slow reader slows ``PushProvider/submit(_:)``.
+    /// Outcomes wait for the one reader of the provider's `outcomes`. No outcome is ever dropped. An unread outcome
+    /// holds its notification's place in the queue, so a slow reader slows ``PushProvider/submit(_:)``.
     case stream
 }

@@ -1,9 +1,9 @@
 /// The outcomes of a provider that was made with ``OutcomeDelivery/stream``, in the order they were given.
 ///
-/// Lossless: an outcome that is not read holds its notification's place in the queue. For one consumer. It ends when
-/// the provider was shut down and everything was read.
+/// Lossless: an unread outcome holds its notification's place in the queue. For one consumer. The stream ends when the
+/// provider was shut down and every outcome was read.
 public struct OutcomeStream: AsyncSequence, Sendable {
-    /// One notification's outcome.
+    /// The outcome of one notification.
     public typealias Element = OutcomeRecord
     /// Reading never fails.
     public typealias Failure = Never
@@ -14,12 +14,13 @@ public struct OutcomeStream: AsyncSequence, Sendable {
         self.buffer = buffer
     }
 
-    /// Every iterator reads from the same stream: an outcome goes to one of them.
+    /// Returns an iterator. All iterators read from the same stream: each outcome goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(buffer: self.buffer)
     }
 
-    /// Reads the stream. Any task. Holds nothing: whoever leaves a loop finds the next outcome with a new iterator.
+    /// An iterator over the stream. Any task. It holds no outcomes: after you leave a loop, a new iterator continues
+    /// with the next outcome.
     public struct Iterator: AsyncIteratorProtocol {
         private let buffer: OutcomeBuffer
 
@@ -27,18 +28,18 @@ public struct OutcomeStream: AsyncSequence, Sendable {
             self.buffer = buffer
         }
 
-        /// The next outcome; nil at the end, and when the task was cancelled.
+        /// Returns the next outcome; nil at the end or if the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> OutcomeRecord? {
             await self.buffer.nextRecord()
         }
 
-        /// The next outcome; nil at the end, and when the task was cancelled.
+        /// Returns the next outcome; nil at the end or if the task was cancelled.
         public mutating func next() async -> OutcomeRecord? {
             await self.next(isolation: nil)
         }
 
-        /// The outcomes that have come since the last call, at least one; none at the end, and when the task was
-        /// cancelled. In place of ``next()``, for a reader that works on many at a time.
+        /// Returns the outcomes since the last call, at least one; an empty array at the end or if the task was
+        /// cancelled. Replaces ``next()`` for a reader that handles many at a time.
         package mutating func nextBatch() async -> [OutcomeRecord] {
             await self.buffer.next()
         }

@@ -1,7 +1,8 @@
 extension Reason {
-    /// The reason that a status code of the binary protocol stands for.
+    /// Creates the reason for a status code of the binary protocol.
     ///
-    /// Total, and ``binaryStatus`` gives the same number back: a code without a meaning becomes `Status<n>`.
+    /// Every code has a reason: a code without a meaning becomes `Status<n>`. ``binaryStatus`` gives the same number
+    /// back.
     public init(binaryStatus status: UInt8) {
         switch BinaryStatus(rawValue: status) {
         case .noErrorsEncountered: self = .noErrorsEncountered
@@ -20,10 +21,10 @@ extension Reason {
         }
     }
 
-    /// The status code of the binary protocol that says most nearly the same. Total: 255 when none does.
+    /// The nearest status code of the binary protocol; 255 if no code is near.
     ///
-    /// A number alone is not yet an answer to a client. 10 tells it that the notification was *accepted*, and what a
-    /// gateway retries by itself is never told at all.
+    /// The number alone is not yet an answer to a client. Status 10 tells the client that the notification was
+    /// *accepted*. A refusal that a gateway retries by itself is never reported to the client.
     public var binaryStatus: UInt8 {
         if let status = Self.statuses[self] { return status.rawValue }
         guard self.rawValue.hasPrefix(Self.numberPrefix),
@@ -35,7 +36,7 @@ extension Reason {
     private static let numberPrefix = "Status"
 
     private static let statuses: [Reason: BinaryStatus] = [
-        // The same word on both wires, and what only the binary protocol says.
+        // Reasons that both protocols have, and reasons that only the binary protocol has.
         .noErrorsEncountered: .noErrorsEncountered,
         .processingError: .processingError,
         .missingDeviceToken: .missingDeviceToken,
@@ -49,19 +50,19 @@ extension Reason {
         .protocolError: .protocolError,
         .unknown: .unknown,
 
-        // "Invalid token" covers a token of another environment, and so one of another app. A token that was good once
-        // was the feedback service's business; of the codes, only 8 makes a client stop using it.
+        // "Invalid token" covers a token of another environment, and so a token of another app. The feedback service
+        // reported tokens that were no longer valid. Of the codes, only 8 makes a client stop using a token.
         .unregistered: .invalidToken,
         .expiredToken: .invalidToken,
         .deviceTokenNotForTopic: .invalidToken,
 
-        // A malformed topic is the only thing that 6 can mean. One that the credentials do not cover is, on a wire
-        // that takes the topic from the certificate, one that is not there.
+        // Status 6 can only mean a malformed topic. The binary protocol takes the topic from the certificate: a topic
+        // that the credentials do not cover is missing there.
         .badTopic: .invalidTopicSize,
         .topicDisallowed: .missingTopic,
 
-        // Nothing is wrong with the notification, and 1 is the code after which clients send it again. Not 10, however
-        // near the words are: 10 would say that it was accepted.
+        // Nothing is wrong with the notification, and clients send it again after status 1. Status 10 sounds nearer,
+        // but would say that the notification was accepted.
         .idleTimeout: .processingError,
         .internalServerError: .processingError,
         .serviceUnavailable: .processingError,
@@ -69,8 +70,9 @@ extension Reason {
         .expiredProviderToken: .processingError,
         .tooManyProviderTokenUpdates: .processingError,
 
-        // Sending again does not help, so 1 would make some clients try for ever; and no code speaks of what the binary
-        // protocol does not have. Credentials it refused in the handshake, and 128 blames frames that were well formed.
+        // Sending again does not help, and some clients would try for ever after status 1. No code is about fields that
+        // the binary protocol does not have. The binary protocol refused bad credentials in the handshake. Status 128
+        // blames frames, and these were well formed.
         .badCertificate: .unknown,
         .badCertificateEnvironment: .unknown,
         .badCollapseID: .unknown,

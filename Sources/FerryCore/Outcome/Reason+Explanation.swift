@@ -1,5 +1,5 @@
 extension Reason {
-    /// What the reason means and what to do about it, in one or two sentences; nil when Ferry does not know it.
+    /// The meaning of the reason and the remedy, in one or two sentences; nil for a reason that Ferry does not know.
     ///
     /// Source: Apple's table of error strings, and the status codes of the "Binary Provider API".
     public var explanation: String? { Self.explanations[self] }

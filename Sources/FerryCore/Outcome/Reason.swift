@@ -1,7 +1,7 @@
-/// Why a notification was refused: one vocabulary for both wires, in APNs' own words for HTTP/2.
+/// The reason why a notification was refused: one vocabulary for both protocols, in APNs' own words for HTTP/2.
 ///
-/// Open: a reason that Apple adds later is kept as it came. Status codes of the binary protocol have a word each way,
-/// see ``init(binaryStatus:)`` and ``binaryStatus``.
+/// Open: a reason that Apple adds later is kept as it came. ``init(binaryStatus:)`` and ``binaryStatus`` convert
+/// between reasons and status codes of the binary protocol.
 ///
 /// Source: "Handling notification responses from APNs" (Apple), table of error strings.
 public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -13,13 +13,13 @@ public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConverti
         self.rawValue = rawValue
     }
 
-    /// The reason in one word; ``explanation`` is the sentence.
+    /// The reason in one word. ``explanation`` is a sentence.
     public var description: String { self.rawValue }
 }
 
-// MARK: - What is wrong with the notification
+// MARK: - Faults of the notification
 
-// Each one's meaning is its `explanation`.
+// The meaning of each reason is its `explanation`.
 
 extension Reason {
     /// HTTP 400.
@@ -60,7 +60,7 @@ extension Reason {
     public static let unregistered = Reason(rawValue: "Unregistered")
 }
 
-// MARK: - What is wrong with the credentials
+// MARK: - Faults of the credentials
 
 extension Reason {
     /// HTTP 403.
@@ -83,7 +83,7 @@ extension Reason {
     public static let unrelatedKeyIDInToken = Reason(rawValue: "UnrelatedKeyIdInToken")
 }
 
-// MARK: - What is wrong with the service
+// MARK: - Faults of the service
 
 extension Reason {
     /// HTTP 400.
@@ -98,7 +98,7 @@ extension Reason {
     public static let tooManyRequests = Reason(rawValue: "TooManyRequests")
 }
 
-// MARK: - What only the binary protocol can say
+// MARK: - Reasons of the binary protocol alone
 
 extension Reason {
     /// Status 0.

@@ -1,16 +1,17 @@
-/// Why, by whom and with which status a notification was refused.
+/// A refusal of a notification: the reason, the side that refused, and the status.
 public struct Rejection: Hashable, Sendable {
-    /// Why.
+    /// The reason.
     public var reason: Reason
-    /// By whom.
+    /// The side that refused.
     public var origin: Origin
-    /// The number on the wire: a ``BinaryStatus`` (0–255) or an HTTP status (400–599). Nil when no
-    /// peer spoke.
+    /// The number in the peer's answer: a ``BinaryStatus`` (0–255) or an HTTP status (400–599). Nil if no peer
+    /// answered.
     public var status: Int?
-    /// When APNs last knew the token to be good, in milliseconds since the UNIX epoch. Only with HTTP status 410.
+    /// The time at which APNs confirmed that the token was no longer valid, in milliseconds since the UNIX epoch. Only
+    /// with HTTP status 410.
     public var timestamp: Int64?
 
-    /// Who refused.
+    /// The side that refused.
     @nonexhaustive
     public enum Origin: UInt8, Hashable, Sendable {
         /// A gateway of the binary protocol.

@@ -1,13 +1,13 @@
-/// Something that went wrong at a provider rather than with a notification.
+/// An error of a provider as a whole: of its connections, its credentials or its peer, rather than of one notification.
 public struct ProviderError: Error, Sendable, CustomStringConvertible {
-    /// What kind of thing went wrong.
+    /// The kind of error.
     public var code: Code
-    /// What happened, where, and what to do, in one sentence. Holds no token, payload or key.
+    /// One sentence about what happened, where, and what to do. Contains no token, payload or key.
     public var message: String
     /// The error that caused this one.
     public var cause: (any Error)?
 
-    /// - Parameter message: one sentence, which names no token, payload or key.
+    /// - Parameter message: one sentence without a token, payload or key.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -38,14 +38,14 @@ public struct ProviderError: Error, Sendable, CustomStringConvertible {
         public static let credentialsRejected = Code(.credentialsRejected)
         /// The peer's certificate was not accepted: unknown authority, expired, or for another name.
         public static let peerNotTrusted = Code(.peerNotTrusted)
-        /// More consecutive failures than `connectionRetryLimit` or `connectionRetryTime` allows: what was queued is given
-        /// up as ``Outcome/UndeliveredCause/noConnection``.
+        /// Connections kept failing beyond `connectionRetryLimit` or `connectionRetryTime`. The queued notifications
+        /// end as ``Outcome/UndeliveredCause/noConnection``.
         public static let connectionRetryLimit = Code(.connectionRetryLimit)
-        /// The peer rejected so many notifications in a row, for reasons for which APNs closes connections, that sending
+        /// The peer rejected too many notifications in a row for reasons for which APNs closes connections. Sending
         /// pauses.
         public static let tooManyRejections = Code(.tooManyRejections)
-        /// There is no provider token that may be used now. Nothing is sent until there is one; each notification waits
-        /// for it until its deadline.
+        /// No provider token may be used now. Nothing is sent until there is one. Each notification waits for it until
+        /// its deadline.
         public static let noProviderToken = Code(.noProviderToken)
         /// The peer does not speak the protocol.
         public static let protocolViolation = Code(.protocolViolation)

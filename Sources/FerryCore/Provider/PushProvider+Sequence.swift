@@ -1,10 +1,10 @@
-/// A notification, the device it goes to, and the tag its outcome comes back with.
+/// A notification, its device, and the tag of its outcome.
 public struct Submission: Sendable {
-    /// What to send.
+    /// The notification to send.
     public var notification: PushNotification
-    /// To whom.
+    /// The device to send it to.
     public var device: DeviceToken
-    /// Comes back with the outcome.
+    /// The number that comes back with the outcome.
     public var tag: Tag
 
     /// A notification to a device.
@@ -19,8 +19,8 @@ public struct Submission: Sendable {
 extension PushProvider {
     /// Submits the elements of a sequence in batches of 1,024.
     ///
-    /// - Throws: ``SubmitError``. How many elements were taken by then is not known; whoever must know fills a
-    ///   ``PushBatch`` and uses ``submit(_:)``, which leaves the rest in it.
+    /// - Throws: ``SubmitError``. The number of elements that were taken before the error is unknown. To know it, fill
+    ///   a ``PushBatch`` and use ``submit(_:)``, which leaves the rest in the batch.
     @inlinable
     public func submit(contentsOf submissions: some Sequence<Submission>) async throws(SubmitError) {
         let batchSize = 1024
@@ -31,7 +31,7 @@ extension PushProvider {
                     try batch.append(submission.notification, to: submission.device, tag: submission.tag)
                     break
                 } catch {
-                    // Only a full batch is refused, and an empty one is not full.
+                    // `append` fails only when the batch is full, and an empty batch is not full: the loop ends.
                     try await self.submit(&batch)
                 }
             }

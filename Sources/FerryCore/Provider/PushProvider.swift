@@ -1,91 +1,95 @@
-/// A way to APNs: over the binary protocol, over HTTP/2, or from one to the other.
+/// Sends notifications to APNs: over the binary protocol, over HTTP/2, or moving from one to the other.
 ///
-/// What holds for every provider:
+/// Every provider promises:
 /// * A notification that was taken ends in exactly one ``Outcome``, whatever happens.
 /// * Methods may be called on any thread. Work happens on event loops that the provider was given and does not own.
-/// * Order is kept for each device as far as the wire allows; between devices there is none.
+/// * Notifications to one device keep their order as far as the protocol allows. Between devices there is no order.
 public protocol PushProvider: AnyObject, Sendable {
-    /// Takes the notifications of `batch` from its front, as room appears.
+    /// Takes notifications from the front of `batch` as room appears.
     ///
-    /// Returns when the batch is empty: everything was taken, nothing needs to have been sent. What is left in the batch
-    /// when this throws was not taken. While there is no room the calling task waits; its thread does not.
+    /// Returns when the batch is empty. Every notification was then taken, but not necessarily sent. After an error,
+    /// the notifications that are left in the batch were not taken. Without room, the calling task waits; its thread
+    /// does not.
     ///
     /// - Throws: ``SubmitError/shutDown`` once the provider was shut down, ``SubmitError/cancelled`` when the calling
     ///   task was cancelled.
     func submit(_ batch: inout PushBatch) async throws(SubmitError)
 
-    /// Takes what fits at once and never waits; the rest stays in the batch, as does everything after a shutdown.
+    /// Takes the notifications for which there is room now, and never waits. The others stay in the batch. After a
+    /// shutdown all stay in the batch.
     ///
     /// Any thread, also from within ``OutcomeSink/settled(_:)``. Holds a lock for a few instructions.
     func trySubmit(_ batch: inout PushBatch)
 
     /// Sends one notification and returns its outcome.
     ///
-    /// When the calling task is cancelled before the notification was written, it is withdrawn and the outcome is
-    /// ``Outcome/undelivered(_:)`` with ``Outcome/UndeliveredCause/cancelled``; afterwards cancellation has no effect,
-    /// because what was written cannot be called back.
+    /// If the calling task is cancelled before the notification was written, the notification is withdrawn. Its outcome
+    /// is then ``Outcome/undelivered(_:)`` with ``Outcome/UndeliveredCause/cancelled``. A later cancellation has no
+    /// effect, because a written notification cannot be called back.
     ///
-    /// Its outcome comes only here, never to the sink or the stream. Costs an allocation and two task switches for each
-    /// notification: whoever has many submits a batch.
+    /// The outcome is only returned here; the sink and the stream do not get it. Each call costs an allocation and two
+    /// task switches. For many notifications, submit a batch instead.
     ///
     /// - Throws: ``SubmitError`` when the notification was not taken.
     func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome
 
-    /// The outcomes, where ``OutcomeDelivery/stream`` was asked for; else a stream that has ended. For one consumer.
+    /// The outcomes, if ``OutcomeDelivery/stream`` was asked for; otherwise a stream that has ended. For one consumer.
     var outcomes: OutcomeStream { get }
 
-    /// How many of the notifications that were taken have ended how, so far. Any thread; never waits.
+    /// The number of notifications that have ended so far, by outcome. Any thread; never waits.
     var counts: OutcomeCounts { get }
 
-    /// A new subscription to the provider's events, holding at most `bufferingNewest` unread ones, at least 1.
+    /// Returns a subscription to the provider's events. It holds at most `bufferingNewest` (at least 1) unread events.
     ///
-    /// It begins now: subscribe before submitting. It ends when the provider was shut down.
+    /// The subscription begins now: subscribe before submitting. It ends when the provider was shut down.
     func events(bufferingNewest: Int) -> ProviderEvents
 
-    /// Waits until everything that was taken has its outcome, or `limit` has passed. The provider stays usable.
+    /// Waits until every notification that was taken has its outcome, or until `limit` has passed. The provider stays
+    /// usable.
     ///
-    /// What still waits in ``submit(_:)`` for room was not taken and does not count.
+    /// Notifications that still wait in ``submit(_:)`` for room were not taken and do not count.
     func drain(within limit: Duration) async -> DrainReport
 
-    /// Takes nothing more, sends what was taken, and gives every notification its outcome within `limit`: what is not
-    /// written by then is `undelivered(.shutDown)`, what is written but not settled `uncertain(.shutDown)`.
+    /// Takes no more notifications, sends those that were taken, and gives each one its outcome within `limit`. At the
+    /// limit, an unwritten notification ends as `undelivered(.shutDown)`. A notification that was written and is not
+    /// settled ends as `uncertain(.shutDown)`.
     ///
-    /// Returns once the connections are closed. May be called more than once; each call gets the report.
+    /// Returns when the connections are closed. May be called more than once; each call returns the report.
     ///
-    /// - Parameter proof: how the acceptance of the last notifications is found out.
+    /// - Parameter proof: the way to find out whether the last notifications were accepted.
     func shutdown(within limit: Duration, proof: Proof) async -> DrainReport
 }
 
-/// How the acceptance of the last notifications is found out, which have nothing behind them that could prove them.
+/// The way to find out whether the last notifications were accepted. No later notification can prove them.
 ///
-/// A probe is a notification that the peer must reject: its error response proves everything before it. On HTTP/2 every
-/// acceptance is proved anyway.
+/// A probe is a notification that the peer must reject. Its error response proves everything before it. Over HTTP/2
+/// every acceptance is proved anyway.
 @nonexhaustive
 public enum Proof: Sendable, Hashable {
-    /// By the peer's silence for the settle time, and then by a probe. If the peer does not answer the probe within 10 s,
-    /// silence counts, and ``DrainReport/unproved`` says for how many.
+    /// The peer's silence for the settle time, and then a probe. If the peer does not answer the probe within 10 s,
+    /// silence counts as acceptance, and ``DrainReport/unproved`` has the number of these notifications.
     case automatic
-    /// By the peer's silence alone.
+    /// The peer's silence alone.
     case silence
-    /// By a probe alone: without an answer within 30 s the notifications end as ``Outcome/uncertain(_:)``.
+    /// A probe alone. Without an answer within 30 s, the notifications end as ``Outcome/uncertain(_:)``.
     case probe
 }
 
-/// What a drain or a shutdown left behind.
+/// The result of a drain or a shutdown.
 public struct DrainReport: Sendable, Hashable {
-    /// The outcomes that the provider has given in its whole life.
+    /// The number of outcomes of each kind, over the provider's whole life.
     public var outcomes: OutcomeCounts
-    /// How many notifications had no outcome when the limit passed. 0 after a shutdown.
+    /// The number of notifications without an outcome when the limit passed. 0 after a shutdown.
     public var unsettled: Int
-    /// How many outcomes of its whole life turned out wrong.
+    /// The number of outcomes that turned out wrong, over the provider's whole life.
     public var contradicted: Int
-    /// How many copies beyond the first were written in its whole life.
+    /// The number of copies beyond the first that were written, over the provider's whole life.
     public var resent: Int
-    /// The acceptances that a shutdown was to prove and could not; nil when there are none.
+    /// The acceptances that a shutdown should have proved and could not prove; nil if there are none.
     public var unproved: Unproved?
 
-    /// How many bytes of peers were ignored in its whole life: behind an error response, which is a peer's last word on a
-    /// connection, or of another protocol.
+    /// The number of bytes from peers that were ignored, over the provider's whole life. They came after an error
+    /// response, which ends a connection, or belong to another protocol.
     public var strayBytes: Int
 
     /// A report of a provider's whole life so far.
@@ -107,7 +111,7 @@ public struct DrainReport: Sendable, Hashable {
 }
 
 extension DrainReport: CustomStringConvertible {
-    /// What is not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected; 3 unsettled, 4 resent".
+    /// The numbers that are not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected; 3 unsettled, 4 resent".
     public var description: String {
         let rest = [
             (self.unsettled, "unsettled"), (self.unproved?.count ?? 0, "unproved"),
@@ -120,19 +124,19 @@ extension DrainReport: CustomStringConvertible {
 
 /// Acceptances at the end of a run that rest on silence, although ``Proof/automatic`` asked for proof.
 public struct Unproved: Sendable, Hashable {
-    /// How many.
+    /// The number of these acceptances.
     public var count: Int
-    /// Why the last of them could not be proved.
+    /// The reason why the last of them was not proved.
     public var cause: Cause
 
-    /// Why a probe proved nothing.
+    /// The reason why no probe proved an acceptance.
     @nonexhaustive
     public enum Cause: Sendable, Hashable {
         /// The peer did not answer the probe in time.
         case noAnswer
         /// The peer closed the connection instead of answering the probe.
         case closed
-        /// No probe was written: the peer left one without an answer not long ago.
+        /// No probe was written: the peer left an earlier probe unanswered not long ago.
         case notAsked
         /// No probe was written: the command has no identifiers.
         case noIdentifiers
@@ -146,7 +150,7 @@ public struct Unproved: Sendable, Hashable {
 }
 
 extension Unproved.Cause: CustomStringConvertible {
-    /// "the peer did not answer the probe".
+    /// The cause in words: "the peer did not answer the probe".
     public var description: String {
         switch self {
         case .noAnswer: "the peer did not answer the probe"
@@ -157,7 +161,7 @@ extension Unproved.Cause: CustomStringConvertible {
     }
 }
 
-/// Why notifications were not taken.
+/// The reason why notifications were not taken.
 @nonexhaustive
 public enum SubmitError: Error, Hashable, CustomStringConvertible {
     /// The provider was shut down.
@@ -165,7 +169,7 @@ public enum SubmitError: Error, Hashable, CustomStringConvertible {
     /// The calling task was cancelled.
     case cancelled
 
-    /// What happened, in one sentence.
+    /// One sentence about what happened.
     public var description: String {
         switch self {
         case .shutDown: "The provider was shut down and takes no more notifications."

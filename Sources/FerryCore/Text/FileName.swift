@@ -6,40 +6,40 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A text that was given as the name of a file, and whether a message may show it.
+/// A text that was given as the name of a file. It decides whether a message may show it.
 ///
-/// Options that take the name of a file with a secret are easily given the secret itself: a passphrase, a key in Base64,
-/// a whole configuration. Such a text is no file's name, so it ends up in an error, and with that in a log. Every message
-/// that names a file asks here what it may show.
+/// Options that take the name of a file with a secret are easily given the secret itself: a passphrase, a key in
+/// Base64, a whole configuration. There is no file with such a name, so the text would end up in an error, and then in
+/// a log. Every message that names a file asks this type for the name.
 ///
 /// A text is shown if one of these holds, and is hidden otherwise:
 ///
-/// * there is such a file;
-/// * there is the directory that it names, other than `/` alone;
-/// * it has an ending of credentials or of Ferry's own files, such as `.pem`, and no characters but those of plain names.
+/// * the file exists;
+/// * its directory exists and is not `/` alone;
+/// * it has an ending of credentials or of Ferry's own files, such as `.pem`, and only characters of plain names.
 package struct FileName: Hashable, Sendable {
-    /// As it was given.
+    /// The text as it was given.
     package let path: String
 
     package init(_ path: String) {
         self.path = path
     }
 
-    /// What a message may show; nil when the text may be a secret. Asks the file system each time.
+    /// The name for a message; nil if the text may be a secret. Asks the file system each time.
     package var shown: String? { self.isSurelyAName ? self.path.printable : nil }
 
-    /// A sentence about the file: "The file tls/key.pem does not exist."
+    /// Returns a sentence about the file: "The file tls/key.pem does not exist."
     ///
     /// - Parameters:
-    ///   - predicate: what is true of it.
-    ///   - option: where it was given, such as `--key`. It stands in place of a name that is not shown.
+    ///   - predicate: the statement about the file, such as "does not exist".
+    ///   - option: the option that named the file, such as `--key`. It replaces a name that is not shown.
     package func sentence(_ predicate: String, option: String? = nil) -> String {
         if let shown { return "The file \(shown) \(predicate)." }
         guard let option else { return "The file that was named \(predicate). \(Self.whyHidden)" }
         return "The file of \(option) \(predicate). \(Self.whyHidden)"
     }
 
-    /// - Parameter option: see ``sentence(_:option:)``.
+    /// Returns the name, or "the file of" and `option` if the name is not shown.
     package func words(option: String) -> String { self.shown ?? "the file of \(option)" }
 
     package static let whyHidden =
@@ -63,7 +63,7 @@ package struct FileName: Hashable, Sendable {
     private var hasDirectory: Bool {
         guard let slash = self.path.lastIndex(of: "/") else { return false }
         let directory = self.path[..<slash]
-        // Everything that begins with a slash stands in the root, so that says nothing.
+        // Every absolute path begins with `/`, so the existence of `/` proves nothing.
         return directory.contains { $0 != "/" } && Self.exists(String(directory), asDirectory: true)
     }
 
@@ -78,7 +78,7 @@ package struct FileName: Hashable, Sendable {
     private static func exists(_ path: String, asDirectory isDirectory: Bool = false) -> Bool {
         var status = stat()
         guard stat(path, &status) != 0 else { return !isDirectory || status.st_mode & S_IFMT == S_IFDIR }
-        // The system went through directories that exist until it met one that it may not look into.
+        // EACCES: the directories before the forbidden one exist, so the text is a path.
         return errno == EACCES
     }
 }

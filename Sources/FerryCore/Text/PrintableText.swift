@@ -1,9 +1,9 @@
 extension String {
-    /// The text on one line, with nothing in it that acts on a terminal or hides: each control character, line or
-    /// paragraph separator and invisible mark of format stands as `\u{1B}`.
+    /// The text on one line, without characters that act on a terminal or are invisible. Each control character, line
+    /// or paragraph separator and invisible mark of format is written as an escape such as `\u{1B}`.
     ///
-    /// For text that a peer or a file made up, wherever a person reads it. A certificate may be issued to a name that
-    /// moves the cursor, and a line break in it would pass for a line of Ferry's own.
+    /// Use it wherever a person reads text from a peer or a file. A certificate may be issued to a name that moves the
+    /// cursor. A line break in that name would look like a line of Ferry's own.
     package var printable: String {
         guard !self.isPrintable else { return self }
         var text = ""
@@ -23,7 +23,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Marks of format (Cf) turn the direction of writing around, or are not seen at all.
+    /// Whether the scalar is neither a control nor a separator of lines nor a mark of format (Cf). Marks of format turn
+    /// the direction of writing, or are invisible.
     fileprivate var isPrintable: Bool {
         switch self.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator: false

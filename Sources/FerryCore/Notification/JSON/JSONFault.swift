@@ -1,6 +1,7 @@
-/// Where a text stops being JSON, and why. Quotes nothing of the text, which may hold tokens and messages.
+/// The place where a text stops being JSON, and the reason. Quotes nothing of the text, which may hold tokens and
+/// messages.
 package struct JSONFault: Error, Hashable, CustomStringConvertible {
-    /// The offset of the first byte that does not belong there; the length of the text when it ends too early.
+    /// The offset of the first byte that does not belong there; the length of the text if it ends too early.
     package var offset: Int
     package var reason: Reason
 
@@ -11,7 +12,7 @@ package struct JSONFault: Error, Hashable, CustomStringConvertible {
 
     package var description: String { "\(self.reason.rawValue) at byte \(self.offset)" }
 
-    /// What is wrong, in words.
+    /// The fault in words.
     package enum Reason: String, Sendable {
         case notAnObject = "no JSON object"
         case endsEarly = "the text ends too early"

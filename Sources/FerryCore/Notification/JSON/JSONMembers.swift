@@ -1,7 +1,7 @@
-/// Walks the members of one JSON object, in the order of the text, without building anything.
+/// A walk over the members of one JSON object, in the order of the text. It builds no values.
 ///
-/// A name that occurs twice is given twice. Values are checked in full as they are passed, so a text that was walked to
-/// its end is one JSON object and nothing else. To walk an object within, walk ``JSONValue/bytes(in:)``.
+/// A name that occurs twice is returned twice. The walk checks each value in full, so a text that was walked to its end
+/// is one JSON object and nothing else. For an object inside, walk ``JSONValue/bytes(in:)``.
 package struct JSONMembers {
     private enum State {
         case beforeFirst
@@ -16,12 +16,12 @@ package struct JSONMembers {
         self.scanner = JSONScanner(bytes)
     }
 
-    /// The next member; nil after the last one, and after an error.
+    /// Returns the next member; nil after the last one, and after an error.
     ///
-    /// - Throws: ``JSONFault``. Members that were given before the fault was reached are not part of a JSON object.
+    /// - Throws: ``JSONFault``. After a fault, the members that were returned before do not belong to a JSON object.
     package mutating func next() throws(JSONFault) -> JSONMember? {
         let state = self.state
-        // What throws below leaves the walk ended.
+        // An error below leaves the walk ended.
         self.state = .ended
         switch state {
         case .ended:
@@ -52,24 +52,24 @@ package struct JSONMembers {
     }
 }
 
-/// One member of a JSON object: where its name and its value stand in the text.
+/// One member of a JSON object: the places of its name and its value in the text.
 package struct JSONMember: Hashable, Sendable {
     package var key: JSONText
     package var value: JSONValue
 }
 
-/// Where a value stands in a JSON text that was checked, and what it is.
+/// A value in a JSON text that was checked: its kind and its place.
 ///
-/// Its methods take that same text again; offsets beyond it trap.
+/// Its methods take the same text again. Offsets beyond the text trap.
 package struct JSONValue: Hashable, Sendable {
     package enum Kind: UInt8, Sendable {
         case string, number, object, array, bool, null
     }
 
     package var kind: Kind
-    /// The value's bytes, with the quotes of a string and the brackets of an object.
+    /// The place of the value, with the quotes of a string and the brackets of an object.
     package var range: Range<Int>
-    /// Whether this is a string without escapes, whose bytes are its value.
+    /// Whether this is a string without escapes, so that its bytes are its value.
     package var isPlain = false
 
     package init(kind: Kind, range: Range<Int>, isPlain: Bool = false) {
@@ -88,7 +88,8 @@ package struct JSONValue: Hashable, Sendable {
         return JSONText(range: self.range.lowerBound + 1..<self.range.upperBound - 1, isPlain: self.isPlain)
     }
 
-    /// The value of a whole number that fits; nil for every other kind, and for a number with fraction or exponent.
+    /// Returns the value of a whole number that fits; nil for every other kind, and for a number with a fraction or an
+    /// exponent.
     package func integer(in text: UnsafeBufferPointer<UInt8>) -> Int64? {
         guard self.kind == .number else { return nil }
         var digits = self.bytes(in: text)[...]
@@ -99,7 +100,7 @@ package struct JSONValue: Hashable, Sendable {
             guard UInt8(ascii: "0")...UInt8(ascii: "9") ~= digit else { return nil }
             let digit = Int64(digit - UInt8(ascii: "0"))
             let product = result.multipliedReportingOverflow(by: 10)
-            // Built downwards where it is negative: Int64.min has no positive counterpart.
+            // A negative number is built downwards, because Int64.min has no positive counterpart.
             let sum =
                 isNegative
                 ? product.partialValue.subtractingReportingOverflow(digit)
@@ -110,14 +111,14 @@ package struct JSONValue: Hashable, Sendable {
         return result
     }
 
-    /// The value of `true` or `false`; nil for every other kind.
+    /// Returns the value of `true` or `false`; nil for every other kind.
     package func bool(in text: UnsafeBufferPointer<UInt8>) -> Bool? {
         self.kind == .bool ? self.range.count == 4 : nil
     }
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The bytes in `range`, which must lie within: checked in release builds too.
+    /// Returns the bytes in `range`. A range beyond the text traps, in release builds too.
     func checked(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
         precondition(range.lowerBound >= 0 && range.upperBound <= self.count, "the range is not of this text")
         return UnsafeBufferPointer(rebasing: self[range])

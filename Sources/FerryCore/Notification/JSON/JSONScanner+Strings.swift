@@ -19,16 +19,17 @@ extension JSONScanner {
             case 0..<0x20:
                 throw self.fault(.controlCharacter)
             default:
-                // Text beyond ASCII stays beyond it, mostly.
+                // Characters beyond ASCII mostly come in a row.
                 repeat { try self.skipMultibyte() } while self.peek() ?? 0 >= 0x80
             }
         }
     }
 
-    /// Steps over ASCII that needs no look: eight bytes at a time, then one by one.
+    /// Steps over plain ASCII: eight bytes at a time, then one by one.
     ///
-    /// A byte of `special` has its top bit set when the text's byte is a control character, a quote, a backslash or
-    /// beyond ASCII. Borrows of the subtractions only reach bytes behind the first such byte, which alone is used.
+    /// A byte of `special` has its top bit set if the text's byte is a control character, a quote, a backslash or
+    /// beyond ASCII. The borrows of the subtractions may set wrong bits after the first such byte. Only the first is
+    /// used.
     @inline(__always)
     private mutating func skipPlainRun() {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -49,9 +50,9 @@ extension JSONScanner {
         }
     }
 
-    /// `\" \\ \/ \b \f \n \r \t` or `\u` and four hexadecimal digits.
+    /// Steps over `\" \\ \/ \b \f \n \r \t`, or `\u` and four hexadecimal digits.
     ///
-    /// Surrogates are not paired here: the grammar does not ask for it (RFC 8259, section 8.2).
+    /// Surrogates are not paired here, because the grammar does not ask for it (RFC 8259, section 8.2).
     private mutating func skipEscape() throws(JSONFault) {
         self.position += 1
         switch self.peek() {

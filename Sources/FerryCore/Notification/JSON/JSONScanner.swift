@@ -1,27 +1,28 @@
-/// Checks JSON (RFC 8259) in one pass, without an allocation and without building anything.
+/// A checker of JSON (RFC 8259). It reads the text once, allocates nothing and builds no values.
 ///
-/// Strict: exactly the grammar of the RFC, well-formed UTF-8, and no byte order mark. The one thing the grammar allows
-/// and Ferry limits is nesting, to ``maximumDepth``.
+/// Strict: exactly the grammar of the RFC, well-formed UTF-8, and no byte order mark. Ferry adds one limit to the
+/// grammar: brackets nest at most ``maximumDepth`` deep.
 ///
 /// Every read compares its index with the length first.
 package struct JSONScanner {
-    /// How many brackets may be open at once. Foundation reads no more, and so neither does a device.
+    /// The number of brackets that may be open at once. Foundation reads no deeper nesting, and so devices do not
+    /// either.
     package static let maximumDepth = 512
 
     let bytes: UnsafeBufferPointer<UInt8>
-    /// The offset of the byte that is looked at next.
+    /// The offset of the next byte to read.
     package internal(set) var position = 0
 
     package init(_ bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
     }
 
-    /// Whether `bytes` are one JSON object and nothing else.
+    /// Returns whether `bytes` are one JSON object and nothing else.
     package static func isObject(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         self.faultInObject(bytes) == nil
     }
 
-    /// What keeps `bytes` from being one JSON object and nothing else; nil when nothing does.
+    /// Returns the fault that keeps `bytes` from being one JSON object and nothing else; nil if there is no fault.
     package static func faultInObject(_ bytes: UnsafeBufferPointer<UInt8>) -> JSONFault? {
         var scanner = JSONScanner(bytes)
         scanner.skipWhitespace()
@@ -29,7 +30,8 @@ package struct JSONScanner {
         return scanner.faultInRest()
     }
 
-    /// What keeps `bytes` from being one JSON value of any kind and nothing else; nil when nothing does.
+    /// Returns the fault that keeps `bytes` from being one JSON value of any kind and nothing else; nil if there is no
+    /// fault.
     package static func fault(in bytes: UnsafeBufferPointer<UInt8>) -> JSONFault? {
         var scanner = JSONScanner(bytes)
         scanner.skipWhitespace()
@@ -46,13 +48,13 @@ package struct JSONScanner {
         }
     }
 
-    /// The byte at the position; nil at the end.
+    /// Returns the byte at the position; nil at the end.
     @inline(__always)
     package func peek() -> UInt8? {
         self.position < self.bytes.count ? self.bytes[self.position] : nil
     }
 
-    /// Steps over `byte`; false, and no step, when something else stands there.
+    /// Steps over `byte`. If another byte stands there, returns false without a step.
     @inline(__always)
     package mutating func skip(_ byte: UInt8) -> Bool {
         guard self.peek() == byte else { return false }
@@ -68,13 +70,13 @@ package struct JSONScanner {
         }
     }
 
-    /// Only whitespace may follow.
+    /// Throws if anything but whitespace follows.
     package mutating func expectEnd() throws(JSONFault) {
         self.skipWhitespace()
         guard self.position == self.bytes.count else { throw self.fault(.trailingBytes) }
     }
 
-    /// `reason` at the position, or that the text ends there.
+    /// Returns `reason` at the position; at the end of the text, ``JSONFault/Reason/endsEarly``.
     package func fault(_ reason: JSONFault.Reason) -> JSONFault {
         JSONFault(self.position < self.bytes.count ? reason : .endsEarly, at: self.position)
     }
@@ -85,7 +87,7 @@ package struct JSONScanner {
 extension JSONScanner {
     /// Steps over the value that begins at the position.
     ///
-    /// Brackets are followed with one bit for each level instead of recursion, so hostile input reaches no stack.
+    /// Open brackets cost one bit for each level. With recursion, hostile input could exhaust the stack.
     package mutating func skipValue() throws(JSONFault) -> JSONValue {
         let start = self.position
         switch self.peek() {
@@ -123,7 +125,7 @@ extension JSONScanner {
             default:
                 _ = try self.skipScalar()
             }
-            // A value has ended here: close what closes, until another value follows.
+            // A value has ended here. Close brackets until another value follows.
             while true {
                 if nesting.depth == 0 { return }
                 self.skipWhitespace()
@@ -140,7 +142,7 @@ extension JSONScanner {
         }
     }
 
-    /// Steps over a member name, its colon and the whitespace around it; a value follows.
+    /// Steps over a member name, its colon and the whitespace around it. A value follows.
     @inline(__always)
     package mutating func skipKey() throws(JSONFault) -> JSONText {
         guard self.peek() == UInt8(ascii: "\"") else { throw self.fault(.expectedKey) }
@@ -182,7 +184,7 @@ extension JSONScanner {
         }
     }
 
-    /// `[ minus ] int [ frac ] [ exp ]` (RFC 8259, section 6)
+    /// Steps over `[ minus ] int [ frac ] [ exp ]` (RFC 8259, section 6).
     private mutating func skipNumber() throws(JSONFault) {
         _ = self.skip(UInt8(ascii: "-"))
         if !self.skip(UInt8(ascii: "0")) { try self.skipDigits() }
@@ -191,7 +193,7 @@ extension JSONScanner {
             if !self.skip(UInt8(ascii: "+")) { _ = self.skip(UInt8(ascii: "-")) }
             try self.skipDigits()
         }
-        // "01" and "1x" end up here as a number followed by something that no grammar rule expects.
+        // In "01" the number ends after the 0. Without this line, the fault would be about the 1, not about the number.
         if let byte = self.peek(), UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte { throw self.fault(.badNumber) }
     }
 
@@ -204,14 +206,14 @@ extension JSONScanner {
     }
 }
 
-/// Which brackets are open: one bit for each level, set for an object.
+/// The open brackets: one bit for each level, set for an object.
 private struct Nesting {
     private var levels = InlineArray<8, UInt64>(repeating: 0)
     private(set) var depth = 0
     /// Whether the innermost open bracket is an object's.
     private(set) var isObject = false
 
-    /// False when no more brackets may open.
+    /// Opens a bracket; false if no more brackets may open.
     mutating func open(object: Bool) -> Bool {
         guard self.depth < JSONScanner.maximumDepth else { return false }
         let bit: UInt64 = 1 << UInt64(self.depth & 63)

@@ -1,9 +1,9 @@
-/// Where the contents of a JSON string stand in a text that was checked: what is between the quotes.
+/// The contents of a JSON string, between the quotes: their place in a text that was checked.
 ///
-/// Its methods take that same text again; offsets beyond it trap.
+/// Its methods take the same text again. Offsets beyond the text trap.
 package struct JSONText: Hashable, Sendable {
     package var range: Range<Int>
-    /// Whether there is no escape, so that the bytes are the string.
+    /// Whether the string has no escapes, so that its bytes are its value.
     package var isPlain: Bool
 
     package init(range: Range<Int>, isPlain: Bool) {
@@ -11,35 +11,35 @@ package struct JSONText: Hashable, Sendable {
         self.isPlain = isPlain
     }
 
-    /// The bytes as they stand, escapes and all.
+    /// Returns the bytes as they stand, with their escapes.
     package func bytes(in text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         text.checked(self.range)
     }
 
-    /// Whether the string is `other`, escapes resolved: `"tok\u0065n"` is "token".
+    /// Returns whether the string is `other` after its escapes are resolved: `"tok\u0065n"` is "token".
     ///
-    /// Cost: no allocation when there is no escape.
+    /// Cost: no allocation without an escape.
     package func equals(_ other: StaticString, in text: UnsafeBufferPointer<UInt8>) -> Bool {
         let wanted = UnsafeBufferPointer(start: other.utf8Start, count: other.utf8CodeUnitCount)
         guard self.isPlain else { return (try? self.decoded(in: text)).map { $0.utf8.elementsEqual(wanted) } ?? false }
         return self.range.count == wanted.count && self.bytes(in: text).elementsEqual(wanted)
     }
 
-    /// The string, escapes resolved.
+    /// Returns the string with its escapes resolved.
     ///
-    /// - Throws: ``JSONFault`` with ``JSONFault/Reason/loneSurrogate``, at its offset in `text`: the grammar allows
-    ///   half a surrogate pair, but no string holds one.
+    /// - Throws: ``JSONFault`` with ``JSONFault/Reason/loneSurrogate``, at its offset in `text`. The grammar allows
+    ///   half a surrogate pair, but a string cannot hold one.
     package func decoded(in text: UnsafeBufferPointer<UInt8>) throws(JSONFault) -> String {
         if self.isPlain { return String(decoding: self.bytes(in: text), as: UTF8.self) }
         return String(decoding: try self.decodedBytes(in: text), as: UTF8.self)
     }
 
-    /// The string in UTF-8, escapes resolved.
+    /// Returns the string in UTF-8 with its escapes resolved.
     ///
     /// - Throws: as ``decoded(in:)``.
     package func decodedBytes(in text: UnsafeBufferPointer<UInt8>) throws(JSONFault) -> [UInt8] {
         var rest = self.bytes(in: text)[...]
-        // Every escape is longer than what it stands for.
+        // Every escape is longer than the bytes it stands for, so the capacity suffices.
         var result: [UInt8] = []
         result.reserveCapacity(rest.count)
         while let backslash = rest.firstIndex(of: UInt8(ascii: "\\")) {
@@ -64,8 +64,8 @@ package struct JSONText: Hashable, Sendable {
         return result
     }
 
-    /// The scalar of the four digits at the front of `rest`, together with the `\uXXXX` behind it where both are a
-    /// surrogate pair; nil when it is half of one.
+    /// Takes the scalar of the four digits at the front of `rest`, and the second half of a surrogate pair, `\uXXXX`,
+    /// after it. Nil if the pair is not complete.
     private static func takeScalar(from rest: inout Slice<UnsafeBufferPointer<UInt8>>) -> Unicode.Scalar? {
         guard let unit = self.takeUnit(from: &rest) else { return nil }
         if let scalar = Unicode.Scalar(unit) { return scalar }

@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// One JSON value of any kind, as the bytes that go out.
+/// One JSON value of any kind, as the bytes that are sent.
 public struct JSONFragment: Hashable, Sendable {
     /// The value in UTF-8, byte for byte as it was given.
     public let bytes: [UInt8]
@@ -25,8 +25,8 @@ public struct JSONFragment: Hashable, Sendable {
         try self.init(json: json.utf8)
     }
 
-    /// Encodes a value. Keys are sorted, so that equal values give equal bytes; slashes are not escaped; dates become
-    /// seconds since 2001, as a `JSONDecoder` on the device expects unless told otherwise.
+    /// Encodes a value. Keys are sorted, so that equal values give equal bytes. Slashes are not escaped. Dates become
+    /// seconds since 2001, which is the default of a `JSONDecoder` on the device.
     ///
     /// - Throws: ``ValidationError`` with ``ValidationError/Code/encodingFailed`` when `value` cannot be encoded.
     public init(encoding value: some Encodable) throws(ValidationError) {
@@ -35,7 +35,7 @@ public struct JSONFragment: Hashable, Sendable {
         do {
             self.bytes = Array(try encoder.encode(value))
         } catch {
-            // The encoder's own words may quote the value.
+            // The encoder's own error may quote the value.
             throw ValidationError([.init(.encodingFailed, "\(type(of: value)) cannot be encoded as JSON")])
         }
     }

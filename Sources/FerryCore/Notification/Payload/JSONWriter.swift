@@ -1,4 +1,4 @@
-/// Writes JSON without whitespace. Commas come by themselves; brackets are the caller's to balance.
+/// A writer of JSON without whitespace. It writes the commas; the caller balances the brackets.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
     private var needsComma = false
@@ -38,7 +38,7 @@ struct JSONWriter {
         self.member(name) { $0.raw("\(value)".utf8) }
     }
 
-    /// Infinity and NaN, which JSON has no word for, become null.
+    /// Writes a number. Infinity and NaN become null, because JSON cannot express them.
     mutating func member(_ name: String, _ value: Double?) {
         guard let value else { return }
         self.member(name) { $0.raw((value.isFinite ? "\(value)" : "null").utf8) }
@@ -111,7 +111,7 @@ extension [UInt8] {
 }
 
 extension StringProtocol {
-    /// How many bytes the text has in a JSON string, without the quotes.
+    /// The number of bytes of the text in a JSON string, without the quotes.
     var jsonLength: Int {
         self.utf8.reduce(into: 0) { length, byte in
             switch byte {

@@ -1,17 +1,18 @@
 extension Payload {
-    /// What happens to a Live Activity. Its alert, its sound and its relevance are fields of the ``Payload``.
+    /// An event of a Live Activity. Its alert, its sound and its relevance are fields of the ``Payload``.
     ///
     /// Source: "Starting and updating Live Activities with ActivityKit push notifications" (Apple).
     public struct LiveActivity: Hashable, Sendable {
         /// Start, update or end.
         public var event: Event
-        /// When the content was true. A device ignores what is older than what it has.
+        /// The time at which the content was true. A device ignores content older than its own.
         public var timestamp: UnixTime
-        /// The activity's `ContentState`, in the encoding that the app decodes. Only ``Event/end`` can do without.
+        /// The activity's `ContentState`, in the encoding that the app decodes. Only ``Event/end`` may leave it out.
         public var contentState: JSONFragment?
-        /// From when on the content counts as out of date.
+        /// The time from which the content counts as out of date.
         public var staleDate: UnixTime?
-        /// When the system removes an activity that has ended; nil leaves it to the system, which takes hours.
+        /// The time at which the system removes an activity that has ended. Nil leaves it to the system, which takes
+        /// hours.
         public var dismissalDate: UnixTime?
 
         /// - Parameter contentState: required by ``Event/start(attributesType:attributes:)`` and ``Event/update``.
@@ -29,10 +30,10 @@ extension Payload {
             self.dismissalDate = dismissalDate
         }
 
-        /// What happens to the activity.
+        /// The kind of event.
         @nonexhaustive
         public enum Event: Hashable, Sendable {
-            /// Starts an activity: only now it is said which, by the name of its `ActivityAttributes` type.
+            /// Starts an activity. Only this event names its `ActivityAttributes` type.
             case start(attributesType: String, attributes: JSONFragment)
             /// Changes what a running activity shows.
             case update

@@ -1,7 +1,7 @@
 extension Payload {
-    /// The JSON, in UTF-8 and without whitespace.
+    /// Returns the JSON, in UTF-8 and without whitespace.
     ///
-    /// Its length is not checked: the limit is the wire's. See ``trim(to:atWordEnd:)``.
+    /// The length is not checked, because the limit depends on the protocol. See ``trim(to:atWordEnd:)``.
     ///
     /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/badPayloadField`` and
     ///   ``ValidationError/Code/conflictingPayloadFields``.
@@ -11,7 +11,7 @@ extension Payload {
         return self.write()
     }
 
-    /// The JSON, whatever the fields hold.
+    /// Returns the JSON, even of faulty fields.
     func write() -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
@@ -65,7 +65,7 @@ extension Payload {
         }
     }
 
-    /// The sound that ActivityKit looks for within the alert.
+    /// The sound for the alert of a Live Activity: ActivityKit looks for the sound there.
     private var soundOfLiveActivity: String? {
         guard self.liveActivity != nil, self.alert != nil, case .named(let name) = self.sound else { return nil }
         return name
@@ -105,7 +105,7 @@ extension Payload.Alert {
         writer.member("action-loc-key", self.actionLocKey)
     }
 
-    /// ActivityKit takes a localised text as an object in the place of the text.
+    /// Writes a localised text as an object in the place of the text, as ActivityKit takes it.
     func writeForLiveActivity(to writer: inout JSONWriter) {
         func text(_ name: String, _ text: String?, key: String?, args: [String]?) {
             guard let key else { return writer.member(name, text) }

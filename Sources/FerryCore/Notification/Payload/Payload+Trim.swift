@@ -2,33 +2,34 @@ extension Payload {
     /// The payload limit of the binary protocol, in bytes.
     public static let binaryLimit = 2048
 
-    /// What ``trim(to:atWordEnd:)`` did.
+    /// The result of ``trim(to:atWordEnd:)``.
     public enum Trimming: Hashable, Sendable {
         /// The payload fits as it is.
         case fits
-        /// The body was shortened by `removed`, its end; in JSON that were `bytes` bytes.
+        /// The end of the body, `removed`, was cut off. In JSON it had `bytes` bytes.
         case trimmed(removed: String, bytes: Int)
-        /// Without its body the payload would still be `excess` bytes too large. Nothing was changed.
+        /// Even without its body, the payload would be `excess` bytes too large. Nothing was changed.
         case cannotFit(excess: Int)
     }
 
     /// Shortens the alert's body from its end, so that the JSON has at most `limit` bytes.
     ///
-    /// Cuts between characters as people see them (grapheme clusters), so neither an emoji nor an escape is ever cut in
-    /// two. The body may become empty, but it stays.
+    /// Cuts only between characters as people see them (grapheme clusters), so it never splits an emoji or an escape.
+    /// The body may become empty, but it stays.
     ///
-    /// node-apn's `trim` removes the same text where it can, but cuts between code points and returns one number for
-    /// three things; `trim(0)` meant 2048 there and means 0 here; blanks before a word's end went only one at a time.
+    /// node-apn's `trim` removes the same text where it can, with four differences. It cuts between code points. It
+    /// returns one number for three results. `trim(0)` means 2048 there and 0 here. It removes blanks before a word's
+    /// end only one at a time.
     ///
     /// - Parameters:
-    ///   - limit: in bytes of JSON in UTF-8.
-    ///   - atWordEnd: cut back to the end of a word, unless not even one word fits.
+    ///   - limit: the largest number of bytes of JSON in UTF-8.
+    ///   - atWordEnd: whether to cut back to the end of a word, unless not even one word fits.
     /// - Complexity: O(n) in the length of the payload.
     @discardableResult
     public mutating func trim(to limit: Int = Payload.binaryLimit, atWordEnd: Bool = false) -> Trimming {
         let excess = self.write().count - limit
         guard excess > 0 else { return .fits }
-        // A Live Activity's localised body takes the place of the text, which is then not in the JSON.
+        // A localised body of a Live Activity replaces the text, so the text is not in the JSON.
         guard let body = self.alert?.body, self.liveActivity == nil || self.alert?.locKey == nil else {
             return .cannotFit(excess: excess)
         }
@@ -42,7 +43,7 @@ extension Payload {
         return .trimmed(removed: removed, bytes: removed.jsonLength)
     }
 
-    /// The end of the longest run of whole characters that has at most `room` bytes in JSON.
+    /// Returns the end of the longest run of whole characters that has at most `room` bytes in JSON.
     private static func end(of body: String, within room: Int) -> String.Index {
         var room = room
         var end = body.startIndex
@@ -55,7 +56,7 @@ extension Payload {
         return end
     }
 
-    /// The end of the last whole word before `end`; `end` itself when no whole word is there.
+    /// Returns the end of the last whole word before `end`; `end` itself if there is no whole word.
     private static func wordEnd(of body: String, before end: String.Index) -> String.Index {
         guard end < body.endIndex else { return end }
         var kept = body[..<end]

@@ -1,5 +1,5 @@
 extension Payload {
-    /// Everything that keeps the payload from being built.
+    /// Returns every fault that keeps the payload from being built.
     func faults() -> [ValidationError.Fault] {
         var faults: [ValidationError.Fault] = []
         func check(_ holds: Bool, _ code: ValidationError.Code, _ message: @autoclosure () -> String) {

@@ -1,9 +1,9 @@
 extension PushNotification {
-    /// Builds the JSON of a payload. What becomes of `payload` later changes nothing here.
+    /// Creates a notification with the JSON of a payload. Later changes of `payload` have no effect.
     ///
     /// Push type and priority are not taken from the payload's fields.
     ///
-    /// - Throws: ``ValidationError`` with every fault, of the payload and of everything beside it.
+    /// - Throws: ``ValidationError`` with every fault of the payload and of the other arguments.
     public init(
         _ payload: Payload,
         topic: String? = nil,
@@ -14,7 +14,7 @@ extension PushNotification {
         apnsID: APNSID? = nil
     ) throws(ValidationError) {
         let json = payload.write()
-        // Infinity and NaN are written as null, so a faulty payload is JSON too, and its length is worth a word.
+        // Infinity and NaN are written as null. So a faulty payload is JSON too, and its length can be checked.
         try Self.check(json, topic: topic, collapseID: collapseID, knownFaults: payload.faults())
         self.init(
             uncheckedPayload: json,
@@ -27,7 +27,7 @@ extension PushNotification {
         )
     }
 
-    /// Encodes any value as the payload, in the way of ``JSONFragment/init(encoding:)``. It must become a JSON object.
+    /// Encodes any value as the payload, like ``JSONFragment/init(encoding:)``. It must become a JSON object.
     ///
     /// - Throws: ``ValidationError``: ``ValidationError/Code/encodingFailed`` alone when `payload` cannot be encoded,
     ///   otherwise every fault.
