@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// By what right a request may be written now.
+/// The permission to write a request now, or the time to ask again.
 package enum Authorization: Sendable, Equatable {
-    /// The connection's certificate speaks for the provider: requests carry no `authorization`.
+    /// The connection's certificate authorises the provider. Requests carry no `authorization`.
     case certificate
     /// Requests carry this token.
     case token(ProviderToken)
-    /// There is no token that may be used; ask again at this time.
+    /// No token may be used now. Ask again at this time.
     case held(until: NIODeadline)
 }

@@ -1,12 +1,12 @@
 package import NIOCore
 
-/// The waits between failed connections: doubled each time, with jitter, up to a cap.
+/// The waits between failed connections. Each is twice as long as the last, with jitter, up to a cap.
 package struct BackOff: Sendable {
     /// The first wait.
     package let first: TimeAmount
     /// The longest wait.
     package let cap: TimeAmount
-    /// Failures in a row.
+    /// The number of failures in a row.
     package private(set) var failures = 0
 
     /// - Parameter range: the first and the longest wait.
@@ -15,7 +15,7 @@ package struct BackOff: Sendable {
         self.cap = TimeAmount(range.upperBound)
     }
 
-    /// Notes a failure; returns how long to wait.
+    /// Notes a failure and returns the time to wait.
     package mutating func fail(using generator: inout some RandomNumberGenerator) -> TimeAmount {
         let doubled = Double(self.first.nanoseconds) * Double(UInt64(1) << UInt64(min(self.failures, 32)))
         self.failures += 1

@@ -1,14 +1,14 @@
 package import FerryCore
 
 extension BatchRun {
-    /// The bytes of its entries in the arena, where they lie one after the other. O(1).
+    /// The number of bytes of the run's entries in the arena, where they lie one after the other. O(1).
     package var byteCount: Int {
         guard self.count > 0 else { return 0 }
         let last = self.start + self.count - 1
         return Int(self.storage.entries[last].offset) + self.storage.byteCount(at: last) - Int(self.entries[0].offset)
     }
 
-    /// A part of it; `range` counts from its first entry.
+    /// Returns a part of the run. `range` counts from the run's first entry.
     package func slice(_ range: Range<Int>) -> BatchRun {
         var slice = self
         slice.start += range.lowerBound
@@ -16,12 +16,12 @@ extension BatchRun {
         return slice
     }
 
-    /// Whether it was submitted before `other`.
+    /// Returns whether the run was submitted before `other`.
     package func precedes(_ other: BatchRun) -> Bool {
         (self.order, self.start) < (other.order, other.start)
     }
 
-    /// The tags that callers chose: those of awaited notifications are the provider's own.
+    /// The tags that callers chose. Awaited notifications are left out, because their tags are the provider's own.
     package var tags: [Tag] {
         (0..<self.count).compactMap { index in
             let entry = self.entries[index]
@@ -29,14 +29,15 @@ extension BatchRun {
         }
     }
 
-    /// Notes that each is sent again after its outcome, because the peer refused something without a name.
+    /// Notes that each entry is sent again after its outcome, because the peer refused a notification without naming
+    /// it.
     package func suspect() {
         for index in 0..<self.count {
             self.entries[index].marks.suspicions += 1
         }
     }
 
-    /// Notes that a copy of each may have arrived.
+    /// Notes that a copy of each entry may have arrived.
     package func taint() {
         for index in 0..<self.count {
             self.entries[index].marks.isTainted = true

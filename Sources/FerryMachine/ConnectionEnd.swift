@@ -1,13 +1,13 @@
 package import FerryCore
 
-/// How a connection ended, or why there is none.
+/// The end of a connection, or the reason why there was no connection.
 package enum ConnectionEnd: Sendable {
     /// The peer closed, with or without close_notify.
     case endOfStream
-    /// It failed after it was established.
+    /// The connection failed after it was established.
     case lost(ProviderError)
-    /// It was never established.
+    /// The connection was never established.
     case notConnected(ProviderError)
-    /// The peer refused the credentials before it said anything else.
+    /// The peer refused the credentials before any other answer.
     case credentialsRejected(ProviderError)
 }

@@ -1,15 +1,16 @@
 package import FerryCore
 
-/// What a machine wants done for its connections.
+/// An order of a machine to the owner of its connections.
 package enum ConnectionStep: Sendable, Equatable {
-    /// Connect, TLS included; then say `connected` or `ended`.
+    /// Connect, including TLS. Then call `connected` or `ended`.
     case dial(ConnectionID)
-    /// Close at once and drop what was not sent. No `ended` is expected.
+    /// Close at once and drop the bytes that were not sent. Do not call `ended`.
     case close(ConnectionID)
-    /// Close in an orderly way after what was written: the output, and on with reading, or everything. `ended` follows.
+    /// Close in an orderly way after the written bytes: only the output, while reading goes on, or everything. Then
+    /// call `ended`.
     case finish(ConnectionID)
-    /// Ask the operating system, then say `sampled`.
+    /// Ask the operating system about the connection. Then call `sampled`.
     case sample(ConnectionID)
-    /// Tell the maker of provider tokens that APNs refused this one for that reason.
+    /// Tell the source of provider tokens that APNs refused this token for this reason.
     case refused(Reason, ProviderToken)
 }

@@ -1,16 +1,16 @@
 package import FerryCore
 
-/// Outcomes on their way from a machine to those who wait for them.
+/// Outcomes on their way from a machine to their readers.
 package struct GivenOutcomes {
     package private(set) var records: [OutcomeRecord] = []
-    /// Those of notifications that someone awaits.
+    /// The outcomes of awaited notifications.
     package private(set) var awaited: [OutcomeRecord] = []
 
     package init() {}
 
     package var isEmpty: Bool { self.records.isEmpty && self.awaited.isEmpty }
 
-    /// Exchanges them for those of `log`, which goes on with their memory.
+    /// Exchanges the outcomes with those of `log`, which continues with this memory.
     package mutating func exchange(with log: inout OutcomeLog) {
         swap(&self.records, &log.records)
         swap(&self.awaited, &log.awaited)

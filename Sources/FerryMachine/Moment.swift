@@ -1,10 +1,10 @@
 package import NIOCore
 
-/// The time of an input. A machine asks no clock.
+/// The time of an input. A machine never asks a clock.
 package struct Moment: Sendable {
-    /// Never jumps. Everything but expiration runs on it.
+    /// A clock that never jumps. Every deadline except expiration runs on it.
     package var monotonic: NIODeadline
-    /// Seconds since the UNIX epoch, by the system's clock. Expiration runs on it.
+    /// Seconds since the UNIX epoch, by the system's clock. Only expiration runs on it.
     package var epochSeconds: UInt32
 
     package init(monotonic: NIODeadline, epochSeconds: UInt32) {
@@ -12,10 +12,10 @@ package struct Moment: Sendable {
         self.epochSeconds = epochSeconds
     }
 
-    /// Whole seconds since `start`, rounded up, for messages.
+    /// Returns the whole seconds since `start`, rounded up, for messages.
     package func seconds(since start: NIODeadline) -> Int64 { Self.seconds(self.monotonic - start) }
 
-    /// Whole seconds until `end`, rounded up, for messages.
+    /// Returns the whole seconds until `end`, rounded up, for messages.
     package func seconds(until end: NIODeadline) -> Int64 { Self.seconds(end - self.monotonic) }
 
     private static func seconds(_ time: TimeAmount) -> Int64 {

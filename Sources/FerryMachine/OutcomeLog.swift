@@ -1,33 +1,34 @@
 package import FerryCore
 
-/// Gives outcomes, one to each notification, and keeps the books.
+/// The outcomes and the counts of a provider. It gives each notification one outcome.
 package struct OutcomeLog {
-    /// Outcomes that were given and not yet taken, in the order they were given.
+    /// Outcomes that were given and not yet taken, in the order in which they were given.
     package var records: [OutcomeRecord] = []
-    /// The same for entries that someone awaits.
+    /// The same for awaited entries.
     package var awaited: [OutcomeRecord] = []
     package private(set) var counts = OutcomeCounts()
-    /// How many outcomes turned out wrong.
+    /// The number of outcomes that turned out wrong.
     package private(set) var contradicted = 0
-    /// How many copies beyond the first were written.
+    /// The number of copies beyond the first that were written.
     package var resent = 0
-    /// What a shutdown could not prove; nil when nothing.
+    /// The acceptances that a shutdown could not prove; nil if there are none.
     package private(set) var unproved: Unproved?
-    /// How many bytes came on connections on which the peer had had its last word.
+    /// The number of bytes that peers sent after the last message of their connection.
     package var strayBytes = 0
     private var contradictions: [Contradiction] = []
 
     package init() {}
 
-    /// Gives `outcome` to every notification of `run` that has none yet.
+    /// Gives `outcome` to every notification of `run` that has no outcome yet.
     ///
-    /// An outcome is final. For a notification that has one, bad news is a contradiction and anything else no news. On a
-    /// wire that has names there is neither: a second outcome is a fault of the machine.
+    /// An outcome is final. If a notification already has one, a worse outcome is a contradiction, and any other is
+    /// ignored. On a protocol that names notifications a second outcome never comes: it would be a fault of the
+    /// machine.
     ///
     /// - Parameters:
-    ///   - apnsID: the name that APNs knows the notifications by, on a wire that has names.
-    ///   - errorCode: with what a request was reset.
-    ///   - apnsUniqueID: what Apple's delivery log knows the notifications by.
+    ///   - apnsID: the notifications' name at APNs, on a protocol that has names.
+    ///   - errorCode: the code with which a request was reset.
+    ///   - apnsUniqueID: the notifications' name in Apple's delivery log.
     package mutating func give(
         _ outcome: Outcome,
         to run: BatchRun,
@@ -46,7 +47,7 @@ package struct OutcomeLog {
                 assert(apnsID == nil, "a second outcome where each notification has a name, and so one answer")
                 if contradiction != nil {
                     contradictedCount += 1
-                    // The tag of an awaited notification is the provider's own.
+                    // An awaited notification has a tag of the provider, which means nothing to the caller.
                     if !entries[index].fields.isAwaited { contradicted.append(tag) }
                 }
                 continue
@@ -83,7 +84,7 @@ package struct OutcomeLog {
         self.contradictions[last].tags += tags
     }
 
-    /// Notes acceptances that rest on silence although proof was asked for.
+    /// Notes acceptances that rest on silence, although proof was asked for.
     package mutating func leaveUnproved(_ count: Int, _ cause: Unproved.Cause) {
         guard count > 0 else { return }
         self.unproved = Unproved(count: (self.unproved?.count ?? 0) + count, cause: cause)
@@ -106,7 +107,7 @@ package struct OutcomeLog {
 }
 
 extension Contradiction.Kind {
-    /// How `outcome` contradicts an acceptance; nil when it does not.
+    /// Creates the kind of contradiction between `outcome` and an acceptance; nil if they agree.
     fileprivate init?(_ outcome: Outcome) {
         switch outcome {
         case .rejected(let rejection): self = .rejected(rejection)

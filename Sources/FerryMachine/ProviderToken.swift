@@ -1,18 +1,18 @@
-/// A provider token as requests carry it, and which of its source's tokens it is.
+/// A provider token as requests carry it, with its number at its source.
 ///
-/// No description of it shows the token.
+/// No description shows the token.
 package struct ProviderToken: Sendable, Equatable {
-    /// Where a token comes from.
+    /// The origin of a token.
     package enum Origin: Sendable {
         /// Ferry signed it.
         case signed
-        /// Another program made it, and may have another one at any time.
+        /// Another program made it, and may replace it at any time.
         case given
     }
 
-    /// Which token of its source this is, from 1. What is said of an older token is no news of a newer one.
+    /// The number of the token at its source, from 1. An answer to an older token says nothing about a newer one.
     package var generation: UInt64
-    /// Which key of its source signed it, from 1. A connection is bound to the key of its first token.
+    /// The number of the signing key at its source, from 1. A connection is bound to the key of its first token.
     package var key: UInt64
     /// The value of `authorization`: `bearer`, a space and the token.
     package var headerValue: [UInt8]

@@ -1,10 +1,10 @@
 package import NIOCore
 
-/// When connections that fail in a row are too many, or have failed for too long.
+/// A limit for connections that fail in a row: for their number, and for the time since the first failure.
 package struct RetryLimit: Sendable {
-    /// How many failures are allowed. 0: any number.
+    /// The number of allowed failures. 0: any number.
     private let count: Int
-    /// How long they may go on. 0: for ever.
+    /// The time for which connections may keep failing. 0: for ever.
     private let time: TimeAmount
 
     package init(count: Int, time: Duration) {
@@ -13,13 +13,14 @@ package struct RetryLimit: Sendable {
     }
 
     /// - Parameters:
-    ///   - failures: how many there were in a row, the present one included.
-    ///   - start: when the first of them began.
+    ///   - failures: the number of failures in a row, the present one included.
+    ///   - start: the time at which the first of them began.
     package func isReached(_ failures: Int, since start: NIODeadline, now: NIODeadline) -> Bool {
         self.count > 0 && failures > self.count || self.time > .zero && now >= start + self.time
     }
 
-    /// How long to wait for the next attempt: not beyond the end of the time, at which the last is made.
+    /// Returns the wait before the next attempt. It never exceeds the allowed time, because the last attempt is made at
+    /// its end.
     package func bounded(_ wait: TimeAmount, since start: NIODeadline, now: NIODeadline) -> TimeAmount {
         guard self.time > .zero else { return wait }
         return min(wait, max(start + self.time - now, .zero))

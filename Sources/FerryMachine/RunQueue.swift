@@ -3,7 +3,8 @@ package import FerryCore
 
 /// Notifications that wait to be written, in the order of their submission.
 ///
-/// It holds runs, so that a batch goes in, and the followers of an error go back to the front, in one piece.
+/// The queue holds runs. So a batch goes in as one piece, and the followers of an error go back to the front as one
+/// piece.
 package struct RunQueue {
     private var runs: Deque<BatchRun> = []
     package private(set) var count = 0
@@ -22,7 +23,7 @@ package struct RunQueue {
         self.runs.append(run)
     }
 
-    /// Puts a run back to where the order of submission wants it. It is nearly always the front.
+    /// Puts a run back to its place in the order of submission, which is nearly always the front.
     package mutating func insert(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
@@ -34,7 +35,7 @@ package struct RunQueue {
         self.runs.insert(run, at: index)
     }
 
-    /// Takes up to `limit` notifications off the front, all of one storage.
+    /// Removes and returns up to `limit` notifications from the front, all of one storage.
     package mutating func popFirst(atMost limit: Int) -> BatchRun? {
         guard limit > 0, !self.runs.isEmpty else { return nil }
         let run: BatchRun
@@ -48,7 +49,7 @@ package struct RunQueue {
         return run
     }
 
-    /// Puts back what was popped and not used.
+    /// Puts back notifications that were popped and not used.
     package mutating func prepend(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
@@ -56,13 +57,13 @@ package struct RunQueue {
         self.runs.prepend(run)
     }
 
-    /// Takes everything out.
+    /// Removes and returns all runs.
     package mutating func removeAll() -> [BatchRun] {
         defer { self = RunQueue() }
         return Array(self.runs)
     }
 
-    /// Takes the notifications out that `isWithdrawn` says yes to, each as a run of its own. O(count).
+    /// Removes and returns the notifications that `isWithdrawn` accepts, each as a separate run. O(count).
     package mutating func remove(where isWithdrawn: (BatchEntry) -> Bool) -> [BatchRun] {
         var withdrawn: [BatchRun] = []
         for var run in self.removeAll() {

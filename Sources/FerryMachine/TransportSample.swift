@@ -1,10 +1,11 @@
-/// What the operating system says about a connection at one time.
+/// The state of a connection at one time, as the operating system reports it.
 package struct TransportSample: Sendable {
-    /// Bytes of the stream below TLS that the peer has acknowledged; nil when the system does not say.
+    /// The bytes of the stream below TLS that the peer has acknowledged; nil if the system does not report them.
     package var acknowledged: UInt64?
-    /// Bytes of that stream that the system has taken so far.
+    /// The bytes of that stream that the system has taken so far.
     package var handed: UInt64
-    /// Whether the system holds bytes that were not read yet, or the end of the stream. They speak first.
+    /// Whether the system holds unread bytes, or an unread end of the stream. Read them before judging the peer's
+    /// silence.
     package var hasUnread: Bool
     package var isWritable: Bool
 
