@@ -1,7 +1,7 @@
 internal import CFerryOpenSSL
 
 extension TLSError {
-    /// An error of our own wording with all that OpenSSL's queue holds.
+    /// Returns an error with a sentence of Ferry and all entries of OpenSSL's queue.
     static func openSSL(
         _ code: Code,
         _ description: String,
@@ -12,10 +12,10 @@ extension TLSError {
     }
 }
 
-/// What a failed connection knew when it failed; decides what its error is called.
+/// The state of a connection when it failed. It decides which error is reported.
 struct ConnectionFailure {
     var isClient: Bool
-    /// The server's hello has been exchanged, so a version and a cipher suite were agreed.
+    /// Whether the server's hello was exchanged, so that a version and a cipher suite were agreed.
     var agreedOnCipher: Bool
     var handshakeCompleted: Bool
     var receivedApplicationData: Bool
@@ -87,7 +87,7 @@ struct ConnectionFailure {
                         + "it must trust the CA and know the server by a name in the certificate."
                 return (isClient ? .certificateRejected : .alertReceived, text)
             case SSL_AD_HANDSHAKE_FAILURE where isClient && agreedOnCipher:
-                // Up to TLS 1.2 there is no better alert for a client certificate that is missing.
+                // Up to TLS 1.2, no alert fits a missing client certificate better.
                 return (.certificateRejected, rejection(name))
             case SSL_AD_PROTOCOL_VERSION:
                 return (.incompatiblePeer, Disagreement.version.sentence(alert: name))
@@ -120,7 +120,8 @@ struct ConnectionFailure {
         return (.untrustedPeer, distrust(ChainFault.Kind(result: result), reason))
     }
 
-    /// Why the peer's certificates are not believed. OpenSSL does not tell here which of them it is.
+    /// Returns a sentence on why the peer's certificates are not trusted. OpenSSL does not tell here which certificate
+    /// it is.
     private func distrust(_ kind: ChainFault.Kind, _ reason: String) -> String {
         switch kind {
         case .expired:
@@ -148,7 +149,7 @@ struct ConnectionFailure {
         }
     }
 
-    /// What the two sides found no common value for, if that is what failed.
+    /// The setting on which the two sides did not agree; nil if something else failed.
     private var disagreement: Disagreement? {
         if has(
             SSL_R_UNSUPPORTED_PROTOCOL,
@@ -186,11 +187,11 @@ struct ConnectionFailure {
     }
 }
 
-/// What two sides can fail to agree on.
+/// A setting on which two sides can fail to agree.
 private enum Disagreement {
     case version, cipherSuite, signatureAlgorithm, secureRenegotiation
 
-    /// What makes old peers acceptable, as a part of a sentence.
+    /// The setting that makes old peers acceptable, as a part of a sentence.
     static let advice = "the legacy profile"
 
     var sentence: String {
@@ -210,7 +211,7 @@ private enum Disagreement {
         }
     }
 
-    /// The same when the peer found it.
+    /// Returns the sentence for a disagreement that the peer found.
     func sentence(alert: String) -> String {
         switch self {
         case .version:
@@ -225,7 +226,7 @@ private enum Disagreement {
 
 private func alertName(_ alert: Int32) -> String {
     switch alert {
-    // OpenSSL has no names for these.
+    // OpenSSL has no names for these alerts.
     case SSL_AD_CERTIFICATE_REQUIRED: "certificate required"
     case SSL_AD_NO_APPLICATION_PROTOCOL: "no application protocol"
     case SSL_AD_MISSING_EXTENSION: "missing extension"

@@ -1,13 +1,13 @@
-/// What went wrong in TLS, in a certificate or in a key.
+/// An error in TLS, in a certificate or in a key.
 ///
-/// Two errors are the same fault when their ``code`` is the same; ``description`` is one sentence for an operator, and
-/// names neither keys, passphrases nor payload. `String(reflecting:)` adds what OpenSSL had to say.
+/// Two errors are the same fault if their ``code`` is the same. ``description`` is one sentence for an operator,
+/// without keys, passphrases or payload. `String(reflecting:)` adds OpenSSL's own messages.
 public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     /// One entry of OpenSSL's error queue.
     public struct Cause: Sendable, Hashable {
-        /// The part of OpenSSL that complained, such as "SSL routines".
+        /// The part of OpenSSL that reported the error, such as "SSL routines".
         public var library: String
-        /// Its complaint, such as "certificate verify failed".
+        /// The reason that it reported, such as "certificate verify failed".
         public var reason: String
         /// Details, such as a verification result; often empty.
         public var data: String
@@ -15,11 +15,11 @@ public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStr
 
     /// The kind of fault. New kinds may appear in any version: keep a `default` branch.
     public let code: Code
-    /// What happened and what to do about it.
+    /// One sentence about what happened and what to do.
     public let description: String
-    /// OpenSSL's error queue at the place of failure, oldest first; empty for faults that Ferry found itself.
+    /// OpenSSL's error queue at the place of failure, oldest entry first. Empty for faults that Ferry found itself.
     public let causes: [Cause]
-    /// The TLS alert that the peer sent, as OpenSSL names it, for example "unknown CA"; nil when there was none.
+    /// The TLS alert that the peer sent, as OpenSSL names it, for example "unknown CA"; nil without an alert.
     public let alert: String?
     /// The source file that raised the error.
     public let file: String
@@ -80,39 +80,40 @@ extension TLSError {
         public static let noCertificate = Self(kind: .noCertificate)
         /// The bytes hold no private key.
         public static let noPrivateKey = Self(kind: .noPrivateKey)
-        /// The bytes are damaged, or not what was asked for.
+        /// The bytes are damaged, or of another kind than asked for.
         public static let malformed = Self(kind: .malformed)
         /// The key is encrypted and no passphrase was given.
         public static let passphraseRequired = Self(kind: .passphraseRequired)
         /// The passphrase does not open the key.
         public static let wrongPassphrase = Self(kind: .wrongPassphrase)
-        /// The file uses algorithms that OpenSSL does not know, or only its legacy provider, which is not installed.
+        /// The file uses algorithms that OpenSSL does not know, or that only its legacy provider knows, which is not
+        /// installed.
         public static let legacyAlgorithm = Self(kind: .legacyAlgorithm)
         /// The private key belongs to another certificate.
         public static let keyMismatch = Self(kind: .keyMismatch)
-        /// There is more than one private key, and nothing says which is meant.
+        /// There is more than one private key, and it is unclear which one is meant.
         public static let severalPrivateKeys = Self(kind: .severalPrivateKeys)
         /// The key is of a kind that cannot be used here.
         public static let unsupportedKey = Self(kind: .unsupportedKey)
         /// Certificate or key is too weak for OpenSSL's security level.
         public static let weakCredentials = Self(kind: .weakCredentials)
-        /// The own certificate has expired.
+        /// This side's certificate has expired.
         public static let certificateExpired = Self(kind: .certificateExpired)
-        /// The own certificate is not valid yet.
+        /// This side's certificate is not valid yet.
         public static let certificateNotYetValid = Self(kind: .certificateNotYetValid)
 
         // MARK: Connections
 
-        /// The server refused the client's certificate, by a fatal alert before its first application byte.
+        /// The server refused the client's certificate, with a fatal alert before its first application byte.
         ///
-        /// Under TLS 1.3 it arrives after the handshake has completed for the client: nothing that was written on the
-        /// connection was read by the application behind it.
+        /// Under TLS 1.3 the alert arrives after the handshake has completed for the client. The application behind the
+        /// server has then read nothing that was written on the connection.
         public static let certificateRejected = Self(kind: .certificateRejected)
         /// The peer's certificate could not be verified.
         public static let untrustedPeer = Self(kind: .untrustedPeer)
         /// The peer's certificate is for another host.
         public static let peerNameMismatch = Self(kind: .peerNameMismatch)
-        /// The client showed no certificate, and one is required.
+        /// The client showed no certificate, but the server requires one.
         public static let peerCertificateMissing = Self(kind: .peerCertificateMissing)
         /// The two sides share no TLS version or no cipher suite.
         public static let incompatiblePeer = Self(kind: .incompatiblePeer)
@@ -120,19 +121,19 @@ extension TLSError {
         public static let noCommonApplicationProtocol = Self(kind: .noCommonApplicationProtocol)
         /// The peer does not speak TLS.
         public static let notTLS = Self(kind: .notTLS)
-        /// The peer ended the connection by a fatal alert, which ``TLSError/alert`` names.
+        /// The peer ended the connection with a fatal alert. ``TLSError/alert`` names it.
         public static let alertReceived = Self(kind: .alertReceived)
         /// The peer's bytes break the TLS protocol, or were changed on the way.
         public static let protocolViolation = Self(kind: .protocolViolation)
-        /// The connection ended before the handshake did.
+        /// The connection ended before the end of the handshake.
         public static let endOfStreamInHandshake = Self(kind: .endOfStreamInHandshake)
         /// The handshake did not end in time.
         public static let handshakeTimeout = Self(kind: .handshakeTimeout)
         /// The peer did not answer the closing of the connection in time.
         public static let shutdownTimeout = Self(kind: .shutdownTimeout)
-        /// The connection ended without the peer's close_notify: what was read last may be cut short.
+        /// The connection ended without the peer's close_notify, so the last bytes that were read may be cut short.
         public static let uncleanShutdown = Self(kind: .uncleanShutdown)
-        /// More was written before the end of the handshake than may be held back.
+        /// More bytes were written before the end of the handshake than may be held back.
         public static let bufferLimitExceeded = Self(kind: .bufferLimitExceeded)
         /// The connection was closed before the bytes could be encrypted.
         public static let closed = Self(kind: .closed)
@@ -141,7 +142,7 @@ extension TLSError {
 
         /// The settings contradict each other, or OpenSSL refuses them.
         public static let invalidConfiguration = Self(kind: .invalidConfiguration)
-        /// OpenSSL failed where it should not, for example for want of memory.
+        /// OpenSSL failed where it should not, for example because memory ran out.
         public static let internalFailure = Self(kind: .internalFailure)
     }
 }

@@ -13,14 +13,14 @@ package enum ApplePushExtension: String, Sendable, CaseIterable {
     case topics = "1.2.840.113635.100.6.3.6"
 }
 
-/// The list of topics in extension 1.2.840.113635.100.6.3.6.
+/// Reads the list of topics in extension 1.2.840.113635.100.6.3.6.
 ///
 /// ```
 /// SEQUENCE { UTF8String topic, SEQUENCE { UTF8String kind, … }, UTF8String topic, … }
 /// ```
 ///
-/// where the kind is "app", "voip", "complication" and the like. A pair wrapped in a sequence of its own is read too;
-/// anything else is passed over, for the list only informs.
+/// The kind is "app", "voip", "complication" and the like. A pair that is wrapped in another sequence is read too.
+/// Anything else is skipped, because the list only informs.
 func appleTopics(_ value: [UInt8]) -> [CertificateSummary.Topic] {
     var topics: [CertificateSummary.Topic] = []
     func collect(_ elements: [DERReader.Element]) {
@@ -45,7 +45,7 @@ func appleTopics(_ value: [UInt8]) -> [CertificateSummary.Topic] {
     return topics
 }
 
-/// The DER form of a list of topics; the reverse of ``appleTopics(_:)``.
+/// Returns the DER form of a list of topics: the reverse of ``appleTopics(_:)``.
 func appleTopicsDER(_ topics: [CertificateSummary.Topic]) -> [UInt8] {
     func element(_ tag: UInt8, _ contents: [UInt8]) -> [UInt8] {
         let count = contents.count

@@ -1,9 +1,9 @@
 internal import CFerryOpenSSL
 internal import FerryCore
 
-/// Takes single facts out of an `X509`, which it only borrows.
+/// A reader of single facts in an `X509`, which it only borrows.
 ///
-/// Its texts are printable: whoever had the certificate made chose them, and people read them on terminals.
+/// Its texts are printable, because the owner of a certificate chooses them, and people read them on terminals.
 struct CertificateReader {
     private let certificate: OpaquePointer
 
@@ -35,7 +35,7 @@ struct CertificateReader {
             ErrorQueue.clear()
             return "unknown"
         }
-        // The one of this file would call itself.
+        // Without `FerryOpenSSL`, this property would call itself.
         return FerryOpenSSL.keyKind(key)
     }
 
@@ -60,7 +60,7 @@ struct CertificateReader {
         return (dns, ip)
     }
 
-    /// The DER bytes inside an extension; nil when the certificate has none of that kind.
+    /// Returns the DER bytes inside an extension; nil if the certificate does not have it.
     func extensionValue(oid: String) -> [UInt8]? {
         ErrorQueue.clear()
         guard let object = OwnedObject(OBJ_txt2obj(oid, 1)) else { return nil }

@@ -4,11 +4,12 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a certificate says, as far as push services care.
+/// The facts in a certificate that matter to push services.
 ///
-/// Its names are fit for a person's terminal: a control character or another that is not seen stands as `\u{1B}`.
+/// Its names are safe for a person's terminal: a control character or an invisible one is written as an escape such as
+/// `\u{1B}`.
 public struct CertificateSummary: Sendable, Hashable {
-    /// An APNs environment that a certificate is good for.
+    /// An APNs environment that a certificate is valid for.
     @nonexhaustive
     public enum Environment: String, Sendable, Hashable, CaseIterable {
         case sandbox
@@ -19,19 +20,19 @@ public struct CertificateSummary: Sendable, Hashable {
     public struct Topic: Sendable, Hashable {
         /// The topic, such as "com.example.app.voip".
         public var name: String
-        /// What it is for, in Apple's words: "app", "voip", "complication" and so on; may be empty.
+        /// The uses of the topic, in Apple's words: "app", "voip", "complication" and so on; may be empty.
         public var kinds: [String]
 
-        /// A topic as the certificate has it; nothing is checked.
+        /// Creates a topic as the certificate has it. Nothing is checked.
         public init(name: String, kinds: [String]) {
             self.name = name
             self.kinds = kinds
         }
     }
 
-    /// The subject as RFC 2253 writes it.
+    /// The subject in the form of RFC 2253.
     public let subject: String
-    /// The issuer as RFC 2253 writes it.
+    /// The issuer in the form of RFC 2253.
     public let issuer: String
     /// The subject's common name (CN).
     public let commonName: String?
@@ -47,21 +48,21 @@ public struct CertificateSummary: Sendable, Hashable {
     public let notAfter: Date
     /// The kind of the public key, such as "RSA 2048" or "prime256v1".
     public let keyKind: String
-    /// SHA-256 over the certificate: 32 bytes. Identifies the certificate.
+    /// SHA-256 of the certificate: 32 bytes. Identifies the certificate.
     public let fingerprint: [UInt8]
     /// The object identifiers of Apple's push extensions (1.2.840.113635.100.6.3.*) that the certificate carries.
     public let pushExtensions: [String]
-    /// The environments that Apple's extensions name; empty when the certificate is not Apple's.
+    /// The environments that Apple's extensions name; empty if the certificate is not Apple's.
     public let environments: Set<Environment>
-    /// The topics: Apple's list where there is one, else the ``userID``.
+    /// The topics: Apple's list if there is one, otherwise the ``userID``.
     public let topics: [Topic]
 
     /// Whether the certificate is signed with its own key.
     package let isSelfSigned: Bool
-    /// Whether its key usages, where it has any, let a client show it.
+    /// Whether its key usages, if it has any, allow a client to use it.
     package let isForClients: Bool
 
-    /// Reads a certificate in PEM or DER form; of a PEM chain the first.
+    /// Reads a certificate in PEM or DER form. Of a PEM chain it reads the first certificate.
     ///
     /// - Throws: ``TLSError`` with `noCertificate` or `malformed`.
     public init(certificate bytes: [UInt8]) throws(TLSError) {

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A reader of DER, as far as certificate extensions need it: one element after the other, definite lengths.
+/// A reader of DER for certificate extensions: one element after the other, definite lengths only.
 struct DERReader {
     struct Element {
         var tag: UInt8
@@ -20,13 +20,13 @@ struct DERReader {
         rest = bytes
     }
 
-    /// The next element; nil at the end, and when the bytes are not DER.
+    /// Returns the next element; nil at the end, and if the bytes are not DER.
     mutating func next() -> Element? {
         var cursor = rest
         guard let tag = cursor.popFirst(), tag & 0x1F != 0x1F, let first = cursor.popFirst() else { return nil }
         var length = Int(first)
         if first >= 0x80 {
-            // Four bytes of length are more than any certificate has.
+            // No certificate needs more than four bytes of length.
             guard (0x81...0x84).contains(first) else { return nil }
             length = 0
             for _ in 0..<(first & 0x7F) {
@@ -39,7 +39,7 @@ struct DERReader {
         return Element(tag: tag, contents: cursor.prefix(length))
     }
 
-    /// The elements of the sequence that `bytes` hold; empty when they hold none.
+    /// Returns the elements of the sequence in `bytes`; an empty array if there is no sequence.
     static func elements(ofSequence bytes: [UInt8]) -> [Element] {
         var outer = DERReader(bytes[...])
         guard let sequence = outer.next(), sequence.isSequence else { return [] }

@@ -1,15 +1,15 @@
 internal import CFerryOpenSSL
 
-/// The cipher suites of a context: which ones is the system's policy, in which order is decided here.
+/// The cipher suites of a context. The system's policy decides which suites it has. This type decides their order.
 struct CipherSuites {
     private struct Suite {
         var name: String
-        /// A suite of TLS 1.3; those have a list of their own.
+        /// Whether the suite is of TLS 1.3. Those suites have a separate list.
         var isOfTLS13: Bool
-        /// The fastest: AES-128 is a third faster than AES-256.
+        /// Whether the suite is among the fastest: AES-128 is a third faster than AES-256.
         var isFast: Bool
-        /// A key exchange that is ephemeral, and authenticated encryption. HTTP/2 forbids all others over TLS 1.2
-        /// (RFC 9113, appendix A).
+        /// Whether the key exchange is ephemeral and the encryption authenticated. HTTP/2 forbids all others over TLS
+        /// 1.2 (RFC 9113, appendix A).
         var isAllowedByHTTP2: Bool
 
         init?(_ cipher: OpaquePointer?) {
@@ -25,25 +25,25 @@ struct CipherSuites {
         }
     }
 
-    /// All suites that OpenSSL can authenticate a server with. Peers of the legacy profile may know any of them.
+    /// All suites with which OpenSSL can authenticate a server. Peers of the legacy profile may know any of them.
     private static let everything = "ALL:!aNULL:!eNULL"
 
     private let suites: [Suite]
 
-    /// What OpenSSL has put into a new context, by the system's policy.
+    /// Reads the suites that OpenSSL put into a new context, by the system's policy.
     private init(of context: borrowing OwnedContext) {
         let pointer = context.pointer
         suites = (0..<CFerryOpenSSL_cipher_count(pointer)).compactMap { Suite(CFerryOpenSSL_cipher(pointer, $0)) }
     }
 
-    /// The peer may choose by this order.
+    /// The suites in Ferry's order. The peer may choose by this order.
     private var ordered: [Suite] {
         suites.filter(\.isFast)
             + suites.filter { !$0.isFast && $0.isAllowedByHTTP2 }
             + suites.filter { !$0.isFast && !$0.isAllowedByHTTP2 }
     }
 
-    /// Puts the suites of a new context in order; with the legacy profile, all that there are.
+    /// Puts the suites of a new context in order. The legacy profile gets all suites.
     static func install(_ profile: TLSProfile, in context: borrowing OwnedContext) throws(TLSError) {
         ErrorQueue.clear()
         guard profile == .modern || SSL_CTX_set_cipher_list(context.pointer, everything) == 1 else {
@@ -53,7 +53,7 @@ struct CipherSuites {
         let tls13 = ordered.filter(\.isOfTLS13).map(\.name).joined(separator: ":")
         let older = ordered.filter { !$0.isOfTLS13 }.map(\.name).joined(separator: ":")
         guard
-            // A policy may leave suites of TLS 1.3 only.
+            // A policy may leave only suites of TLS 1.3.
             older.isEmpty || SSL_CTX_set_cipher_list(context.pointer, older) == 1,
             SSL_CTX_set_ciphersuites(context.pointer, tls13) == 1
         else { throw refused() }

@@ -1,12 +1,12 @@
 internal import CFerryOpenSSL
 
-/// What OpenSSL's callbacks of a context decide by. Immutable.
+/// The values by which OpenSSL's callbacks of a context decide. Immutable.
 ///
-/// The callbacks get it as an unretained pointer: they run only inside calls of an engine, and an engine holds its
-/// context, which holds this.
+/// The callbacks get this object as an unretained pointer. They run only inside calls of an engine. An engine holds its
+/// context, and the context holds this object.
 final class ContextCallbacks: Sendable {
     private let acceptsPeer: (@Sendable (CertificateSummary) -> Bool)?
-    /// Length-prefixed names, at an address that stays the same as long as the object.
+    /// Length-prefixed names, at an address that stays the same for the life of the object.
     private let applicationProtocols: [UInt8]
 
     init(acceptsPeer: (@Sendable (CertificateSummary) -> Bool)?, applicationProtocols: [UInt8]) {
@@ -14,7 +14,7 @@ final class ContextCallbacks: Sendable {
         self.applicationProtocols = applicationProtocols
     }
 
-    /// The wire form of a list of application protocols (RFC 7301 section 3.1).
+    /// Encodes a list of application protocols as they are sent (RFC 7301 section 3.1).
     static func encode(_ names: [String]) throws(TLSError) -> [UInt8] {
         var bytes: [UInt8] = []
         for name in names {
@@ -38,7 +38,7 @@ final class ContextCallbacks: Sendable {
         return acceptsPeer?(summary) ?? false
     }
 
-    /// The first of our protocols that the client offers, as a range of the client's list.
+    /// Returns the first of our protocols that the client offers, as a range of the client's list.
     fileprivate func select(from offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var ours = applicationProtocols[...]
         while let length = ours.first {
@@ -88,10 +88,12 @@ private func selectProtocol(
     return SSL_TLSEXT_ERR_OK
 }
 
-/// Where a client's connection notes that it was asked for a certificate: OpenSSL keeps this index for applications.
+/// The index at which a client's connection notes that it was asked for a certificate. OpenSSL keeps this index for
+/// applications.
 let certificateRequestMark: Int32 = 0
 
-/// OpenSSL calls it for a client only when the server asks for a certificate. Nothing is chosen here.
+/// Notes that the server asks for a certificate. OpenSSL calls it for a client only in this case. It chooses no
+/// certificate.
 func noteCertificateRequest(ssl: OpaquePointer?, context: UnsafeMutableRawPointer?) -> Int32 {
     SSL_set_ex_data(ssl, certificateRequestMark, UnsafeMutableRawPointer(bitPattern: 1))
 }

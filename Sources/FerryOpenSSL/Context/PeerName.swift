@@ -1,6 +1,6 @@
 internal import CFerryOpenSSL
 
-/// The name by which a client knows its server: what the server's certificate must be for.
+/// The name by which a client knows its server. The server's certificate must be for this name.
 package struct PeerName: Sendable, Hashable {
     private enum Kind: Hashable {
         case host(String)
@@ -9,14 +9,15 @@ package struct PeerName: Sendable, Hashable {
 
     private let kind: Kind
 
-    /// A host name or an IP address (v4 or v6, also in brackets), told apart by its form.
+    /// Creates a name from a host name or an IP address (v4 or v6, also in brackets). The form of the text decides
+    /// which.
     package init(_ text: String) {
         var name = text
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
         if Self.isAddress(name) {
             kind = .address(name)
         } else {
-            // A fully qualified name's final dot is in no certificate.
+            // No certificate has the final dot of a fully qualified name.
             kind = .host(name.hasSuffix(".") ? String(name.dropLast()) : name)
         }
     }
@@ -28,7 +29,7 @@ package struct PeerName: Sendable, Hashable {
         return true
     }
 
-    /// Whether a certificate is for this name, by the rules that a connection goes by.
+    /// Returns whether a certificate is for this name, by the rules of a connection.
     func matches(_ certificate: OpaquePointer) -> Bool {
         defer { ErrorQueue.clear() }
         let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
@@ -38,9 +39,9 @@ package struct PeerName: Sendable, Hashable {
         }
     }
 
-    /// Makes a connection check the name, and ask for it by SNI: addresses are never sent (RFC 6066 section 3).
+    /// Makes a connection check the name, and ask for it by SNI. Addresses are never sent (RFC 6066 section 3).
     ///
-    /// - Throws: `invalidConfiguration` for what cannot be a host name.
+    /// - Throws: `invalidConfiguration` for a text that cannot be a host name.
     func install(in ssl: OpaquePointer, verify: Bool) throws(TLSError) {
         // OpenSSL takes an empty name for "any name", and a leading dot for "any name below".
         if case .host(let name) = kind, name.isEmpty || name.hasPrefix(".") || name.utf8.contains(0) {

@@ -3,19 +3,19 @@ internal import CFerryOpenSSL
 extension TLSContext {
     /// A server's settings.
     package struct Server: Sendable {
-        /// Who the server is.
+        /// The server's certificate and key.
         package var identity: TLSIdentity
-        /// How far it goes back for old clients.
+        /// The profile. It decides how old a client may be.
         package let profile: TLSProfile
-        /// The versions that it speaks.
+        /// The versions that the server speaks.
         package var versions: ClosedRange<TLSVersion>
-        /// What it asks of its clients' certificates.
+        /// The server's demand for client certificates.
         package var clientCertificates: ClientCertificates
-        /// The application protocols that it selects from, best first; with any, a client that offers only others is
+        /// The application protocols to select from, best first. If there are any, a client that offers only others is
         /// refused. Empty: ALPN is ignored.
         package var applicationProtocols: [String]
 
-        /// - Parameter maximum: the highest version. Legacy clients stumble over the session tickets of TLS 1.3, so a
+        /// - Parameter maximum: the highest version. Legacy clients fail on the session tickets of TLS 1.3, so a
         ///   listener for the binary protocol stays at 1.2.
         package init(
             identity: TLSIdentity,
@@ -32,29 +32,30 @@ extension TLSContext {
         }
     }
 
-    /// What a server asks of its clients' certificates.
+    /// A server's demand for client certificates.
     ///
-    /// The request never lists authorities: some old clients would choose their certificate by it.
+    /// The request never lists authorities, because some old clients would choose their certificate by the list.
     package enum ClientCertificates: Sendable {
-        /// None is asked for.
+        /// The server does not ask for a certificate.
         case ignored
-        /// One is asked for; any that is shown, or none, is taken.
+        /// The server asks for a certificate. It takes any certificate, and clients without one.
         case requested
-        /// One is asked for; none is taken, and of those that are shown the ones that these authorities vouch for.
+        /// The server asks for a certificate. It takes certificates from these authorities, and clients without one.
         case optional(TrustRoots)
-        /// One that these authorities vouch for is required.
+        /// The server requires a certificate from these authorities.
         case required(TrustRoots)
-        /// One with such a SHA-256 fingerprint is required; its chain and dates are not looked at.
+        /// The server requires a certificate with one of these SHA-256 fingerprints. Its chain and dates are not
+        /// checked.
         case pinned(Set<[UInt8]>)
-        /// One that the closure accepts is required; its chain and dates are not looked at. Runs on the event loop, in
-        /// the middle of the handshake: it must neither block nor call into the connection.
+        /// The server requires a certificate that the closure accepts. Its chain and dates are not checked. The closure
+        /// runs on the event loop in the middle of the handshake: it must neither block nor call into the connection.
         case verified(@Sendable (CertificateSummary) -> Bool)
 
         var asksForCertificate: Bool {
             if case .ignored = self { false } else { true }
         }
 
-        /// The decision that replaces OpenSSL's verification of the chain; nil where that stands.
+        /// The decision that replaces OpenSSL's verification of the chain; nil if OpenSSL's decision stands.
         var acceptance: (@Sendable (CertificateSummary) -> Bool)? {
             switch self {
             case .ignored, .optional, .required: nil

@@ -2,12 +2,12 @@ internal import CFerryOpenSSL
 
 /// The settings that many connections share: versions, credentials, trust, application protocols.
 ///
-/// Made once and used from any thread; making one costs about a millisecond with the system's trust roots.
+/// A context is made once and used from any thread. Making one costs about a millisecond with the system's trust roots.
 ///
-/// `@unchecked Sendable`: the `SSL_CTX` is configured in `init` and never changed afterwards, and OpenSSL lets any
-/// number of threads make connections from it.
+/// `@unchecked Sendable`: the `SSL_CTX` is configured in `init` and never changed afterwards. OpenSSL lets any number
+/// of threads make connections from it.
 package final class TLSContext: @unchecked Sendable {
-    /// Which side of a handshake a context is for.
+    /// The side of a handshake that a context is for.
     package enum Role: Sendable {
         case client
         case server
@@ -15,20 +15,20 @@ package final class TLSContext: @unchecked Sendable {
 
     /// A client's settings.
     package struct Client: Sendable {
-        /// Who may vouch for the server.
+        /// The authorities that may sign the server's certificate.
         package var trustRoots: TrustRoots
-        /// What the client shows when the server asks for a certificate.
+        /// The identity to show if the server asks for a certificate.
         package var identity: TLSIdentity?
-        /// How far it goes back for old servers.
+        /// The profile. It decides how old a server may be.
         package let profile: TLSProfile
         /// The versions to offer.
         package let versions: ClosedRange<TLSVersion>
-        /// The application protocols to offer by ALPN, best first; when any, the server must select one.
+        /// The application protocols to offer by ALPN, best first. If there are any, the server must select one.
         package var applicationProtocols: [String]
 
         /// - Parameters:
-        ///   - profile: a lower bound of `versions` below 1.2 means the legacy profile in any case.
-        ///   - versions: with the modern profile, what the system's policy leaves of them.
+        ///   - profile: ignored if the lower bound of `versions` is below 1.2, which means the legacy profile.
+        ///   - versions: the versions to offer. With the modern profile, the system's policy may remove some.
         package init(
             trustRoots: TrustRoots = .system,
             identity: TLSIdentity? = nil,
@@ -48,17 +48,18 @@ package final class TLSContext: @unchecked Sendable {
     let handle: OwnedContext
     let verifiesPeer: Bool
     let requiresApplicationProtocol: Bool
-    /// What OpenSSL's callbacks need. They get it unretained: every engine holds its context.
+    /// The data of OpenSSL's callbacks. They get it unretained, because every engine holds its context.
     let callbacks: ContextCallbacks
 
-    /// A client that verifies its server.
+    /// Creates the context of a client that verifies its server.
     ///
     /// - Throws: ``TLSError`` with `invalidConfiguration`, `weakCredentials`, or a code of reading the trust roots.
     package convenience init(client: Client) throws(TLSError) {
         try self.init(client: client, verifiesPeer: true)
     }
 
-    /// A client that believes any server: for tests, and for looking at servers that are set up wrongly.
+    /// Creates the context of a client that trusts any server: for tests, and for examining servers with a wrong
+    /// set-up.
     package convenience init(testingWithoutVerification client: Client) throws(TLSError) {
         try self.init(client: client, verifiesPeer: false)
     }
@@ -75,7 +76,7 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_set_cert_cb(handle.pointer, noteCertificateRequest, nil)
         if !client.applicationProtocols.isEmpty {
             let list = try ContextCallbacks.encode(client.applicationProtocols)
-            // This function returns 0 when it succeeds.
+            // This function returns 0 on success.
             guard SSL_CTX_set_alpn_protos(handle.pointer, list, UInt32(list.count)) == 0 else {
                 throw .openSSL(.invalidConfiguration, "OpenSSL refuses the list of application protocols.")
             }
@@ -83,12 +84,13 @@ package final class TLSContext: @unchecked Sendable {
         self.handle = handle
     }
 
-    /// A server.
+    /// Creates the context of a server.
     ///
     /// - Throws: ``TLSError`` with `invalidConfiguration`, `weakCredentials`, or a code of reading the client CA.
     package init(server: Server) throws(TLSError) {
         let handle = try Self.makeHandle(TLS_server_method(), server.profile, versions: server.versions)
-        // A gateway has many idle connections; a client has few, and would allocate anew for each record.
+        // A gateway has many idle connections, so it frees their buffers. A client has few, and would allocate again
+        // for each record.
         _ = CFerryOpenSSL_SSL_CTX_set_mode(handle.pointer, Int(SSL_MODE_RELEASE_BUFFERS))
         role = .server
         verifiesPeer = server.clientCertificates.asksForCertificate
@@ -113,7 +115,7 @@ package final class TLSContext: @unchecked Sendable {
         versions: ClosedRange<TLSVersion>
     ) throws(TLSError) -> OwnedContext {
         ErrorQueue.clear()
-        // What `openssl.cnf` says for every program is in a new context: versions, suites, security level.
+        // A new context has the settings of `openssl.cnf` for every program: versions, suites, security level.
         guard let handle = OwnedContext(SSL_CTX_new(method)) else {
             throw .openSSL(.internalFailure, "OpenSSL cannot make a context.")
         }
@@ -134,7 +136,7 @@ package final class TLSContext: @unchecked Sendable {
         return handle
     }
 
-    /// Those of the versions that the system's policy permits.
+    /// Returns those of `versions` that the system's policy permits.
     private static func permitted(
         _ versions: ClosedRange<TLSVersion>,
         in handle: borrowing OwnedContext

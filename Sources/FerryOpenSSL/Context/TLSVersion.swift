@@ -3,9 +3,9 @@ internal import CFerryOpenSSL
 /// A version of TLS. SSL 3 and older are not supported.
 @nonexhaustive
 public enum TLSVersion: Sendable, Hashable, Comparable, CaseIterable {
-    /// TLS 1.0, for peers that know nothing better; means ``TLSProfile/legacy``.
+    /// TLS 1.0, for peers that know no newer version; implies ``TLSProfile/legacy``.
     case tls10
-    /// TLS 1.1; means ``TLSProfile/legacy``.
+    /// TLS 1.1; implies ``TLSProfile/legacy``.
     case tls11
     /// TLS 1.2
     case tls12

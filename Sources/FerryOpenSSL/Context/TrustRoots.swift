@@ -1,9 +1,10 @@
 internal import CFerryOpenSSL
 
-/// The certificate authorities that a peer's certificate may come from.
+/// The certificate authorities that may sign a peer's certificate.
 @nonexhaustive
 public enum TrustRoots: Sendable, Hashable {
-    /// The system's own: OpenSSL's default paths, which the environment's SSL_CERT_FILE and SSL_CERT_DIR override.
+    /// The system's authorities: OpenSSL's default paths. The environment's SSL_CERT_FILE and SSL_CERT_DIR override
+    /// them.
     case system
     /// A file of PEM certificates.
     case file(String)

@@ -1,13 +1,13 @@
 internal import CFerryOpenSSL
 
-/// Reads a PKCS#12 archive with the algorithms of the thread's default library context.
+/// A reader of a PKCS#12 archive. It uses the algorithms of the thread's default library context.
 struct ArchiveReader {
     var passphrase: String
-    /// What errors call the archive.
+    /// The archive's name in errors.
     var source: String
 
     enum Failure: Error {
-        /// An algorithm is not known.
+        /// OpenSSL does not know an algorithm.
         case unsupported([TLSError.Cause])
         case fault(TLSError)
     }
@@ -18,7 +18,7 @@ struct ArchiveReader {
             throw .fault(.openSSL(.malformed, "\(source) is not a PKCS#12 file, or it is damaged."))
         }
         let hasMAC = PKCS12_mac_present(file.pointer) == 1
-        // An empty passphrase comes in two encodings, and both are in use.
+        // An empty passphrase has two encodings, and both are in use.
         let encoding = passphrase.isEmpty && verifies(nil, file.pointer) ? nil : passphrase
         if hasMAC, !verifies(encoding, file.pointer) {
             let entries = ErrorQueue.drain()
@@ -31,7 +31,7 @@ struct ArchiveReader {
         guard collect(from: file.pointer, encoding, &found, certificates) else {
             let entries = ErrorQueue.drain()
             if entries.haveUnsupported { throw .unsupported(entries.map(\.cause)) }
-            // Without a MAC only the decryption shows that a passphrase is wrong.
+            // Without a MAC, a wrong passphrase shows only at the decryption.
             throw .fault(
                 hasMAC
                     ? TLSError(
@@ -52,7 +52,7 @@ struct ArchiveReader {
         return PKCS12.Contents(key: key, certificates: certificates)
     }
 
-    /// What a failure means when there is no other provider to ask.
+    /// Returns the error for a failure if there is no other provider to ask.
     func error(_ failure: Failure) -> TLSError {
         switch failure {
         case .fault(let error): error
@@ -80,14 +80,14 @@ struct ArchiveReader {
     // MARK: Bags
 
     private struct Found: ~Copyable {
-        /// Of all keys, in the order of the archive.
+        /// The descriptions of all keys, in the order of the archive.
         var keys: [KeyDescription] = []
         var first: OwnedKey?
     }
 
-    /// Collects keys and certificates; false when a part cannot be decrypted: then the reasons are in the error queue.
+    /// Collects keys and certificates. False if a part cannot be decrypted; the reasons are then in the error queue.
     ///
-    /// OpenSSL's own `PKCS12_parse` takes the first key and passes over the others, and refuses archives without a MAC.
+    /// OpenSSL's own `PKCS12_parse` takes the first key and ignores the others, and it refuses archives without a MAC.
     private func collect(
         from file: OpaquePointer,
         _ passphrase: String?,
@@ -100,7 +100,7 @@ struct ArchiveReader {
         let length = Int32(passphrase?.utf8.count ?? 0)
         for index in 0..<CFerryOpenSSL_sk_PKCS7_count(parts) {
             let part = CFerryOpenSSL_sk_PKCS7_value(parts, index)
-            // What is encrypted to a certificate no passphrase opens.
+            // A passphrase cannot open a part that is encrypted for a certificate.
             guard CFerryOpenSSL_PKCS12_hasBags(part) == 1 else { continue }
             guard let bags = CFerryOpenSSL_PKCS12_bags(part, passphrase, length) else { return false }
             defer { CFerryOpenSSL_sk_SAFEBAG_free(bags) }
@@ -109,7 +109,7 @@ struct ArchiveReader {
         return true
     }
 
-    /// How deep bags may stand in bags. Without a bound an archive could use up the stack.
+    /// The limit of bags inside bags. Without a limit, an archive could use up the stack.
     private static let depthLimit = 8
 
     private func takeAll(

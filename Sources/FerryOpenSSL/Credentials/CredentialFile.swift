@@ -14,14 +14,14 @@ private import Musl
 private import Darwin
 #endif
 
-/// The largest file that is read. A bundle of all public authorities has a quarter of a MiB.
+/// The size of the largest file that is read. A bundle of all public authorities has a quarter of a MiB.
 private let credentialSizeLimit = 16 << 20
 
-/// Reads a small file of certificates or keys, or a pipe of one, to its end.
+/// Reads a small file of certificates or keys, or a pipe with one, to its end.
 ///
-/// - Parameter option: where the file was named, such as `--key`, for an error that may not show its name.
-/// - Throws: ``TLSError/Code/fileNotFound`` or ``TLSError/Code/fileUnreadable``. Both name the file, unless its name may be
-///   the secret itself: see `FileName`.
+/// - Parameter option: the option that named the file, such as `--key`, for an error that may not show the name.
+/// - Throws: ``TLSError/Code/fileNotFound`` or ``TLSError/Code/fileUnreadable``. Both name the file, unless its name
+///   may be the secret itself: see `FileName`.
 package func credentialBytes(atPath path: String, option: String? = nil) throws(TLSError) -> [UInt8] {
     let files = FileManager.default
     var isDirectory = false
@@ -39,7 +39,7 @@ package func credentialBytes(atPath path: String, option: String? = nil) throws(
     return bytes
 }
 
-/// What errors call a file that was read.
+/// Returns the name of a file for errors.
 func sourceName(_ path: String) -> String { FileName(path).shown ?? "the file" }
 
 /// Reads a file to its end, or `limit` bytes of it. Without a limit, `/dev/zero` would fill the memory.

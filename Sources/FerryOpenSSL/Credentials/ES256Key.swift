@@ -1,10 +1,10 @@
 internal import CFerryOpenSSL
 
-/// A P-256 key that signs as JSON Web Tokens want it (ES256: ECDSA over SHA-256, RFC 7518 section 3.4).
+/// A P-256 key for signing JSON Web Tokens (ES256: ECDSA over SHA-256, RFC 7518 section 3.4).
 ///
-/// Safe from any thread: the key never changes, and each signature has a context of its own.
+/// Safe from any thread: the key never changes, and each signature has a new context.
 public final class ES256Key: @unchecked Sendable {
-    /// A signature is r and s, 32 bytes each, without any framing.
+    /// The length of a signature: r and s, 32 bytes each, without framing.
     public static let signatureLength = 64
 
     private let key: OwnedKey
@@ -26,7 +26,7 @@ public final class ES256Key: @unchecked Sendable {
         try self.init(p8: bytes, source: "the .p8 key")
     }
 
-    /// As ``init(p8:)``; `source` is what errors call the bytes.
+    /// Reads the text of a `.p8` file, as ``init(p8:)`` does. `source` is the name of the text in errors.
     package convenience init(p8 bytes: [UInt8], source: String) throws(TLSError) {
         let read = try PEM.privateKey(bytes, passphrase: nil, source: source)
         try self.init(read.key, source: source)
@@ -39,21 +39,21 @@ public final class ES256Key: @unchecked Sendable {
         try self.init(p8: credentialBytes(atPath: path), source: sourceName(path))
     }
 
-    /// A new random key.
+    /// Returns a new random key.
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     package static func generate() throws(TLSError) -> ES256Key {
         try ES256Key(generateKey(.p256), source: "the new key")
     }
 
-    /// The key as the text of a `.p8` file.
+    /// Returns the key as the text of a `.p8` file.
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     package func p8() throws(TLSError) -> [UInt8] {
         try pemBytes(key: key.pointer)
     }
 
-    /// Signs `message`: 64 bytes, about 30 µs.
+    /// Signs `message`. The signature has 64 bytes. Cost: about 30 µs.
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     public func sign(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
@@ -80,14 +80,14 @@ public final class ES256Key: @unchecked Sendable {
         return raw
     }
 
-    /// Whether `signature` (64 bytes) is this key's signature of `message`.
+    /// Returns whether `signature` (64 bytes) is this key's signature of `message`.
     public func isValidSignature(_ signature: [UInt8], for message: [UInt8]) -> Bool {
         guard signature.count == Self.signatureLength, let parsed = OwnedECDSASignature(ECDSA_SIG_new()) else {
             return false
         }
         let r = BN_bin2bn(Array(signature[..<32]), 32, nil)
         let s = BN_bin2bn(Array(signature[32...]), 32, nil)
-        // From here the numbers belong to the signature.
+        // From here the signature owns the numbers.
         guard ECDSA_SIG_set0(parsed.pointer, r, s) == 1 else {
             BN_free(r)
             BN_free(s)

@@ -1,12 +1,12 @@
 internal import CFerryOpenSSL
 
-/// Reads one private key of a PEM text.
+/// A reader of one private key in a PEM text.
 struct EncryptedKeyReader {
     var passphrase: String?
-    /// What errors call the text.
+    /// The text's name in errors.
     var source: String
 
-    /// What an attempt came to.
+    /// The reason why an attempt to read the key failed.
     private enum Failure: Error {
         case noPassphrase([TLSError.Cause])
         case wrongPassphrase([TLSError.Cause])
@@ -14,7 +14,7 @@ struct EncryptedKeyReader {
         case malformed([TLSError.Cause])
     }
 
-    /// Turns to OpenSSL's legacy provider only when the default one does not know how the key is encrypted.
+    /// Reads the key. Uses OpenSSL's legacy provider only if the default one does not know the key's encryption.
     ///
     /// - Throws: `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`, `malformed`.
     func read(_ bytes: [UInt8]) throws(TLSError) -> PEM.PrivateKey {
@@ -26,7 +26,7 @@ struct EncryptedKeyReader {
         }
     }
 
-    /// What may be said of the key; nil when it cannot be read.
+    /// Returns a description of the key that is safe to show; nil if the key cannot be read.
     func describe(_ bytes: [UInt8]) -> KeyDescription? {
         guard let read = try? read(bytes) else { return nil }
         return KeyDescription(read.key)
@@ -52,7 +52,7 @@ struct EncryptedKeyReader {
         } catch {
             throw self.error(error)
         }
-        // The key belongs to the private library, which ends here: carry it over in its DER form.
+        // The key belongs to the private library, which ends here. Copy it by its DER form.
         guard let der, let key = OwnedKey(decodedDER(der) { d2i_AutoPrivateKey(nil, $0, $1) }) else {
             throw .openSSL(.malformed, "The private key in \(source) is of an unknown kind.")
         }
@@ -63,7 +63,7 @@ struct EncryptedKeyReader {
         guard let bio = MemoryBIO(bytes) else { throw .malformed([]) }
         var prompt = PassphrasePrompt(passphrase: passphrase.map { Array($0.utf8) })
         ErrorQueue.clear()
-        // Without a callback OpenSSL would ask on the terminal.
+        // Without a callback, OpenSSL would ask for the passphrase on the terminal.
         let pointer = withUnsafeMutablePointer(to: &prompt) { prompt in
             PEM_read_bio_PrivateKey(bio.pointer, nil, passphraseCallback, prompt)
         }
@@ -72,8 +72,8 @@ struct EncryptedKeyReader {
         let causes = entries.map(\.cause)
         if prompt.wasAsked, passphrase == nil { throw .noPassphrase(causes) }
         if entries.contains(ERR_LIB_PEM, PEM_R_UNSUPPORTED_ENCRYPTION) { throw .unsupported(causes) }
-        // OpenSSL calls what is no key "unsupported", too: a damaged one, or what a wrong passphrase makes of a stream
-        // cipher's text.
+        // OpenSSL also says "unsupported" about bytes that are not a key: a damaged key, or the output of a stream
+        // cipher after a wrong passphrase.
         guard prompt.wasAsked else { throw .malformed(causes) }
         let isKnown = !entries.haveUnsupported || entries.contains { $0.library == ERR_LIB_ASN1 }
         throw isKnown ? .wrongPassphrase(causes) : .unsupported(causes)
@@ -107,7 +107,7 @@ private struct PassphrasePrompt {
     var wasAsked = false
 }
 
-/// Gives OpenSSL the passphrase; -1 says that there is none.
+/// Gives OpenSSL the passphrase; -1 means that there is no passphrase.
 private func passphraseCallback(
     buffer: UnsafeMutablePointer<CChar>?,
     size: Int32,

@@ -1,8 +1,8 @@
 internal import CFerryOpenSSL
 
-/// What may be said of a private key: nothing that helps to guess it.
+/// A description of a private key that is safe to show: nothing in it helps to guess the key.
 struct KeyDescription: Hashable {
-    /// Such as "RSA 2048" or "prime256v1".
+    /// The kind of key, such as "RSA 2048" or "prime256v1".
     var kind: String
     /// SHA-256 of the public key (SubjectPublicKeyInfo in DER form).
     var fingerprint: [UInt8]
@@ -22,9 +22,9 @@ struct KeyDescription: Hashable {
         "\(kind), SHA-256 of the public key \(fingerprint.prefix(8).map(hexadecimal).joined())…"
     }
 
-    /// The error that several keys are.
+    /// Returns the error for a file with several keys.
     ///
-    /// - Parameter keys: in the order of the file; nil for one that cannot be read.
+    /// - Parameter keys: the keys in the order of the file; nil for a key that cannot be read.
     static func several(_ keys: [KeyDescription?], in source: String) -> TLSError {
         let list = keys.enumerated().map { place, key in "\(place + 1). \(key?.sentence ?? "one that cannot be read")" }
         return TLSError(
@@ -35,7 +35,7 @@ struct KeyDescription: Hashable {
     }
 }
 
-/// The kind of a key, such as "RSA 2048" or "prime256v1".
+/// Returns the kind of a key, such as "RSA 2048" or "prime256v1".
 func keyKind(_ key: OpaquePointer) -> String {
     if EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA { return "RSA \(EVP_PKEY_get_bits(key))" }
     if let group = keyGroup(key) { return group }

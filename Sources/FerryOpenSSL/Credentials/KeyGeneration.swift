@@ -4,9 +4,9 @@ internal import CFerryOpenSSL
 package enum KeyKind: Sendable, Hashable {
     /// Elliptic curve P-256: made in microseconds.
     case p256
-    /// RSA of 2048 bits: what old clients understand; takes some 100 ms to make.
+    /// RSA of 2048 bits: old clients understand it; takes some 100 ms to make.
     case rsa2048
-    /// RSA of 1024 bits: refused by default, for tests of that.
+    /// RSA of 1024 bits: refused by default, for tests of that refusal.
     case rsa1024
 }
 
@@ -22,7 +22,7 @@ func generateKey(_ kind: KeyKind) throws(TLSError) -> OwnedKey {
     return key
 }
 
-/// A key as PEM text: PKCS#8, encrypted with AES-256 when a passphrase is given.
+/// Returns a key as PEM text: PKCS#8, encrypted with AES-256 if a passphrase is given.
 func pemBytes(key: OpaquePointer, passphrase: String? = nil) throws(TLSError) -> [UInt8] {
     ErrorQueue.clear()
     let passphrase = passphrase.map { $0.utf8.map { CChar(bitPattern: $0) } }
@@ -41,7 +41,7 @@ func pemBytes(key: OpaquePointer, passphrase: String? = nil) throws(TLSError) ->
     return bytes
 }
 
-/// The name of an elliptic-curve key's group, such as "prime256v1".
+/// Returns the name of an elliptic-curve key's group, such as "prime256v1".
 func keyGroup(_ key: OpaquePointer) -> String? {
     var name = [CChar](repeating: 0, count: 64)
     var length = 0

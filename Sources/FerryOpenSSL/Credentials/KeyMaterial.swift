@@ -10,9 +10,9 @@ final class KeyMaterial: @unchecked Sendable {
     /// The certificates between ``certificate`` and the root, as they are sent to the peer.
     let chain: OwnedCertificateStack
 
-    /// Finds the certificate that belongs to the key; the others are its chain.
+    /// Finds the certificate that belongs to the key. The others become its chain.
     ///
-    /// - Throws: `keyMismatch` when the key belongs to none.
+    /// - Throws: `keyMismatch` if the key belongs to no certificate.
     init(key: consuming OwnedKey, certificates: borrowing OwnedCertificateStack, source: String) throws(TLSError) {
         guard let chain = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new()) else {
             throw .openSSL(.internalFailure, "OpenSSL has no memory for a certificate chain.")

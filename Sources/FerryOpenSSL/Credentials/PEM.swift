@@ -1,10 +1,10 @@
 internal import CFerryOpenSSL
 
-/// Certificates and keys in PEM form, or in DER form where a file holds just one of them.
+/// Certificates and keys in PEM form, or in DER form if a file holds just one of them.
 enum PEM {
-    /// All certificates, in the order of the text.
+    /// Returns all certificates, in the order of the text.
     ///
-    /// - Throws: `noCertificate` when there is none, `malformed` when one is damaged.
+    /// - Throws: `noCertificate` if there is no certificate, `malformed` if one is damaged.
     static func certificates(_ bytes: [UInt8], source: String) throws(TLSError) -> OwnedCertificateStack {
         guard let stack = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new()), let bio = MemoryBIO(bytes) else {
             throw .openSSL(.internalFailure, "OpenSSL has no memory for a certificate.")
@@ -20,7 +20,7 @@ enum PEM {
         while let certificate = OwnedCertificate(PEM_read_bio_X509(bio.pointer, nil, nil, nil)) {
             stack.append(certificate.pointer)
         }
-        // The end of the text, too, is told through the queue.
+        // OpenSSL reports the end of the text through the queue, too.
         let entries = ErrorQueue.drain()
         guard entries.allSatisfy({ $0.library == ERR_LIB_PEM && $0.reason == PEM_R_NO_START_LINE }) else {
             throw TLSError(.malformed, "A certificate in \(source) is damaged.", causes: entries.map(\.cause))
@@ -37,7 +37,8 @@ enum PEM {
         var neededLegacyProvider = false
     }
 
-    /// The only private key: PKCS#8, PKCS#1 or SEC 1, encrypted or not, also by the algorithms of old tools (DES, RC2).
+    /// Returns the only private key, in PKCS#8, PKCS#1 or SEC 1. It may be encrypted, also by the algorithms of old
+    /// tools (DES, RC2).
     ///
     /// - Throws: `noPrivateKey`, `severalPrivateKeys`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,
     ///   `malformed`.
@@ -54,15 +55,15 @@ enum PEM {
             throw TLSError(.noPrivateKey, "\(source) holds no private key (\"BEGIN PRIVATE KEY\").")
         }
         let reader = EncryptedKeyReader(passphrase: passphrase, source: source)
-        // One block is read with all that stands around it.
+        // A single block is read with all the text around it.
         if blocks.count == 1 { return try reader.read(bytes) }
         let keys = blocks.map { reader.describe($0) }
-        // If none can be read, the passphrase is what is wrong, and the first says so.
+        // If no key can be read, the passphrase is wrong, and the error of the first key says so.
         guard Set(keys).count == 1 else { throw KeyDescription.several(keys, in: source) }
         return try reader.read(first)
     }
 
-    /// The text of each private key, from its first line to its last.
+    /// Returns the text of each private key, from its first line to its last.
     private static func blocks(of bytes: [UInt8]) -> [[UInt8]] {
         var blocks: [[UInt8]] = []
         var rest = bytes[...]

@@ -6,17 +6,17 @@ enum PKCS12 {
     struct Contents: ~Copyable {
         var key: OwnedKey
         var certificates: OwnedCertificateStack
-        /// The file's algorithms are so old that OpenSSL's legacy provider had to read them.
+        /// Whether the file's algorithms are so old that OpenSSL's legacy provider had to read them.
         var neededLegacyProvider = false
     }
 
-    /// The same as bytes.
+    /// The same contents as DER bytes, which need no library context.
     private struct Encoded {
         var key: [UInt8]
         var certificates: [[UInt8]]
     }
 
-    /// Opens a file; turns to OpenSSL's legacy provider only when the default one does not know the file's algorithms.
+    /// Opens a file. Uses OpenSSL's legacy provider only if the default one does not know the file's algorithms.
     ///
     /// - Throws: `malformed`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`, `noCertificate`,
     ///   `noPrivateKey`, `severalPrivateKeys`.
@@ -50,7 +50,7 @@ enum PKCS12 {
         } catch {
             throw reader.error(error)
         }
-        // The parts belong to the private library, which ends here: carry them over in their DER form.
+        // The parts belong to the private library, which ends here. Copy them by their DER form.
         guard let encoded, let key = OwnedKey(decodedDER(encoded.key) { d2i_AutoPrivateKey(nil, $0, $1) }),
             let certificates = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new())
         else { throw .openSSL(.malformed, "The private key in \(reader.source) is of an unknown kind.") }

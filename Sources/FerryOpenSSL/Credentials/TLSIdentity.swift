@@ -4,18 +4,18 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A certificate with its chain and private key: who this side is in a TLS handshake.
+/// A certificate with its chain and private key: the identity of this side in a TLS handshake.
 ///
-/// Reading is strict, so that a bad file is told at start-up: the key must belong to one of the certificates. Whether
-/// the certificate is valid *now* is a separate question, see ``validate(at:)``. Values are immutable and shared by
-/// reference; copying one is cheap.
+/// Reading is strict, so that a bad file is reported at start-up: the key must belong to one of the certificates.
+/// ``validate(at:)`` separately checks that the certificate is valid *now*. Values are immutable and shared by
+/// reference, so copies are cheap.
 public struct TLSIdentity: Sendable {
     let material: KeyMaterial
 
-    /// What the certificate says.
+    /// The contents of the certificate.
     public let summary: CertificateSummary
 
-    /// Whether it came from an archive, or with a key, whose algorithms only OpenSSL's legacy provider reads.
+    /// Whether only OpenSSL's legacy provider could read the archive or the key.
     package let neededLegacyProvider: Bool
 
     init(_ material: KeyMaterial, neededLegacyProvider: Bool = false) throws(TLSError) {
@@ -29,9 +29,10 @@ public struct TLSIdentity: Sendable {
     /// - Parameters:
     ///   - certificateChain: the certificate and, in any order, the intermediates to send with it.
     ///   - privateKey: PKCS#8, PKCS#1 or SEC 1; may be the same bytes as `certificateChain`.
-    ///   - passphrase: opens an encrypted key; ignored by others.
-    /// A key that old tools encrypted (DES, RC2) is opened with OpenSSL's legacy provider in a library context of its
-    /// own; the process's providers stay as they are.
+    ///   - passphrase: opens an encrypted key; ignored for other keys.
+    ///
+    /// A key that old tools encrypted (DES, RC2) is opened with OpenSSL's legacy provider in a separate library
+    /// context. The process's providers stay as they are.
     ///
     /// - Throws: ``TLSError`` with `noCertificate`, `noPrivateKey`, `severalPrivateKeys`, `malformed`,
     ///   `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm` or `keyMismatch`.
@@ -53,10 +54,10 @@ public struct TLSIdentity: Sendable {
     ///
     /// - Parameters:
     ///   - certificatePath: the certificate and, in any order, the intermediates to send with it.
-    ///   - privateKeyPath: the key; nil when it stands in the same file as the certificate.
-    ///   - passphrase: opens an encrypted key; ignored by others.
+    ///   - privateKeyPath: the key; nil if it stands in the same file as the certificate.
+    ///   - passphrase: opens an encrypted key; ignored for other keys.
     /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of
-    ///   ``init(certificateChain:privateKey:passphrase:)``; each names the file.
+    ///   ``init(certificateChain:privateKey:passphrase:)``. Each error names the file.
     public init(
         certificatePath: String,
         privateKeyPath: String? = nil,
@@ -75,8 +76,8 @@ public struct TLSIdentity: Sendable {
 
     /// Reads a PKCS#12 archive.
     ///
-    /// Old archives, such as keychains exported (RC2-40, triple DES), are opened with OpenSSL's legacy provider in a
-    /// library context of their own; the process's providers stay as they are.
+    /// Old archives, such as exported keychains (RC2-40, triple DES), are opened with OpenSSL's legacy provider in a
+    /// separate library context. The process's providers stay as they are.
     ///
     /// - Throws: ``TLSError`` with `malformed`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,
     ///   `noCertificate`, `noPrivateKey`, `severalPrivateKeys` or `keyMismatch`.
@@ -86,13 +87,14 @@ public struct TLSIdentity: Sendable {
 
     /// Reads a PKCS#12 file.
     ///
-    /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of ``init(pkcs12:passphrase:)``.
+    /// - Throws: ``TLSError`` with `fileNotFound` or `fileUnreadable`, or with any code of
+    ///   ``init(pkcs12:passphrase:)``.
     public init(pkcs12Path: String, passphrase: String = "") throws(TLSError) {
         let bytes = try credentialBytes(atPath: pkcs12Path)
         try self.init(pkcs12: bytes, passphrase: passphrase, source: sourceName(pkcs12Path))
     }
 
-    /// As ``init(certificateChain:privateKey:passphrase:)``; the sources are what errors call the bytes.
+    /// Reads like ``init(certificateChain:privateKey:passphrase:)``. The sources are the names of the bytes in errors.
     package init(
         chain: [UInt8],
         from chainSource: String,
@@ -109,7 +111,7 @@ public struct TLSIdentity: Sendable {
         )
     }
 
-    /// As ``init(pkcs12:passphrase:)``; `source` is what errors call the bytes.
+    /// Reads like ``init(pkcs12:passphrase:)``. `source` is the name of the bytes in errors.
     package init(pkcs12 bytes: [UInt8], passphrase: String, source: String) throws(TLSError) {
         let contents = try PKCS12.open(bytes, passphrase: passphrase, source: source)
         try self.init(contents, source: source)

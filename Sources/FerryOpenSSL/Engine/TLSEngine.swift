@@ -1,7 +1,7 @@
 internal import CFerryOpenSSL
 package import NIOCore
 
-/// One TLS connection without I/O: bytes go in and come out, nothing waits, nothing calls out.
+/// One TLS connection without I/O. Bytes go in and come out. No call waits, and no call reaches outside.
 ///
 /// ```
 ///                  ingest ┌───────────┐ step → plaintext, events
@@ -11,22 +11,22 @@ package import NIOCore
 ///        takeCiphertext   └───────────┘ encrypt, closeNotify
 /// ```
 ///
-/// After any call, ``takeCiphertext()`` gives what must go to the peer, also when the connection has failed: then it
-/// carries the alert. The first failure is final; later calls do nothing. Not for use from two threads at once.
+/// After any call, ``takeCiphertext()`` returns the bytes that must go to the peer. After a failure, these bytes carry
+/// the alert. The first failure is final; later calls do nothing. Do not use an engine from two threads at once.
 ///
-/// OpenSSL reads and writes through two memory BIOs, fed and emptied in pieces of about one record. A server's are
-/// given back when a burst ends: an idle connection of a gateway holds no buffer of its own.
+/// OpenSSL reads and writes through two memory BIOs, which are filled and emptied in pieces of about one record. A
+/// server replaces its BIOs when a burst ends, so an idle connection of a gateway holds no buffers.
 package struct TLSEngine: ~Copyable {
-    /// What a step found.
+    /// The result of a step.
     package enum Event: Sendable {
-        /// Encrypting is possible from now on. For a client under TLS 1.3 this does not mean that the server accepted
-        /// its certificate.
+        /// Encryption is possible from now on. For a client under TLS 1.3, the server may not have accepted the
+        /// client's certificate yet.
         case handshakeCompleted(applicationProtocol: String?)
-        /// All application data that the ingested bytes held, in one buffer.
+        /// All application data in the ingested bytes, in one buffer.
         case plaintext(ByteBuffer)
-        /// The peer will send nothing more, and said so.
+        /// The peer sent close_notify and will send nothing more.
         case peerClosed
-        /// The connection is over. All plaintext that came before has been given out.
+        /// The connection is over. All plaintext that came before was returned.
         case failed(TLSError)
     }
 
@@ -39,12 +39,12 @@ package struct TLSEngine: ~Copyable {
 
     /// The longest TLS plaintext record: 2^14 bytes (RFC 8446 section 5.1).
     static let recordLength = 1 << 14
-    /// More than the header, nonce, padding and tag that any cipher adds to a record.
+    /// An upper bound of the header, nonce, padding and tag that a cipher adds to a record.
     static let recordOverhead = 96
-    /// A server's BIO that has grown beyond this is replaced as soon as it is empty: a gateway has many idle connections.
-    /// A client has few, and keeps what a record needs.
+    /// The largest BIO that a server keeps. A larger one is replaced as soon as it is empty, because a gateway has many
+    /// idle connections. A client has few, and keeps the memory for a record.
     static let keptBIOLength = 4096
-    /// A client keeps buffers up to this long, and uses them again once nobody else holds them.
+    /// The largest buffer that a client keeps. The client uses it again when no other code holds it.
     static let keptBufferLength = 2 * recordLength
 
     private let context: TLSContext
@@ -54,23 +54,23 @@ package struct TLSEngine: ~Copyable {
     private var output: OpaquePointer
 
     private var phase = Phase.handshaking
-    /// What ended the stream, until the plaintext before it has been given out.
+    /// The event that ended the stream. It waits until the plaintext before it was returned.
     private var lastEvent: Event?
     private var receivedApplicationData = false
     private var sentCloseNotify = false
     private var waitingCiphertext = ByteBuffer()
     private var producedCiphertext = ByteBuffer()
-    /// What was given out last, by a client.
+    /// The buffers that a client returned last.
     private var lastCiphertext = ByteBuffer()
     private var lastPlaintext = ByteBuffer()
     private var largestInput = 0
     private var largestOutput = 0
 
-    /// All ciphertext ever produced, in bytes, whether it has been taken or not.
+    /// The number of bytes of ciphertext produced so far, taken or not.
     package private(set) var ciphertextBytesProduced: UInt64 = 0
 
     /// - Parameters:
-    ///   - context: says which role the engine plays.
+    ///   - context: decides which role the engine plays.
     ///   - peer: for a client, the name that the server must prove.
     /// - Throws: ``TLSError`` with `invalidConfiguration` or `internalFailure`.
     package init(context: TLSContext, peer: PeerName? = nil) throws(TLSError) {
@@ -100,7 +100,7 @@ package struct TLSEngine: ~Copyable {
         self.output = output
     }
 
-    /// Which side of the connection this is.
+    /// The side of the connection.
     package var role: TLSContext.Role { context.role }
 
     /// The version that the handshake agreed on; nil before its end.
@@ -114,7 +114,8 @@ package struct TLSEngine: ~Copyable {
         return SSL_CIPHER_get_name(cipher).map { String(cString: $0) }
     }
 
-    /// What the server selected by ALPN; known before its certificates, and there after a failure, too.
+    /// The protocol that the server selected by ALPN. It is known before the server's certificates, and also after a
+    /// failure.
     package var applicationProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
@@ -122,10 +123,10 @@ package struct TLSEngine: ~Copyable {
         return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self) }
     }
 
-    /// The certificates that the server sent, its own first; for a client only.
+    /// The certificates that the server sent, its own first. For a client only.
     package var serverCertificates: [CertificateSummary] { serverChain?.certificates ?? [] }
 
-    /// The same certificates, to be verified; nil when none has come. For a client only; there after a failure, too.
+    /// The same certificates, for verification; nil if they did not come. For a client only; also after a failure.
     package var serverChain: CertificateChain? {
         guard role == .client, let chain = SSL_get_peer_cert_chain(handle.pointer) else { return nil }
         return CertificateChain(copying: chain)
@@ -136,13 +137,13 @@ package struct TLSEngine: ~Copyable {
         role == .client && SSL_get_ex_data(handle.pointer, certificateRequestMark) != nil
     }
 
-    /// What the peer's certificate says; nil when it showed none.
+    /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? {
         guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(handle.pointer)) else { return nil }
         return try? CertificateSummary(certificate.pointer)
     }
 
-    /// Hands over bytes from the peer. They are looked at by the next ``step()``.
+    /// Hands over bytes from the peer. The next ``step()`` processes them.
     package mutating func ingest(_ ciphertext: ByteBuffer) {
         guard phase == .handshaking || phase == .open else { return }
         if waitingCiphertext.readableBytes == 0 {
@@ -152,7 +153,7 @@ package struct TLSEngine: ~Copyable {
         }
     }
 
-    /// Works on what was ingested and returns the next event; nil when more input is needed. To be repeated until nil.
+    /// Processes the ingested bytes and returns the next event; nil if more input is needed. Repeat it until nil.
     ///
     /// A client's first step produces its hello. The cost is that of decrypting all input.
     package mutating func step() -> Event? {
@@ -164,7 +165,7 @@ package struct TLSEngine: ~Copyable {
         }
     }
 
-    /// Takes all ciphertext that waits for the peer, in one buffer; nil when there is none.
+    /// Takes all ciphertext that waits for the peer, in one buffer; nil if no ciphertext waits.
     package mutating func takeCiphertext() -> ByteBuffer? {
         collectOutput()
         releaseOutput()
@@ -176,7 +177,7 @@ package struct TLSEngine: ~Copyable {
 
     // MARK: Sending
 
-    /// Encrypts one buffer of any length, as few records as possible.
+    /// Encrypts one buffer of any length, into as few records as possible.
     ///
     /// - Throws: ``TLSError`` with `closed` before the handshake's end, after ``closeNotify()`` and after a failure.
     package mutating func encrypt(_ plaintext: ByteBuffer) throws(TLSError) {
@@ -194,16 +195,16 @@ package struct TLSEngine: ~Copyable {
             var written = 0
             ErrorQueue.clear()
             let result = piece.withUnsafeBytes { SSL_write_ex(ssl, $0.baseAddress, $0.count, &written) }
-            // A memory BIO takes everything, so there is nothing to wait for.
+            // A memory BIO takes everything, so the write never has to wait.
             guard result == 1, written == piece.count else { throw fail() }
             rest = rest.dropFirst(written)
             collectOutput()
         }
     }
 
-    /// Tells the peer that nothing more will be sent. Does nothing unless the connection is open for sending.
+    /// Tells the peer that this side will send nothing more. Does nothing unless the connection is open for sending.
     package mutating func closeNotify() {
-        // During the handshake, and after a failure, OpenSSL must not be asked to.
+        // During the handshake, and after a failure, OpenSSL does not allow the call below.
         guard phase == .open || phase == .peerClosed, !sentCloseNotify else { return }
         sentCloseNotify = true
         ErrorQueue.clear()
@@ -246,12 +247,13 @@ package struct TLSEngine: ~Copyable {
         return .handshakeCompleted(applicationProtocol: selected)
     }
 
-    /// Decrypts all that can be, into one buffer. What ends the connection waits until that has been given out.
+    /// Decrypts as much as possible into one buffer. An event that ends the connection waits until the buffer was
+    /// returned.
     private mutating func stepReading() -> Event? {
         let ssl = handle.pointer
         var plaintext = Self.reuse(&lastPlaintext)
         reading: while true {
-            // Plaintext is shorter than its ciphertext, so that one allocation is the rule.
+            // Plaintext is shorter than its ciphertext, so one allocation is usually enough.
             if plaintext.writableBytes == 0 {
                 plaintext.reserveCapacity(minimumWritableBytes: max(waitingCiphertext.readableBytes, 256))
             }
@@ -282,7 +284,7 @@ package struct TLSEngine: ~Copyable {
         return plaintext.readableBytes > 0 ? .plaintext(plaintext) : lastEvent.take()
     }
 
-    /// Latches the failure; to be called right after the failed call, for the error queue's sake.
+    /// Latches the failure. Call it right after the failed call: another call would change the error queue.
     private mutating func fail() -> TLSError {
         let failure = ConnectionFailure(
             isClient: context.role == .client,
@@ -304,7 +306,7 @@ package struct TLSEngine: ~Copyable {
         role == .client && buffer.capacity <= Self.keptBufferLength ? buffer : ByteBuffer()
     }
 
-    /// An empty buffer, with the memory of `last` if nobody else holds that.
+    /// Returns an empty buffer, with the memory of `last` if no other code holds that.
     private static func reuse(_ last: inout ByteBuffer) -> ByteBuffer {
         var buffer = ByteBuffer()
         swap(&buffer, &last)
@@ -312,7 +314,7 @@ package struct TLSEngine: ~Copyable {
         return buffer
     }
 
-    /// Gives OpenSSL the next piece of input; false when there is none left.
+    /// Gives OpenSSL the next piece of input; false if no input is left.
     private mutating func feed() -> Bool {
         let bio = input
         let length = min(waitingCiphertext.readableBytes, Self.recordLength)
@@ -327,7 +329,7 @@ package struct TLSEngine: ~Copyable {
         return true
     }
 
-    /// Moves what OpenSSL wrote into ``producedCiphertext``.
+    /// Moves OpenSSL's output into ``producedCiphertext``.
     private mutating func collectOutput() {
         let bio = output
         let length = BIO_ctrl_pending(bio)
@@ -351,7 +353,7 @@ package struct TLSEngine: ~Copyable {
     }
 
     private mutating func releaseOutput() {
-        // During the handshake OpenSSL keeps a buffer of its own in front of the BIO.
+        // During the handshake, OpenSSL keeps another buffer in front of the BIO.
         guard role == .server, largestOutput > Self.keptBIOLength, phase == .open || phase == .peerClosed,
             let fresh = BIO_new(BIO_s_mem())
         else { return }

@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// Writes that have not been encrypted yet, in order, with a mark where the last flush was.
+/// Writes that were not encrypted yet, in order, with a mark at the last flush.
 struct PendingWrites {
     struct Batch {
-        /// What to encrypt, neighbours joined.
+        /// The buffers to encrypt. Neighbours are joined.
         var buffers: [ByteBuffer] = []
         var promises: [EventLoopPromise<Void>] = []
     }
 
-    /// A buffer at least this long gets records of its own: joining would cost more than it saves.
+    /// The length from which a buffer gets separate records. Joining it would cost more than it saves.
     private static let joinedLength = 1 << 14
 
     private var writes = MarkedCircularBuffer<(buffer: ByteBuffer, promise: EventLoopPromise<Void>?)>(
@@ -21,12 +21,12 @@ struct PendingWrites {
         writes.append((buffer, promise))
     }
 
-    /// What was written so far may be sent.
+    /// Marks all writes so far as ready to be sent.
     mutating func mark() {
         writes.mark()
     }
 
-    /// Takes what was marked.
+    /// Takes the marked writes.
     mutating func takeMarked() -> Batch {
         var batch = Batch()
         guard writes.hasMark else { return batch }
@@ -47,7 +47,7 @@ struct PendingWrites {
         return batch
     }
 
-    /// Takes all, marked or not.
+    /// Takes all writes, marked or not.
     mutating func takeAll() -> Batch {
         writes.mark()
         return takeMarked()

@@ -36,7 +36,7 @@ extension TLSHandler {
         case .idle, .closed:
             context.close(mode: .all, promise: promise)
         case .handshaking:
-            // OpenSSL cannot say close_notify yet.
+            // OpenSSL cannot send close_notify yet.
             finish(failing: ChannelError.ioOnClosedChannel)
             context.close(mode: .all, promise: promise)
         case .active:
@@ -46,7 +46,7 @@ extension TLSHandler {
         }
     }
 
-    /// Says close_notify and waits for the peer's.
+    /// Sends close_notify and waits for the peer's.
     func startClosing(context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         state = .closing
         if let promise { closePromises.append(promise) }
@@ -61,10 +61,10 @@ extension TLSHandler {
         for promise in abandoned { promise.fail(ChannelError.ioOnClosedChannel) }
     }
 
-    /// Ends the connection for an error, which is fired once.
+    /// Ends the connection with an error, which is fired once.
     ///
-    /// A server lingers: closing a socket that holds unread input would reset the connection, and the alert that tells
-    /// the client what is wrong would be lost.
+    /// A server lingers. If it closed a socket with unread input, the system would reset the connection, and the client
+    /// would lose the alert that names the fault.
     func fail(_ error: TLSError, context: ChannelHandlerContext, lingering: Bool = true) {
         guard state != .closed, !hasFailed else { return }
         hasFailed = true
@@ -81,7 +81,7 @@ extension TLSHandler {
         for promise in abandoned { promise.fail(error) }
     }
 
-    /// Closes the channel once both sides are done.
+    /// Closes the channel when both sides are done.
     func complete(context: ChannelHandlerContext) {
         if state == .closing, hasSentLast, isInputClosed { closeNow(context: context) }
     }
@@ -95,7 +95,7 @@ extension TLSHandler {
         context.close(mode: .all, promise: promise)
     }
 
-    /// Lets go of all that waits. Promises complete last, when the state is final.
+    /// Completes all pending promises. They complete last, when the state is final.
     func finish(failing error: any Error) {
         state = .closed
         deadline?.cancel()
@@ -111,7 +111,7 @@ extension TLSHandler {
         for promise in closed { promise.succeed() }
     }
 
-    /// Sets the one deadline that the present state has.
+    /// Sets the deadline of the present state. A state has only one.
     func schedule(
         _ delay: Duration,
         context: ChannelHandlerContext,

@@ -18,7 +18,7 @@ extension TLSHandler {
         if state == .handshaking { context.read() }
     }
 
-    /// Works through what the engine has found. A call from inside is taken over by the outer one's loop.
+    /// Processes the engine's events. A call from inside returns at once, because the outer call's loop does its work.
     func step(context: ChannelHandlerContext) {
         guard !isStepping else { return }
         isStepping = true
@@ -27,7 +27,7 @@ extension TLSHandler {
             case .handshakeCompleted(let applicationProtocol):
                 handshakeCompleted(applicationProtocol, context: context)
             case .plaintext(let buffer):
-                // Whoever has closed the channel does not want to hear more.
+                // An owner that closed the channel wants no more data.
                 guard state == .active else { continue }
                 wantsRead = false
                 deliveredSinceRead = true
@@ -47,7 +47,7 @@ extension TLSHandler {
         state = .active
         deadline?.cancel()
         deadline = nil
-        // A half close from before is already on record: `send` carries it out last.
+        // An earlier half close is already noted: `send` carries it out last.
         encryptMarked(context: context)
         if isOutputClosed { engine.closeNotify() }
         send(context: context)
@@ -68,7 +68,7 @@ extension TLSHandler {
         }
     }
 
-    /// The socket's end of stream, while the channel stays open for sending.
+    /// Handles the socket's end of stream, while the channel stays open for sending.
     func socketInputClosed(context: ChannelHandlerContext) {
         switch state {
         case .idle, .closed:
@@ -76,7 +76,7 @@ extension TLSHandler {
         case .handshaking:
             fail(endOfStreamError, context: context, lingering: false)
         case .active:
-            // After close_notify the event has been fired already.
+            // After close_notify the event was already fired.
             guard !isInputClosed else { return }
             isInputClosed = true
             context.fireErrorCaught(endOfStreamError)
@@ -88,7 +88,7 @@ extension TLSHandler {
         }
     }
 
-    /// What an end of stream means in the present state.
+    /// The error that an end of stream means in the present state.
     var endOfStreamError: TLSError {
         state == .handshaking
             ? TLSError(

@@ -1,9 +1,9 @@
 internal import NIOCore
 
-// What leaves the handler towards the socket. Two rules keep re-entrance harmless: encryption never calls out, and
-// only the outermost `send` writes, so that records leave in the order in which they were made.
+// The handler's output to the socket. Two rules keep re-entrance harmless. Encryption never calls out. Only the
+// outermost `send` writes, so that records leave in the order in which they were made.
 extension TLSHandler {
-    /// Encrypts what was flushed. Its promises go out with the next ciphertext.
+    /// Encrypts the flushed writes. Their promises go out with the next ciphertext.
     func encryptMarked(context: ChannelHandlerContext) {
         let batch = writes.takeMarked()
         do throws(TLSError) {
@@ -15,7 +15,7 @@ extension TLSHandler {
         }
     }
 
-    /// Writes all ciphertext there is, then shuts the output if that was asked for.
+    /// Writes all ciphertext, then shuts the output if that was asked for.
     func send(context: ChannelHandlerContext) {
         guard !isSending else { return }
         isSending = true
@@ -37,7 +37,7 @@ extension TLSHandler {
         isSending = false
     }
 
-    /// Writes what is left, close_notify or an alert, and notes when it has left.
+    /// Writes the last ciphertext, with close_notify or an alert, and notes when it has left.
     func sendLast(context: ChannelHandlerContext) {
         let left = context.eventLoop.makePromise(of: Void.self)
         left.futureResult.assumeIsolated().whenComplete { _ in
@@ -49,7 +49,7 @@ extension TLSHandler {
         send(context: context)
     }
 
-    /// One promise that completes all.
+    /// Returns one promise that completes all of `promises`.
     private func joined(_ promises: [EventLoopPromise<Void>], on eventLoop: any EventLoop) -> EventLoopPromise<Void>? {
         guard promises.count > 1 else { return promises.first }
         let joined = eventLoop.makePromise(of: Void.self)

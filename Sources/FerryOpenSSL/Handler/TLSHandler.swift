@@ -9,20 +9,23 @@ package import NIOCore
 ///                        └────────────────────┴──────────────┴── failure, EOF ─┘
 /// ```
 ///
-/// Events that it fires:
+/// The handler fires:
 /// * `TLSUserEvent.handshakeCompleted(negotiatedProtocol:)`.
-/// * `ChannelEvent.inputClosed` when the peer said close_notify and the channel allows remote half closure. Writing
-///   goes on until the owner closes.
-/// * `TLSUserEvent.shutdownCompleted` when the peer said close_notify and the channel does not allow it; the handler
-///   then answers and closes.
+/// * `ChannelEvent.inputClosed` when the peer sent close_notify and the channel allows remote half closure. Writing
+///   continues until the owner closes.
+/// * `TLSUserEvent.shutdownCompleted` when the peer sent close_notify and the channel does not allow remote half
+///   closure. The handler then answers and closes.
 /// * a ``TLSError`` through `errorCaught`, once, before the channel becomes inactive, when TLS failed or the connection
-///   ended without close_notify. What had arrived before is delivered first.
+///   ended without close_notify. Bytes that arrived before are delivered first.
 ///
-/// `close(mode: .output)` sends what was written so far, then close_notify, then shuts the socket's output; reading
-/// goes on. `close(mode: .all)` sends what was flushed, then close_notify, waits for the peer's, and closes at the
-/// deadline at the latest. Before the end of the handshake nothing can be sent, so that it closes at once.
-/// After a failure a server shuts its output behind the alert, and reads on until the peer ends or the deadline passes;
-/// a client closes behind its alert.
+/// `close(mode: .output)` sends all earlier writes, then close_notify, then shuts the socket's output. Reading
+/// continues.
+///
+/// `close(mode: .all)` sends all flushed writes, then close_notify, and waits for the peer's close_notify. It closes at
+/// the deadline at the latest. Before the end of the handshake nothing can be sent, so it closes at once.
+///
+/// After a failure, a server sends the alert and shuts its output. It then reads until the peer ends or the deadline
+/// passes. A client sends its alert and closes.
 ///
 /// All methods and properties belong to the channel's event loop.
 package final class TLSHandler: ChannelDuplexHandler {
@@ -31,13 +34,13 @@ package final class TLSHandler: ChannelDuplexHandler {
     package typealias OutboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// Limits of a connection's edges.
+    /// Limits of the beginning and the end of a connection.
     package struct Limits: Sendable {
-        /// From the channel's activation to the end of the handshake.
+        /// The time from the channel's activation to the end of the handshake.
         package var handshake: Duration = .seconds(10)
-        /// From `close` to the peer's answer.
+        /// The time from `close` to the peer's answer.
         package var shutdown: Duration = .seconds(5)
-        /// What may be written before the end of the handshake, in bytes.
+        /// The number of bytes that may be written before the end of the handshake.
         package var bufferedBytes = 1 << 20
 
         package init() {}
@@ -52,7 +55,7 @@ package final class TLSHandler: ChannelDuplexHandler {
         case idle
         case handshaking
         case active
-        /// Waits for what is still missing of a closing.
+        /// The handler waits for the missing parts of a closing.
         case closing
         case closed
     }
@@ -60,9 +63,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     let limits: Limits
     var engine: TLSEngine
     var state = State.idle
-    /// Half closed by this side: close_notify was sent, or waits for the end of the handshake.
+    /// Whether this side is half closed: close_notify was sent, or waits for the end of the handshake.
     var isOutputClosed = false
-    /// The peer's close_notify has arrived.
+    /// Whether the peer's input has ended, or is no longer awaited after a failure.
     var isInputClosed = false
     var writes = PendingWrites()
     /// The promises of writes whose ciphertext waits in the engine.
@@ -70,30 +73,30 @@ package final class TLSHandler: ChannelDuplexHandler {
     var isSending = false
     var isStepping = false
     var hasFailed = false
-    /// Of a closing: close_notify or the alert has left.
+    /// Whether the last bytes of a closing, close_notify or the alert, have left.
     var hasSentLast = false
-    /// Of a failure: input is read and dropped until the peer ends it.
+    /// Whether input is read and dropped after a failure, until the peer ends it.
     var lingers = false
-    /// Waits until all ciphertext has been written.
+    /// The half close that waits until all ciphertext was written.
     var outputShutdown: OutputShutdown?
     var closePromises: [EventLoopPromise<Void>] = []
     var deadline: Scheduled<Void>?
-    /// The next handler asked for bytes, or the handshake needs them.
+    /// Whether the next handler asked for bytes, or the handshake needs them.
     var wantsRead = false
     var deliveredSinceRead = false
 
-    /// All ciphertext encrypted for this channel so far, handshake included, in bytes. Counts at encryption: after a
-    /// flush on a connection whose handshake is done it covers all that was written before.
+    /// The number of bytes of ciphertext for this channel so far, handshake included. Bytes count when they are
+    /// encrypted. So after a flush on a connection whose handshake is done, the number covers all earlier writes.
     package var ciphertextBytesProduced: UInt64 { engine.ciphertextBytesProduced }
-    /// All ciphertext read from this channel so far, in bytes.
+    /// The number of bytes of ciphertext read from this channel so far.
     package private(set) var ciphertextBytesConsumed: UInt64 = 0
     /// The version that the handshake agreed on; nil before its end.
     package var version: TLSVersion? { engine.version }
     /// The cipher suite that the handshake agreed on, as OpenSSL names it; nil before its end.
     package var cipherSuite: String? { engine.cipherSuite }
-    /// The certificates that the server sent, its own first; for a client only.
+    /// The certificates that the server sent, its own first. For a client only.
     package var serverCertificates: [CertificateSummary] { engine.serverCertificates }
-    /// What the peer's certificate says; nil when it showed none.
+    /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? { engine.peerCertificate }
 
     private init(engine: consuming TLSEngine, limits: Limits) {
@@ -101,10 +104,10 @@ package final class TLSHandler: ChannelDuplexHandler {
         self.limits = limits
     }
 
-    /// The client side.
+    /// Creates the handler of a client.
     ///
-    /// - Parameter serverName: the host name or address that the server's certificate must be for; also what SNI says
-    ///   when it is a name.
+    /// - Parameter serverName: the host name or address that the server's certificate must be for. A host name is also
+    ///   sent by SNI.
     /// - Throws: ``TLSError`` with `invalidConfiguration` or `internalFailure`.
     package convenience init(
         client context: TLSContext,
@@ -115,7 +118,7 @@ package final class TLSHandler: ChannelDuplexHandler {
         try self.init(engine: TLSEngine(context: context, peer: PeerName(serverName)), limits: limits)
     }
 
-    /// The server side.
+    /// Creates the handler of a server.
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     package convenience init(server context: TLSContext, limits: Limits = Limits()) throws(TLSError) {
@@ -139,13 +142,13 @@ package final class TLSHandler: ChannelDuplexHandler {
     }
 
     package func channelInactive(context: ChannelHandlerContext) {
-        // A write that fails inside a callback makes the channel read what is left and end before the callback returns:
-        // the loop that would work through it is further up the stack, and would come too late.
+        // If a write fails inside a callback, the channel reads the rest and ends before the callback returns. The loop
+        // that would process the rest is further up the stack, and would come too late.
         isStepping = false
         step(context: context)
         let isNews = state == .handshaking || state == .active && !isInputClosed
         let error = isNews ? endOfStreamError : nil
-        // No promise may complete before the error has been told.
+        // No promise may complete before the error was fired.
         state = .closed
         if let error { context.fireErrorCaught(error) }
         finish(failing: error ?? TLSError(.closed, "The connection ended before the bytes could be sent."))
@@ -166,7 +169,7 @@ package final class TLSHandler: ChannelDuplexHandler {
         let delivered = deliveredSinceRead
         deliveredSinceRead = false
         context.fireChannelReadComplete()
-        // Whoever asked for bytes and got none must not wait behind records that carry no data.
+        // Without this line, a handler that asked for bytes would wait for ever behind records without data.
         if !delivered, wantsRead || state == .handshaking || state == .closing { context.read() }
     }
 

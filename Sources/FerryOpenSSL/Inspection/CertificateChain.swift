@@ -1,12 +1,12 @@
 internal import CFerryOpenSSL
 
-/// Certificates as a server sends them, or as a file holds them; the first is the owner's.
+/// Certificates as a server sends them, or as a file holds them. The first is the owner's.
 ///
 /// `@unchecked Sendable`: nothing changes after `init`, and OpenSSL lets any number of threads read a certificate.
 package final class CertificateChain: @unchecked Sendable {
     private let stack: OwnedCertificateStack
 
-    /// What the certificates say, in the order in which they came.
+    /// The contents of the certificates, in the order in which they came.
     package let certificates: [CertificateSummary]
 
     /// - Throws: ``TLSError`` with `noCertificate` or `malformed`.
@@ -15,7 +15,7 @@ package final class CertificateChain: @unchecked Sendable {
         self.init(stack)
     }
 
-    /// A chain that a connection owns; nil when OpenSSL has no memory.
+    /// Copies a chain that a connection owns; nil if OpenSSL has no memory.
     convenience init?(copying borrowed: OpaquePointer) {
         guard let stack = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new()) else { return nil }
         for index in 0..<CFerryOpenSSL_sk_X509_count(borrowed) {
@@ -29,14 +29,15 @@ package final class CertificateChain: @unchecked Sendable {
         self.stack = stack
     }
 
-    /// Whether the first certificate is for `name`, a host name or an address.
+    /// Returns whether the first certificate is for `name`, a host name or an address.
     package func isFor(_ name: PeerName) -> Bool {
         stack.count > 0 && name.matches(stack.element(0))
     }
 
-    /// All that a client with these settings would hold against a server with this chain, now; names aside.
+    /// Returns all faults that a client with these settings would find now in a server with this chain, except for
+    /// names.
     ///
-    /// Where a handshake stops at the first fault, this goes on, so that an operator repairs all of them at once.
+    /// A handshake stops at the first fault. This function continues, so that an operator repairs all of them at once.
     package func faults(for client: TLSContext) -> [ChainFault] {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
@@ -59,10 +60,10 @@ package final class CertificateChain: @unchecked Sendable {
     }
 }
 
-/// Where the verification finds its list of faults: OpenSSL keeps this index for applications.
+/// The index of a verification's list of faults. OpenSSL keeps this index for applications.
 private let faultsIndex: Int32 = 0
 
-/// Notes what OpenSSL found, and lets it go on.
+/// Notes a fault that OpenSSL found, and lets OpenSSL continue.
 private func collectFault(isAccepted: Int32, store: OpaquePointer?) -> Int32 {
     guard isAccepted == 0, let store, let list = X509_STORE_CTX_get_ex_data(store, faultsIndex) else { return 1 }
     let fault = ChainFault(

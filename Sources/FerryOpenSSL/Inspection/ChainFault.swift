@@ -1,27 +1,27 @@
 internal import CFerryOpenSSL
 
-/// One thing that is wrong with a chain of certificates.
+/// One fault of a chain of certificates.
 package struct ChainFault: Sendable, Hashable {
     package enum Kind: Sendable, Hashable {
         case expired
         case notYetValid
-        /// The server's own certificate is signed with its own key, and is no trust root.
+        /// The server's own certificate is signed with its own key, and is not a trust root.
         case selfSigned
-        /// The chain ends at an authority that is no trust root, or is not there.
+        /// The chain ends at an authority that is not a trust root, or that is missing.
         case unknownIssuer
-        /// A trusted authority has the issuer's name, but did not sign the certificate.
+        /// A trusted authority has the issuer's name but did not sign the certificate.
         case otherIssuer
         /// The key, or the signature, is below OpenSSL's security level.
         case weak
-        /// There are more authorities in the chain than one of them permits.
+        /// The chain has more authorities than one of them permits.
         case pathTooLong
-        /// An authority may not vouch for such a name, or constrains names in a way that OpenSSL does not know.
+        /// An authority may not sign for such a name, or limits names in a way that OpenSSL does not know.
         case nameConstraint
-        /// A certificate is for other uses, by its key usage or extended key usage.
+        /// The key usage or extended key usage of a certificate is for other uses.
         case wrongPurpose
-        /// Another certificate was issued with one that is no authority.
+        /// A certificate that is not an authority issued another one.
         case notAnAuthority
-        /// What OpenSSL calls it.
+        /// OpenSSL's own words.
         case other(String)
 
         /// - Parameter result: OpenSSL's `X509_V_` code.
@@ -49,7 +49,7 @@ package struct ChainFault: Sendable, Hashable {
     }
 
     package var kind: Kind
-    /// Where in the chain: 0 is the server's own certificate.
+    /// The place in the chain. 0 is the server's own certificate.
     package var place: Int
 
     package init(kind: Kind, place: Int) {

@@ -1,13 +1,13 @@
 internal import CFerryOpenSSL
 
-/// What a file of credentials holds, told by its bytes alone: no passphrase is needed.
+/// The kind of credentials in a file, found from its bytes alone. No passphrase is needed.
 package enum CredentialForm: Sendable, Hashable, CaseIterable {
     case certificate
     case certificateAndKey
     /// A private key, encrypted or not.
     case privateKey
     case pkcs12
-    /// A request for a certificate, which an authority has yet to answer.
+    /// A request for a certificate, which no authority has answered yet.
     case certificateRequest
     case publicKey
     case openSSHKey
@@ -63,7 +63,7 @@ package enum CredentialForm: Sendable, Hashable, CaseIterable {
             }
     }
 
-    /// The words between "BEGIN" and the dashes, one for each block.
+    /// Returns the words between "BEGIN" and the dashes, one text for each block.
     private static func labels(_ bytes: [UInt8]) -> [Substring] {
         String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap { line in
             guard line.hasPrefix("-----BEGIN "), let end = line.dropFirst(11).firstRange(of: "-----") else {

@@ -1,9 +1,10 @@
 package import NIOCore
 
-/// Shakes hands with a server, notes all there is to see, and closes. Sends no application data.
+/// A handler that makes one handshake with a server, notes everything it sees, and closes. It sends no application
+/// data.
 ///
 /// Under TLS 1.3 a server refuses a certificate only after the client's side of the handshake is done, and some servers
-/// close without a word: where a certificate was asked for, the probe waits a little for that.
+/// close without an alert. If the server asked for a certificate, the probe waits a little for that.
 ///
 /// All methods belong to the channel's event loop.
 package final class HandshakeProbe: ChannelInboundHandler {
@@ -11,9 +12,9 @@ package final class HandshakeProbe: ChannelInboundHandler {
     package typealias OutboundOut = ByteBuffer
 
     package struct Limits: Sendable {
-        /// From the connection to the end of the handshake.
+        /// The time from the connection to the end of the handshake.
         package var handshake: Duration
-        /// From there to the server's verdict on the certificate, when it has asked for one.
+        /// The time from there to the server's verdict on the certificate, if the server asked for one.
         package var verdict: Duration
 
         package init(handshake: Duration, verdict: Duration) {
@@ -26,11 +27,11 @@ package final class HandshakeProbe: ChannelInboundHandler {
     private var engine: TLSEngine
     private var report = HandshakeReport(ending: .timedOut)
     private var deadline: Scheduled<Void>?
-    /// Nil once the report was given.
+    /// Nil after the report was given.
     private var result: EventLoopPromise<HandshakeReport>?
 
     /// - Parameters:
-    ///   - serverName: for SNI.
+    ///   - serverName: the name for SNI.
     ///   - result: gets the report, if the channel becomes active.
     /// - Throws: ``TLSError`` with `invalidConfiguration` or `internalFailure`.
     package init(

@@ -1,7 +1,7 @@
 internal import CFerryOpenSSL
 
-/// OpenSSL's error queue. It belongs to the thread, so it is cleared right before a call and drained right after it,
-/// with nothing between: a stale entry would turn "wants more input" into a failure.
+/// OpenSSL's error queue, which belongs to the thread. Clear it right before a call and drain it right after, with
+/// nothing between. Otherwise a stale entry would turn "wants more input" into a failure.
 enum ErrorQueue {
     struct Entry {
         var library: Int32
@@ -13,7 +13,7 @@ enum ErrorQueue {
         ERR_clear_error()
     }
 
-    /// Takes all entries out, oldest first. Entries whose data could quote a secret carry none.
+    /// Takes all entries out, oldest first. An entry loses its data if that could quote a secret.
     static func drain() -> [Entry] {
         var entries: [Entry] = []
         while true {
@@ -35,7 +35,7 @@ enum ErrorQueue {
 }
 
 extension [ErrorQueue.Entry] {
-    /// Whether an algorithm is not known, or to a provider only that is not loaded.
+    /// Whether an algorithm is unknown, or known only to a provider that is not loaded.
     var haveUnsupported: Bool {
         contains { entry in
             CFerryOpenSSL_is_unsupported(entry.reason) != 0

@@ -1,6 +1,6 @@
 internal import CFerryOpenSSL
 
-/// A memory BIO that belongs to no connection: the way bytes enter and leave OpenSSL's readers and writers.
+/// A memory BIO that belongs to no connection. Through it, bytes enter and leave OpenSSL's readers and writers.
 struct MemoryBIO: ~Copyable {
     let pointer: OpaquePointer
 
@@ -16,7 +16,7 @@ struct MemoryBIO: ~Copyable {
 
     deinit { BIO_free_all(pointer) }
 
-    /// Takes everything out.
+    /// Takes all bytes out.
     func bytes() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: BIO_ctrl_pending(pointer)) { storage, count in
             guard let base = storage.baseAddress, storage.count > 0 else { return }
@@ -25,13 +25,13 @@ struct MemoryBIO: ~Copyable {
     }
 }
 
-/// What `write` put into a fresh memory BIO, or nil when it did not return 1.
+/// Returns the bytes that `write` put into a fresh memory BIO; nil if `write` did not return 1.
 func bytesWritten(_ write: (OpaquePointer) -> Int32) -> [UInt8]? {
     guard let bio = MemoryBIO(), write(bio.pointer) == 1 else { return nil }
     return bio.bytes()
 }
 
-/// What one of OpenSSL's `d2i_` functions makes of DER bytes; it moves the cursor that it is given.
+/// Returns the object that one of OpenSSL's `d2i_` functions makes from DER bytes. The function moves its cursor.
 func decodedDER(
     _ bytes: [UInt8],
     _ decode: (UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
@@ -42,7 +42,7 @@ func decodedDER(
     }
 }
 
-/// The DER form that one of OpenSSL's `i2d_` functions gives: called once for the length, once for the bytes.
+/// Returns the DER form from one of OpenSSL's `i2d_` functions. It is called once for the length, once for the bytes.
 func encodedDER(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8]? {
     let length = Int(encode(nil))
     guard length > 0 else { return nil }

@@ -1,8 +1,8 @@
 internal import CFerryOpenSSL
 
-// One owner for each kind of C handle. OpenSSL's types all arrive as `OpaquePointer`, which the compiler cannot tell
-// apart; an owner names the kind, and being noncopyable it frees the handle exactly once.
-// `init(_:)` takes over one reference and is nil when the C call that made the handle failed.
+// One owner for each kind of C handle. All of OpenSSL's types arrive as `OpaquePointer`, so the compiler cannot tell
+// them apart. An owner names the kind. It is noncopyable, so it frees the handle exactly once. `init(_:)` takes over
+// one reference, and is nil if the C call that made the handle failed.
 
 struct OwnedConnection: ~Copyable {
     let pointer: OpaquePointer
@@ -41,10 +41,10 @@ struct OwnedCertificateStack: ~Copyable {
 
     var count: Int32 { CFerryOpenSSL_sk_X509_count(pointer) }
 
-    /// Borrowed: valid as long as the stack.
+    /// Returns a borrowed element, which is valid as long as the stack.
     func element(_ index: Int32) -> OpaquePointer { CFerryOpenSSL_sk_X509_value(pointer, index) }
 
-    /// Takes a reference of its own to `certificate`.
+    /// Appends `certificate` and takes another reference to it.
     func append(_ certificate: OpaquePointer) { _ = CFerryOpenSSL_sk_X509_push(pointer, certificate) }
 }
 
@@ -129,8 +129,8 @@ struct OwnedString: ~Copyable {
     deinit { ASN1_STRING_free(pointer) }
 }
 
-/// OpenSSL's legacy algorithms (DES, RC2, RC4) in a library context of their own, so that the host process's providers
-/// stay as they were.
+/// OpenSSL's legacy algorithms (DES, RC2, RC4) in a separate library context. The providers of the host process stay as
+/// they were.
 struct LegacyLibrary: ~Copyable {
     let pointer: OpaquePointer
     private let legacy: OpaquePointer
@@ -142,7 +142,7 @@ struct LegacyLibrary: ~Copyable {
             OSSL_LIB_CTX_free(pointer)
             return nil
         }
-        // Loading one provider switched the automatic loading of the default one off.
+        // Loading one provider turned off the automatic loading of the default one.
         guard let standard = OSSL_PROVIDER_load(pointer, "default") else {
             OSSL_PROVIDER_unload(legacy)
             OSSL_LIB_CTX_free(pointer)
@@ -153,10 +153,10 @@ struct LegacyLibrary: ~Copyable {
         self.standard = standard
     }
 
-    /// Lets everything that `body` calls find the legacy algorithms.
+    /// Lets every call in `body` find the legacy algorithms.
     ///
-    /// For keys in PEM form and for the keys of archives OpenSSL 3.0 looks in the thread's default context only. What
-    /// `body` makes must be gone when it returns, or be bytes.
+    /// OpenSSL 3.0 reads keys in PEM form, and the keys of archives, only with the thread's default context. `body`
+    /// must free all OpenSSL objects that it makes before it returns. It may return bytes.
     func asDefault<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
         let previous = OSSL_LIB_CTX_set0_default(pointer)
         defer { OSSL_LIB_CTX_set0_default(previous) }

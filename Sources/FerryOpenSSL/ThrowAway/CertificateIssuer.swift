@@ -1,16 +1,16 @@
 internal import CFerryOpenSSL
 
-/// What a certificate shall say.
+/// The contents of a certificate to issue.
 struct CertificateRequest {
     /// Short names of attributes with their values, such as ("CN", "localhost").
     var subject: [(String, String)]
     /// Seconds relative to now.
     var validity: (from: Int, to: Int)
-    /// Extensions whose value is DER already.
+    /// Extensions whose values are DER already.
     var rawExtensions: [(ApplePushExtension, [UInt8])] = []
 }
 
-/// Makes X.509 certificates for ``ThrowAwayCA``.
+/// An issuer of X.509 certificates for ``ThrowAwayCA``.
 struct CertificateIssuer {
     private let request: CertificateRequest
 
@@ -69,7 +69,7 @@ struct CertificateIssuer {
             && X509_gmtime_adj(X509_getm_notAfter(certificate.pointer), request.validity.to) != nil
             && X509_set_pubkey(certificate.pointer, key.pointer) == 1
         for (attribute, value) in request.subject where isComplete {
-            // MBSTRING_UTF8
+            // The value of MBSTRING_UTF8.
             let kind: Int32 = 0x1000
             isComplete = X509_NAME_add_entry_by_txt(name, attribute, kind, value, -1, -1, 0) == 1
         }

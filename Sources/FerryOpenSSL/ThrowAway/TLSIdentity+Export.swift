@@ -8,14 +8,14 @@ extension TLSIdentity {
         return certificatePEMBytes([material.certificate.pointer] + chain)
     }
 
-    /// The private key as PEM text (PKCS#8), encrypted with AES-256 when a passphrase is given.
+    /// Returns the private key as PEM text (PKCS#8), encrypted with AES-256 if a passphrase is given.
     ///
     /// - Throws: ``TLSError`` with `internalFailure`.
     package func privateKeyPEM(passphrase: String? = nil) throws(TLSError) -> [UInt8] {
         try pemBytes(key: material.key.pointer, passphrase: passphrase)
     }
 
-    /// How a PKCS#12 archive is encrypted.
+    /// The encryption of a PKCS#12 archive.
     package enum ArchiveEncryption: Sendable {
         /// AES-256 with PBKDF2.
         case modern
@@ -23,9 +23,9 @@ extension TLSIdentity {
         case legacy
     }
 
-    /// Certificate, chain and key as a PKCS#12 archive.
+    /// Returns certificate, chain and key as a PKCS#12 archive.
     ///
-    /// - Throws: ``TLSError`` with `internalFailure`, or `legacyAlgorithm` when OpenSSL's legacy provider is missing.
+    /// - Throws: ``TLSError`` with `internalFailure`, or `legacyAlgorithm` if OpenSSL's legacy provider is missing.
     package func pkcs12(
         passphrase: String,
         encryption: ArchiveEncryption = .modern

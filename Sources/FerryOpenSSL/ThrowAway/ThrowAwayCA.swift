@@ -5,11 +5,11 @@ internal import Foundation
 #endif
 internal import CFerryOpenSSL
 
-/// A certificate authority that lives in memory and vouches for test servers and clients.
+/// A certificate authority in memory, which issues certificates for test servers and clients.
 ///
-/// Safe from any thread. Never for production: nothing protects its key.
+/// Safe from any thread. Never use it in production, because nothing protects its key.
 package final class ThrowAwayCA: Sendable {
-    /// The period of validity of what the authority issues, relative to now.
+    /// The period of validity of an issued certificate, relative to now.
     package enum Validity: Sendable {
         /// From an hour ago for a year.
         case current
@@ -41,16 +41,16 @@ package final class ThrowAwayCA: Sendable {
         )
     }
 
-    /// The authority's certificate as PEM text: what the other side has to trust.
+    /// The authority's certificate as PEM text. The other side must trust it.
     package var certificatePEM: [UInt8] { certificatePEMBytes([authority.certificate.pointer]) }
 
     /// The authority as trust roots.
     package var trustRoots: TrustRoots { .pem(certificatePEM) }
 
-    /// A server's identity.
+    /// Returns an identity for a server.
     ///
     /// - Parameters:
-    ///   - dnsNames: alternative names; the first is the common name too.
+    ///   - dnsNames: alternative names. The first is also the common name.
     ///   - ipAddresses: alternative names that are addresses.
     package func server(
         dnsNames: [String] = ["localhost"],
@@ -68,11 +68,12 @@ package final class ThrowAwayCA: Sendable {
         return try issue(request, key: key, extensions: extensions)
     }
 
-    /// A client's identity, as Apple issues them for push: the topic as UID, and its extensions.
+    /// Returns an identity for a client, like those that Apple issues for push: the topic as UID, and Apple's
+    /// extensions.
     ///
     /// - Parameters:
-    ///   - environments: what the marking extensions name; empty for a certificate that is not Apple-like.
-    ///   - topics: the list of topics; empty for the older kind without list.
+    ///   - environments: the environments that the marking extensions name; empty for a certificate unlike Apple's.
+    ///   - topics: the list of topics; empty for the older kind without a list.
     package func client(
         topic: String = "com.example.ferry",
         environments: Set<CertificateSummary.Environment> = [.sandbox, .production],
@@ -91,7 +92,7 @@ package final class ThrowAwayCA: Sendable {
         return try issue(request, key: key, extensions: [(NID_ext_key_usage, "clientAuth")])
     }
 
-    /// A server's identity that nobody vouches for.
+    /// Returns an identity for a server that no authority has signed.
     package static func selfSigned(dnsNames: [String] = ["localhost"]) throws(TLSError) -> TLSIdentity {
         let request = CertificateRequest(
             subject: [("CN", dnsNames.first ?? "server")],
