@@ -2,14 +2,14 @@ import Ferry
 import FerryTesting
 import Synchronization
 
-/// Sends one notification to many devices, batch by batch, with memory that does not grow with their number.
+/// Sends one notification to many devices, batch by batch. The memory does not grow with the number of devices.
 @main
 struct BulkSender {
     static let deviceCount = 100_000
     static let batchSize = 1000
 
     static func main() async throws {
-        // A gateway that rejects two devices. Yours is elsewhere: see FirstProgram.
+        // This gateway rejects two devices. FirstProgram shows how to use another gateway.
         let credentials = try TestCredentials()
         var simulation = SimulatedGateway.Configuration(credentials: credentials)
         simulation.script.rules = [.reject(try [device(17), device(70_000)])]
@@ -24,7 +24,7 @@ struct BulkSender {
             let notification = try PushNotification(Payload(alert: "The shop opens at nine."))
             var batch = PushBatch(capacity: self.batchSize)
             for index in 0..<self.deviceCount {
-                // The tag is what the outcome is known by: here the number of the device.
+                // The tag comes back with the outcome. Here it is the number of the device.
                 try batch.append(notification, to: self.device(index), tag: Tag(UInt64(index)))
                 // Waits while the provider has no room, so that nothing piles up.
                 if batch.count == self.batchSize { try await provider.submit(&batch) }
@@ -46,7 +46,7 @@ struct BulkSender {
     struct Miscount: Error {}
 }
 
-/// Counts outcomes. It is called on the provider's event loop, with many at a time, and must not block.
+/// Counts outcomes. The provider calls it on its event loop, with many outcomes at a time, so it must not block.
 final class Tally: OutcomeSink {
     private struct State {
         var counts = OutcomeCounts()
@@ -56,7 +56,7 @@ final class Tally: OutcomeSink {
     private let state = Mutex(State())
 
     var counts: OutcomeCounts { self.state.withLock { $0.counts } }
-    /// Numbers of devices that the gateway does not know.
+    /// The numbers of the devices that the gateway does not know.
     var rejected: Set<UInt64> { self.state.withLock { $0.rejected } }
 
     func settled(_ outcomes: Span<OutcomeRecord>) {

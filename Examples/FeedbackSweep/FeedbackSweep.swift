@@ -4,8 +4,8 @@
 //     swift run FeedbackSweep CERTIFICATE.pem KEY.pem HOST:PORT [CA.pem]
 //
 // Without arguments it starts a simulated feedback service and reads from that, so it needs no credentials. With
-// arguments it reads from a real service, and only prints: CA.pem is the authority that vouches for it, if the system
-// does not know it. Reading clears the list, so keep what is printed.
+// arguments it reads from a real service, and only prints the list. CA.pem is the authority that signed the service's
+// certificate, if the system does not know it. Reading clears the list, so keep the printed list.
 
 import Ferry
 import FerryTesting
@@ -23,7 +23,8 @@ struct Program {
         }
     }
 
-    /// Reads from a service of our own, whose list has a device that came back, one twice, and a bad entry.
+    /// Reads from a simulated service. Its list has a device that came back, a device that occurs twice, and a bad
+    /// entry.
     static func simulate() async throws {
         let (gone, back) = (try DeviceToken(hex: "00fc13ad"), try DeviceToken(hex: "11fc13ad"))
         let credentials = try TestCredentials()
@@ -45,7 +46,7 @@ struct Program {
         // The registrations that a provider keeps, in UNIX seconds.
         var devices: [DeviceToken: UInt32] = [gone: 1_600_000_000, back: 1_700_000_500]
         let whole = try await sweep(configuration) { tuple in
-            // A device that has registered since has the app again.
+            // A device that registered after the entry's time has the app again.
             guard let registered = devices[tuple.token], registered <= tuple.time else { return }
             devices[tuple.token] = nil
         }
@@ -68,8 +69,8 @@ struct Program {
         _ = try await sweep(configuration) { tuple in print(tuple.time, tuple.token.hex) }
     }
 
-    /// Reads the list; says whether all of it was good. Throws when it did not come to its end, which an empty list
-    /// would not tell: what was read before was handled.
+    /// Reads the list and returns whether all of it was good. Throws if the list did not come to its end, because a cut
+    /// list would look like a short one. The entries before the error were handled.
     static func sweep(_ configuration: FeedbackConfiguration, _ handle: (FeedbackTuple) -> Void) async throws -> Bool {
         let sweep = try FeedbackReader(configuration).sweep()
         for try await tuple in sweep { handle(tuple) }
@@ -79,7 +80,7 @@ struct Program {
     }
 }
 
-/// Ends the program with one sentence.
+/// An error that ends the program with one sentence.
 struct Failure: Error, CustomStringConvertible {
     var description: String
 

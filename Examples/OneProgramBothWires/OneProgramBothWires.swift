@@ -1,4 +1,4 @@
-// Sends over the binary protocol and over HTTP/2 with the same function: only the configuration knows the wire.
+// Sends over the binary protocol and over HTTP/2 with the same function: only the configuration knows the protocol.
 //
 //     swift run OneProgramBothWires
 
@@ -20,9 +20,9 @@ struct OneProgramBothWires {
         try await overHTTP2(credentials, devices, bad)
     }
 
-    /// Sends one notification to all devices, over whatever wire `provider` has.
+    /// Sends one notification to all devices, over the protocol of `provider`.
     static func deliver(to devices: [DeviceToken], with provider: some PushProvider) async throws -> DrainReport {
-        // What one wire does not have, it does not send: the binary protocol has no topic and no push type.
+        // A protocol sends only the fields that it has: the binary protocol has no topic and no push type.
         let notification = try PushNotification(
             Payload(alert: "The shop opens at nine."),
             topic: topic,
@@ -60,7 +60,7 @@ struct OneProgramBothWires {
         var simulated = SimulatedAPNs.Configuration(credentials: credentials)
         simulated.script.rules = [.reject(bad)]
         let apns = try await SimulatedAPNs.start(simulated)
-        // The same certificate. A ProviderTokenSource would do as well, without one.
+        // The same certificate. A ProviderTokenSource would do as well, and needs no certificate.
         var configuration = HTTP2Configuration(
             host: apns.host,
             port: apns.port,

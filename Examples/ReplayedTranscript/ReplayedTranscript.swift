@@ -1,10 +1,10 @@
 import Ferry
 import FerryTesting
 
-/// A test without a gateway: a provider against what a gateway once said.
+/// A test without a gateway: a provider against a recorded session of a gateway.
 ///
-/// The transcript is a session in which the gateway rejected the second of three notifications. A test would read it
-/// from a file that `ferry record` wrote.
+/// In this session the gateway rejected the second of three notifications. A test would read the transcript from a file
+/// that `ferry record` wrote.
 @main
 struct ReplayedTranscript {
     static let session = """

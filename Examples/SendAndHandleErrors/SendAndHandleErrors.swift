@@ -1,11 +1,12 @@
-// Sends one notification to many devices, and does for each outcome what a provider should do.
+// Sends one notification to many devices, and handles each outcome as a program should.
 //
 //     swift run SendAndHandleErrors
 //     swift run SendAndHandleErrors CERTIFICATE.pem KEY.pem TOKENS.txt
 //
 // Without arguments it starts a simulated gateway and sends to that, so it needs no credentials. With arguments it
-// sends to a real gateway: TOKENS.txt has one device token a line, in hexadecimal digits. Two environment variables say
-// which gateway, if not Apple's own: FERRY_GATEWAY=HOST:PORT, and FERRY_CA=FILE.pem, the authority that vouches for it.
+// sends to a real gateway. TOKENS.txt has one device token a line, in hexadecimal digits. The gateway is Apple's own,
+// unless two environment variables name another one: FERRY_GATEWAY=HOST:PORT, and FERRY_CA=FILE.pem, the authority that
+// signed its certificate.
 
 import Ferry
 import FerryTesting
@@ -25,13 +26,13 @@ struct SendAndHandleErrors {
     static func run() async throws {
         let scene = try await Scene(arguments: Array(CommandLine.arguments.dropFirst()))
         var configuration = scene.configuration
-        // Outcomes wait until they are read, and none is dropped. A `.sink` gets them without a task of its own.
+        // Outcomes wait until they are read, and are never dropped. A `.sink` gets them without a separate task.
         configuration.outcomes = .stream
-        // TLS and the certificate are checked here; the first connection is made when there is work.
+        // TLS and the certificate are checked here. The first connection is made when there is work.
         let provider = try BinaryProvider(configuration)
         let events = provider.events(bufferingNewest: 1000)
 
-        // Outcomes have to be read while notifications are submitted: unread ones hold their places in the queue.
+        // Read outcomes while notifications are submitted. Unread outcomes hold their places in the queue.
         async let outcomes = read(provider.outcomes, scene.devices)
         async let corrections = watch(events, scene.devices)
 
@@ -53,30 +54,31 @@ struct SendAndHandleErrors {
         try await scene.check(dead)
     }
 
-    /// Fills a batch and submits it. One outcome will come for each notification, with the tag given here.
+    /// Fills a batch and submits it. Each notification gets one outcome, with the tag given here.
     static func submit(to devices: [DeviceToken], _ provider: BinaryProvider) async throws {
         var payload = Payload(alert: .init(title: "Ferry", body: "The 10:40 leaves in ten minutes."), sound: "default")
         payload.custom["sailing"] = try JSONFragment(encoding: 1040)
-        // Everything that is wrong with a notification is thrown here, all of it at once.
+        // This line throws every fault of the notification at once.
         let notification = try PushNotification(payload, expiration: .after(.seconds(600)))
 
         var batch = PushBatch()
         for (index, device) in devices.enumerated() {
-            // A tag is any number of 64 bits. Here it is the way back to the device; it may be a row in a database.
+            // A tag is any number of 64 bits. Here it is the index of the device; it may be a row in a database.
             try batch.append(notification, to: device, tag: Tag(UInt64(index)))
         }
-        // Waits while the queue is full. What is left in the batch when this throws was not taken.
+        // Waits while the queue is full. After an error, the notifications that are left in the batch were not taken.
         try await provider.submit(&batch)
     }
 
-    /// What there is to do when everything was sent.
+    /// The work that is left when everything was sent.
     struct Summary: Sendable {
         /// Devices that must not be sent to again.
         var dead: Set<DeviceToken> = []
-        /// Notifications that are known not to have arrived, by their place.
+        /// The indices of notifications that certainly did not arrive.
         var again: [Int] = []
 
-        /// A rejection that names the token means the token, any other one the notification or the credentials.
+        /// Notes a rejection. Some reasons mean that the token is bad. All others mean the notification or the
+        /// credentials.
         mutating func note(_ rejection: Rejection, of index: Int, _ devices: [DeviceToken]) {
             switch rejection.reason {
             case .badDeviceToken, .invalidTokenSize: self.dead.insert(devices[index])
@@ -100,10 +102,10 @@ struct SendAndHandleErrors {
                 // The expiration passed before the notification was written.
                 break
             case .undelivered:
-                // Known not to have been delivered: it may be sent another time.
+                // It was certainly not delivered, so it may be sent another time.
                 summary.again.append(index)
             case .uncertain(let cause):
-                // It was written and may have arrived. To send it again may show it twice: that is for the app to say.
+                // It was written and may have arrived. Sent again, it may show twice: the app must decide.
                 print("notification \(index) may have arrived or not: \(cause)")
             @unknown default:
                 // Later versions may add outcomes. Outside Ferry's own package a switch needs this case.
@@ -113,30 +115,30 @@ struct SendAndHandleErrors {
         return summary
     }
 
-    /// Watches what happens beside the outcomes.
+    /// Watches the events beside the outcomes.
     ///
-    /// An outcome is final. If a gateway objects after its silence counted as acceptance, that is an event.
+    /// An outcome is final. If a gateway objects after its silence counted as acceptance, the objection is an event.
     static func watch(_ events: ProviderEvents, _ devices: [DeviceToken]) async -> Summary {
         var summary = Summary()
         for await event in events {
             switch event {
             case .contradicted(let contradiction):
-                // A gateway that names nothing refused one of several: to forget the tokens of all would be too many.
+                // The gateway refused one of several notifications without naming it. Do not forget the tokens of all.
                 guard contradiction.upTo == contradiction.count else { break }
                 for index in contradiction.tags.map({ Int($0.rawValue) }) {
                     switch contradiction.kind {
                     case .rejected(let rejection): summary.note(rejection, of: index, devices)
                     case .lost: summary.again.append(index)
-                    // Its repair may have arrived. To send it again may show it twice: that is for the app to say.
+                    // The repair may have arrived. Sent again, it may show twice: the app must decide.
                     case .uncertain: print("notification \(index) may be missing")
                     @unknown default: break
                     }
                 }
             case .error(let error):
-                // Something that a person has to see to: refused credentials, no connection.
+                // An error that needs a person: refused credentials, no connection.
                 print("error: \(error)")
             default:
-                // Connections, resent notifications and more, for anyone who wants to watch.
+                // Connections, resent notifications and more. Handle them if you like to watch.
                 break
             }
         }
@@ -144,11 +146,11 @@ struct SendAndHandleErrors {
     }
 }
 
-/// Where to send, and to whom.
+/// The gateway to send to, and the devices.
 struct Scene {
     var configuration: BinaryConfiguration
     var devices: [DeviceToken]
-    /// Only without arguments, with the devices that it rejects.
+    /// The simulated gateway and the devices that it rejects; nil with arguments.
     private var simulation: (gateway: SimulatedGateway, bad: Set<DeviceToken>)?
 
     init(arguments: [String]) async throws {
@@ -159,7 +161,7 @@ struct Scene {
         }
     }
 
-    /// A real gateway.
+    /// Uses a real gateway.
     private init(certificate: String, key: String, tokens: String) throws {
         let identity = try TLSIdentity(certificatePath: certificate, privateKeyPath: key)
         let environment = ProcessInfo.processInfo.environment
@@ -175,8 +177,8 @@ struct Scene {
         self.devices = try lines.map { try DeviceToken(hex: String($0)) }
     }
 
-    /// A gateway of our own. It rejects one device in a thousand, 50 ms after it read the notification, and shuts down
-    /// once in between. After an error response it discards what follows, as Apple's did.
+    /// Uses a simulated gateway. It rejects one device in a thousand, 50 ms after it read the notification, and shuts
+    /// down once in between. After an error response it discards the notifications that follow, as Apple's gateway did.
     private init(simulatingFor count: Int) async throws {
         let devices = try (0..<count).map { number in
             try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * min($0, 7))) })
@@ -194,7 +196,7 @@ struct Scene {
         self.configuration.trustRoots = credentials.trustRoots
     }
 
-    /// Compares with what the simulated gateway did, if there is one, and stops it.
+    /// Compares the outcomes with the simulated gateway's counts, if there is one, and stops it.
     func check(_ dead: Set<DeviceToken>) async throws {
         guard let simulation else { return }
         let accepted = simulation.gateway.counts.accepted
@@ -206,7 +208,7 @@ struct Scene {
     }
 }
 
-/// Ends the program with one sentence.
+/// An error that ends the program with one sentence.
 struct Failure: Error, CustomStringConvertible {
     var description: String
 

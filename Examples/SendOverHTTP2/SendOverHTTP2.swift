@@ -1,10 +1,11 @@
-// Sends one notification to some devices over HTTP/2 with a provider token, and prints what became of each.
+// Sends one notification to some devices over HTTP/2 with a provider token, and prints the outcome of each.
 //
 //     swift run SendOverHTTP2
 //     swift run SendOverHTTP2 AuthKey_ABCDE12345.p8 ABCDE12345 FGHIJ67890 com.example.app DEVICETOKEN…
 //
-// Without arguments it starts a simulated APNs and sends to that, so it needs no credentials. With arguments it sends to
-// APNs for development: the key, its ID, the team's ID, the app's bundle ID, and device tokens in hexadecimal digits.
+// Without arguments it starts a simulated APNs and sends to that, so it needs no credentials. With arguments it sends
+// to APNs for development: the key, its ID, the team's ID, the app's bundle ID, and device tokens in hexadecimal
+// digits.
 
 import Ferry
 import FerryTesting
@@ -27,7 +28,8 @@ struct SendOverHTTP2 {
         guard arguments.count > 4 else {
             throw Failure("Usage: SendOverHTTP2 [KEY.p8 KEYID TEAMID TOPIC DEVICETOKEN…]")
         }
-        // One source for all providers of the team and key. It makes a token when one is needed, and renews it in time.
+        // Use one source for all providers of the team and key. It makes a token when one is needed, and renews it in
+        // time.
         let tokens = try ProviderTokenSource(
             key: ES256Key(path: arguments[0]),
             keyID: arguments[1],
@@ -37,7 +39,7 @@ struct SendOverHTTP2 {
         _ = try await deliver(to: arguments[4...].map { try DeviceToken(hex: $0) }, configuration)
     }
 
-    /// Sends to an APNs of our own, for which one device has lost the app.
+    /// Sends to a simulated APNs. One device has lost the app.
     static func simulate() async throws {
         let devices = try (1...5).map { try DeviceToken(hex: String(repeating: "0\($0)fc", count: 16)) }
         let credentials = try TestCredentials()
@@ -63,9 +65,9 @@ struct SendOverHTTP2 {
         guard dead == [devices[2]], accepted == 4 else { throw Failure("\(accepted) arrived: that is wrong.") }
     }
 
-    /// Sends to all at once; returns the devices that must not be sent to again.
+    /// Sends to all devices at once, and returns the devices that must not be sent to again.
     static func deliver(to devices: [DeviceToken], _ configuration: HTTP2Configuration) async throws -> [DeviceToken] {
-        // Ferry appends to the topic what the push type wants, and checks what APNs would refuse.
+        // Ferry appends the push type's suffix to the topic, and finds faults that APNs would refuse.
         let notification = try PushNotification(
             Payload(alert: "The 10:40 leaves in ten minutes."),
             pushType: .alert,
@@ -81,12 +83,12 @@ struct SendOverHTTP2 {
             try batch.append(notification, to: device, tag: Tag(UInt64(index)))
         }
         try await provider.submit(&batch)
-        // Everything has its outcome then, and the stream ends.
+        // After the shutdown every notification has its outcome, and the stream ends.
         _ = await provider.shutdown(within: .seconds(60))
         return await dead
     }
 
-    /// Prints each outcome.
+    /// Prints each outcome, and returns the devices that must not be sent to again.
     static func report(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> [DeviceToken] {
         var dead: [DeviceToken] = []
         for await record in outcomes {
@@ -107,7 +109,7 @@ struct SendOverHTTP2 {
     }
 }
 
-/// Ends the program with one sentence.
+/// An error that ends the program with one sentence.
 struct Failure: Error, CustomStringConvertible {
     var description: String
 
