@@ -21,8 +21,8 @@ package struct OutcomeLog {
 
     /// Gives `outcome` to every notification of `run` that has no outcome yet.
     ///
-    /// An outcome is final. If a notification already has one, a worse outcome is a contradiction, and any other is
-    /// ignored. On a protocol that names notifications a second outcome never comes: it would be a fault of the
+    /// An outcome is final. If a notification already has one, a later `accepted` is ignored, and any other outcome is
+    /// a contradiction. On a protocol that names notifications a second outcome never comes: it would be a fault of the
     /// machine.
     ///
     /// - Parameters:
