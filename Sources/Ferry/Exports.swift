@@ -1,4 +1,5 @@
-// A user imports one module: the shared interface, and the few types of other modules that appear in a configuration.
+// A program imports one module. Besides the shared interface it gets the types of other modules that a configuration
+// names.
 @_exported public import FerryCore
 @_exported public import struct FerryBinary.BinaryOptions
 @_exported public import struct FerryBinary.FeedbackTuple

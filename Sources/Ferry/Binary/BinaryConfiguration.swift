@@ -5,52 +5,53 @@ public import Logging
 public import NIOCore
 internal import NIOPosix
 
-/// Where a ``BinaryProvider`` connects, who it is there, and how it behaves.
+/// The settings of a ``BinaryProvider``: the gateway, the credentials, the behaviour and the event loop.
 public struct BinaryConfiguration: Sendable {
-    /// Apple's gateways of the binary protocol ("Binary Provider API"). Switched off on 2021-03-31.
+    /// The host of Apple's gateway ("Binary Provider API"). Apple switched it off on 2021-03-31.
     public static let productionHost = "gateway.push.apple.com"
-    /// As ``productionHost``, for development.
+    /// The host of Apple's gateway for development. Switched off like ``productionHost``.
     public static let sandboxHost = "gateway.sandbox.push.apple.com"
-    /// The port of a gateway of the binary protocol.
+    /// The port of a gateway.
     public static let defaultPort = 2195
 
-    /// A name or an address. Looked up anew for each connection.
+    /// The host of the gateway: a name or an address. A name is resolved again for each connection.
     public var host: String
     /// 1 to 65,535.
     public var port: Int
-    /// The provider certificate, which is identity and topic, and its key. Nil: none is shown.
+    /// The provider certificate and its key. The certificate carries the identity and the topic. Nil: no certificate is
+    /// shown.
     public var identity: TLSIdentity?
-    /// Who may vouch for the gateway.
+    /// The authorities that may sign the gateway's certificate.
     public var trustRoots: TrustRoots = .system
-    /// The name that the gateway's certificate must be for. Nil: ``host``.
+    /// The name that the gateway's certificate must carry. Nil: ``host``.
     public var serverName: String?
-    /// Whether a gateway whose certificate is not in order is refused. With false anyone may answer as the gateway: for
-    /// tests only.
+    /// Whether to refuse a gateway whose certificate is not valid. With false anyone can pose as the gateway: for tests
+    /// only.
     public var rejectUnauthorized = true
-    /// Which versions of TLS may be negotiated. 1.2 alone by default: under 1.3 a refused certificate shows only after
-    /// the first notifications were written. ``TLSProfile/legacy`` adds all below.
+    /// The versions of TLS that may be negotiated. The default is 1.2 alone: under 1.3 a refused certificate shows only
+    /// after the first notifications were written. ``TLSProfile/legacy`` adds all older versions.
     public var tlsVersions: ClosedRange<TLSVersion> = .tls12 ... .tls12
-    /// How far TLS goes back for an old gateway.
+    /// How old the TLS of the gateway may be.
     public var tlsProfile = TLSProfile.modern
-    /// How the provider behaves.
+    /// The behaviour of the provider.
     public var options = BinaryOptions()
-    /// Where outcomes go.
+    /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery = .discard
-    /// Where the provider works: on one event loop of this group, which it does not own.
+    /// The event loops. The provider runs on one of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-    /// Gets what happens, at `debug` and `trace`, without tokens or payloads.
+    /// Receives the events of the provider, at `debug` and `trace`, without device tokens or payloads.
     public var logger = Logger(label: "ferry.binary") { _ in SwiftLogNoOpLogHandler() }
-    /// Where addresses come from; a test has its own.
+    /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses
 
-    /// A gateway of any kind.
+    /// Makes a configuration for any gateway.
     public init(host: String, port: Int = Self.defaultPort, identity: TLSIdentity? = nil) {
         self.host = host
         self.port = port
         self.identity = identity
     }
 
-    /// Apple's own gateway, for production or for development.
+    /// Makes a configuration for Apple's gateway, for production or for development.
     public init(production: Bool, identity: TLSIdentity) {
         self.init(host: production ? Self.productionHost : Self.sandboxHost, identity: identity)
     }

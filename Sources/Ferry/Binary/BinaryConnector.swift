@@ -3,7 +3,7 @@ internal import FerryOpenSSL
 internal import NIOCore
 
 extension ProviderConnector {
-    /// To a gateway of the binary protocol.
+    /// Makes a connector to a gateway of the binary protocol.
     init(_ configuration: BinaryConfiguration) throws {
         let timeout = configuration.options.connectTimeout
         self.init(
@@ -22,7 +22,7 @@ extension ProviderConnector {
                 source: configuration.addressSource
             ),
             stallLimit: Silence.stallLimit,
-            // Error responses may still come.
+            // The gateway may still send error responses, so the input stays open.
             finishing: .output
         )
     }

@@ -9,30 +9,30 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A provider that speaks the legacy binary protocol.
+/// A provider that speaks the binary protocol with a gateway.
 ///
-/// It works on one event loop of the configured group, with up to `maxConnections` connections, which are made when
-/// there is work and closed when they were idle for `connectionTimeout`. All methods may be called from any thread.
+/// It runs on one event loop of the configured group. It opens up to `maxConnections` connections when there is work,
+/// and closes those that were idle for `connectionTimeout`. All methods may be called from any thread.
 ///
-/// * The outcome of ``send(_:to:)`` comes, without an error response, after a round trip and the settle time.
-/// * ``drain(within:)`` takes a round trip and the settle time from the last write, if nothing goes wrong.
-/// * ``shutdown(within:proof:)`` half-closes each connection once everything has its outcome, and listens until the peer
-///   ends it, for at most 5 s of the limit: an error response may still be on its way, and what it discards is sent again.
+/// * Without an error response, the outcome of ``send(_:to:)`` comes after a round trip and the settle time.
+/// * Without trouble, ``drain(within:)`` takes a round trip and the settle time from the last write.
+/// * ``shutdown(within:proof:)`` half-closes each connection once everything has its outcome. It then listens until the
+///   peer ends the connection, for at most 5 s of the limit. An error response may still arrive; notifications that
+///   the gateway discarded are then sent again.
 ///
-/// A provider should be shut down: ``shutdown(within:proof:)``, or ``withProvider(_:_:)``, which does it. When the last
-/// reference is dropped instead, what was not written ends as `undelivered(.released)`, what was written and is not
-/// settled as `uncertain(.released)`, and the connections are closed.
+/// Shut a provider down with ``shutdown(within:proof:)``, or use ``withProvider(_:_:)``, which does it. If the last
+/// reference is dropped instead, the connections close. Notifications that were not written end as
+/// `undelivered(.released)`, and those that were written and not settled as `uncertain(.released)`.
 public final class BinaryProvider: LoopProvider {
-    /// The provider without its protocol.
+    /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody
 
-    /// Makes a provider; connections come with work.
+    /// Makes a provider. It connects when there is work.
     ///
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when
-    ///   the port is not 1 to 65,535.
+    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535.
     public init(_ configuration: BinaryConfiguration) throws {
         try configuration.identity?.validate(at: .now)
         let options = configuration.options

@@ -1,9 +1,10 @@
 package import NIOCore
 
-/// Which of a host's addresses is tried when, until TLS is established on one. Without I/O.
+/// The order and the times in which the addresses of a host are tried, until TLS is established on one. Without I/O.
 ///
-/// An address that fails is followed by the next at once. One that is slow goes on while the next begins beside it, as
-/// in "Happy Eyeballs" (RFC 8305), but up to the end of the handshake: an address may take connections and say nothing.
+/// If an address fails, the next one starts at once. If an address is slow, it continues and the next one starts beside
+/// it, as in "Happy Eyeballs" (RFC 8305). Unlike there, the race runs to the end of the TLS handshake, because an
+/// address may accept TCP connections and then stay silent.
 ///
 /// ```
 ///     first    TCP ── handshake ─────────────▶ the first that completes its handshake wins
@@ -11,35 +12,35 @@ package import NIOCore
 /// ```
 package struct AddressRace: Sendable {
     package enum Action: Equatable, Sendable {
-        /// Connect to the address with this place in the list, and ask again.
+        /// Connect to the address with this index, and call ``next(now:)`` again.
         case start(Int)
-        /// Ask again then, and after each change. Nil: there is no other address to begin with.
+        /// Call ``next(now:)`` again at this time, and after each change. Nil: no other address is left to start.
         case wait(until: NIODeadline?)
-        /// All have failed.
+        /// All addresses have failed.
         case giveUp
     }
 
     private enum State {
         case connecting(since: NIODeadline)
-        /// There is a TCP connection.
+        /// The TCP connection exists; the handshake continues.
         case connected(since: NIODeadline)
         case failed
     }
 
-    /// How long an address may be without a TCP connection before the next begins (RFC 8305 section 5).
+    /// The time that an address gets for TCP alone. Then the next address starts (RFC 8305 section 5).
     private static let connectPatience: TimeAmount = .milliseconds(250)
-    /// How long one with a TCP connection may be without TLS, from its start.
+    /// The time that an address with TCP gets for TCP and TLS. Then the next address starts.
     private static let handshakePatience: TimeAmount = .seconds(2)
 
     private let count: Int
-    /// So long at most is waited for one address, so that the last still gets as much.
+    /// The upper bound for both times. It leaves the last address the same share of the limit.
     private let share: TimeAmount
-    /// Of the addresses that were begun with, in their order.
+    /// The states of the addresses that were started, in order.
     private var states: [State] = []
 
     /// - Parameters:
-    ///   - count: how many addresses there are.
-    ///   - limit: for all of them together.
+    ///   - count: the number of addresses.
+    ///   - limit: the time for all addresses together.
     package init(count: Int, limit: TimeAmount) {
         self.count = count
         self.share = .nanoseconds(limit.nanoseconds / Int64(count + 1))
@@ -54,7 +55,7 @@ package struct AddressRace: Sendable {
         return self.states.contains { if case .failed = $0 { false } else { true } } ? .wait(until: nil) : .giveUp
     }
 
-    /// When the patience with the address that began last ends; nil when it has failed, or there was none.
+    /// The time at which the next address starts. Nil: at once, because the last one failed or no address was started.
     private var due: NIODeadline? {
         switch self.states.last {
         case .connecting(let since): since + min(Self.connectPatience, self.share)
@@ -63,7 +64,7 @@ package struct AddressRace: Sendable {
         }
     }
 
-    /// The address with this place has a TCP connection.
+    /// Notes that the address with this index has a TCP connection.
     package mutating func connected(_ place: Int) {
         guard self.states.indices.contains(place), case .connecting(let since) = self.states[place] else { return }
         self.states[place] = .connected(since: since)

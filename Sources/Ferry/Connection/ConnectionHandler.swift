@@ -3,9 +3,9 @@ internal import FerryMachine
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// One connection of a provider, from the end of its handshake on: passes on what happens.
+/// The handler of one established connection: passes its bytes and its end to the owner.
 ///
-/// Belongs to the channel's event loop, which is the owner's.
+/// Belongs to the channel's event loop, which is also the owner's.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -15,7 +15,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     private let tls: TLSHandler
     private var hasReceived = false
     private var error: (any Error)?
-    /// Gone once the connection has been reported as ended, or was given up.
+    /// Nil once the end of the connection was reported, or the connection was aborted.
     private var owner: (any ConnectionOwner)?
     private var context: ChannelHandlerContext?
     private let connector: ProviderConnector
@@ -36,7 +36,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     var isWritable: Bool { self.context?.channel.isWritable ?? false }
 
-    /// Whether something came that was not read. True when the connection is gone.
+    /// Whether the socket holds unread bytes. True if the connection is closed.
     var hasUnreadBytes: Bool { self.context?.channel.hasUnreadBytes ?? true }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -57,7 +57,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The first error is the cause; what follows are its consequences. TLS closes by itself.
+        // The first error is the cause; later errors are its consequences. The TLS handler closes after its own errors.
         self.error = self.error ?? error
         if !(error is TLSError) { context.close(promise: nil) }
     }
@@ -69,24 +69,24 @@ final class ConnectionHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Sends bytes; returns where the stream below TLS ends then.
+    /// Sends bytes. Returns the position in the byte stream below TLS after them.
     func send(_ bytes: ByteBuffer) -> UInt64 {
         self.context?.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
         return self.transport.written
     }
 
-    /// Closes behind what was written: its output, and on with reading, or all of it, as the connector says.
+    /// Closes after the bytes that were written: only the output, or all, as the connector says.
     func finish() {
         self.context?.close(mode: self.connector.finishing, promise: nil)
     }
 
-    /// Closes at once. Nothing more will be reported.
+    /// Closes at once. Nothing is reported after this.
     func abort() {
         self.owner = nil
         self.transport.abort()
     }
 
-    /// How the connection ended, once it has.
+    /// How the connection ended. Call it only after the end.
     private var end: ConnectionEnd {
         let (tls, version) = (self.connector.tls, self.tls.version)
         if let refusal = tls.refusal(self.error, version: version, hasReceived: self.hasReceived) {

@@ -6,11 +6,11 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOTLS
 
-/// The making of one connection: looks the host up, and tries its addresses until TLS is established on one.
+/// The attempt to make one connection: resolves the host, and tries its addresses until TLS is established on one.
 ///
-/// `@unchecked Sendable`: everything is touched on the event loop only.
+/// `@unchecked Sendable`: all members are used on the event loop only.
 final class Dial: @unchecked Sendable {
-    /// The handlers of one attempt that stay with the connection.
+    /// The handlers of one attempt. They stay in the pipeline of the connection.
     struct Stack {
         var transport: TransportHandler?
         var tunnel: ProxyConnectHandler?
@@ -18,16 +18,16 @@ final class Dial: @unchecked Sendable {
     }
 
     enum Result {
-        /// The handshake is done. Handlers that are added now miss nothing.
+        /// The handshake is complete. Add the connection's handlers at once, so that they miss no bytes.
         case established(any Channel, Stack)
-        /// Every address failed, or the peer refused the credentials, or the time is over.
+        /// All addresses failed, the peer refused the credentials, or the time ran out.
         case failed(ConnectionEnd)
     }
 
     private struct Attempt {
         let address: SocketAddress
         var stack: Stack?
-        /// Gone once it is closed.
+        /// Nil once the channel is closed or handed over.
         var channel: (any Channel)?
         var hasTCP = false
         var fault: DialFault?
@@ -38,7 +38,7 @@ final class Dial: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let prepare: (any Channel) throws -> Stack
-    /// Gone once it was told.
+    /// Nil once it was called, or the dial was cancelled.
     private var completion: ((Result) -> Void)?
     private var race: AddressRace?
     private var attempts: [Attempt] = []
@@ -46,8 +46,8 @@ final class Dial: @unchecked Sendable {
     private var deadline: Scheduled<Void>?
 
     /// - Parameters:
-    ///   - prepare: puts the handlers up to TLS into the pipeline of a new channel.
-    ///   - completion: is told once, on the event loop, unless the dial is cancelled.
+    ///   - prepare: adds the handlers up to TLS to the pipeline of a new channel.
+    ///   - completion: called once, on the event loop. Not called if the dial is cancelled.
     init(
         _ connector: TLSConnector,
         _ bootstrap: ClientBootstrap,
@@ -81,13 +81,13 @@ final class Dial: @unchecked Sendable {
         }
     }
 
-    /// Gives up without a word.
+    /// Stops without calling `completion`.
     func cancel() {
         self.completion = nil
         self.end()
     }
 
-    /// The time is over.
+    /// Fails because the time ran out.
     func expire() {
         for place in self.attempts.indices {
             guard self.attempts[place].fault == nil, self.attempts[place].stack != nil else { continue }
@@ -155,10 +155,11 @@ final class Dial: @unchecked Sendable {
 
     /// - Parameter error: nil when the connection was closed without one.
     private func failed(_ place: Int, _ error: (any Error)?) {
-        // The first error is the cause; what follows are its consequences.
+        // The first error is the cause; later errors are its consequences.
         guard self.completion != nil, self.attempts[place].fault == nil else { return }
         if let refusal = self.connector.refusal(error, version: nil, hasReceived: false) {
-            // Other addresses of the same service would refuse, too, and so many refusals look like an attack.
+            // The other addresses belong to the same service and would refuse too. Repeated refusals would look like an
+            // attack.
             return self.complete(.failed(.credentialsRejected(refusal)))
         }
         self.attempts[place].fault = error.map { .failed($0) } ?? .closed
@@ -192,14 +193,14 @@ final class Dial: @unchecked Sendable {
         self.timer?.cancel()
         self.deadline?.cancel()
         for attempt in self.attempts {
-            // TLS closes by itself when it failed, behind its alert.
+            // After its own error the TLS handler closes the channel itself. Closing here would cut off its alert.
             if case .failed(let error) = attempt.fault, error is TLSError { continue }
             attempt.channel?.close(promise: nil)
         }
     }
 }
 
-/// The end of an attempt's pipeline until its handshake is done.
+/// The last handler in the pipeline of an attempt, until the handshake is complete.
 private final class AttemptHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -215,7 +216,7 @@ private final class AttemptHandler: ChannelInboundHandler, RemovableChannelHandl
         guard case .handshakeCompleted = event as? TLSUserEvent else {
             return context.fireUserInboundEventTriggered(event)
         }
-        // Whoever takes the connection adds its handlers behind this one, before anything else arrives.
+        // `established` adds the connection's handlers behind this one before any more bytes arrive.
         self.established()
         context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }

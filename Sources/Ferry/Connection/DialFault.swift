@@ -2,19 +2,19 @@ internal import FerryCore
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// Why there is no connection to one address.
+/// Why an attempt to connect to one address failed.
 enum DialFault {
-    /// How far an attempt has come.
+    /// The stage that an attempt has reached.
     enum Stage {
         case connecting
-        /// The proxy has not answered.
+        /// Waits for the answer of the proxy.
         case asking
         case shaking
     }
 
-    /// The time was over.
+    /// The time ran out at this stage.
     case silent(Stage)
-    /// The peer closed before the handshake was done, without an error.
+    /// The peer closed the connection before the handshake was complete, without an error.
     case closed
     case failed(any Error)
 
@@ -43,8 +43,8 @@ enum DialFault {
         if case .failed(let error) = self { (error as? ProviderError)?.cause ?? error } else { nil }
     }
 
-    /// How much it says of the service, compared with others: what a certificate says counts more than silence, and
-    /// silence more than a port on which nobody listens.
+    /// How much the fault says about the service. The error reports the fault with the highest weight: a certificate
+    /// problem before silence, and silence before a refused port.
     fileprivate var weight: Int {
         switch self {
         case .failed(let error) where error is TLSError: self.code == .peerNotTrusted ? 3 : 2
@@ -55,12 +55,12 @@ enum DialFault {
 }
 
 extension SocketAddress {
-    /// Without the port.
+    /// The address without the port.
     var inWords: String { self.ipAddress ?? "an address" }
 }
 
 extension TLSConnector {
-    /// The name has no addresses.
+    /// The error for a host name that could not be resolved.
     func unresolved(_ error: any Error) -> ProviderError {
         let reason = if case .refused(let words) = error as? Resolver.Fault { " (\(words))" } else { "" }
         let target = self.proxy.map { "the proxy \($0)" } ?? self.peer
@@ -71,20 +71,20 @@ extension TLSConnector {
         )
     }
 
-    /// An established connection could not be used.
+    /// The error for an established connection that could not be used.
     func error(_ error: any Error) -> ProviderError {
         ProviderError(.connectFailed, "No connection to \(self.peer): \(Self.reason(error)).", cause: error)
     }
 
-    /// No address was good for a connection.
+    /// The error for a dial that failed at all addresses.
     ///
-    /// - Parameter faults: what each did that was tried; none when the resolver did not answer in time.
+    /// - Parameter faults: the fault of each address that was tried. Empty if the resolver did not answer in time.
     func error(_ faults: [(address: SocketAddress, fault: DialFault)]) -> ProviderError {
         guard let telling = faults.max(by: { $0.fault.weight < $1.fault.weight })?.fault else {
             return ProviderError(.connectTimeout, "\(self.peer) did not answer in time: it was not resolved.")
         }
         guard faults.count > 1 else { return ProviderError(telling.code, self.sentence(telling), cause: telling.cause) }
-        // Addresses that did the same share a sentence.
+        // Addresses with the same fault share one sentence.
         var sentences: [(addresses: [String], predicate: String)] = []
         for (address, fault) in faults {
             let predicate = self.predicate(fault)
@@ -98,7 +98,7 @@ extension TLSConnector {
         return ProviderError(telling.code, "No connection to \(self.peer). \(details)", cause: telling.cause)
     }
 
-    /// What the one address of the peer did.
+    /// The sentence for a peer with one address.
     private func sentence(_ fault: DialFault) -> String {
         switch fault {
         case .silent(.connecting), .silent(.asking):
@@ -117,7 +117,7 @@ extension TLSConnector {
         }
     }
 
-    /// What an address did, as the rest of a sentence that begins with it.
+    /// The part of a sentence that follows the address.
     private func predicate(_ fault: DialFault) -> String {
         switch fault {
         case .silent(.connecting): " did not answer in time."

@@ -7,7 +7,8 @@ internal import Foundation
 #endif
 
 extension HTTPProxy {
-    /// What is wrong with it, or with a host that it is to connect to; nil when nothing is. Names become lines of HTTP.
+    /// The fault of these settings, or of `host`; nil if they are valid. A line break in a name could add lines to the
+    /// request.
     func fault(connectingTo host: String) -> ConfigurationError? {
         let isClean: (String) -> Bool = { !$0.isEmpty && $0.utf8.allSatisfy { 0x21...0x7e ~= $0 } }
         guard isClean(self.host), isClean(host) else {
@@ -22,6 +23,8 @@ extension HTTPProxy {
         return nil
     }
 
+    /// The request that opens a tunnel.
+    ///
     /// - Parameter target: host and port.
     func connectRequest(to target: String) -> String {
         var lines = ["CONNECT \(target) HTTP/1.1", "Host: \(target)"]
@@ -32,7 +35,7 @@ extension HTTPProxy {
         return lines.map { $0 + "\r\n" }.joined() + "\r\n"
     }
 
-    /// What it means that the proxy says no.
+    /// The message for a proxy that refused the tunnel.
     func refusal(_ status: Int, target: String) -> String {
         guard status == 407 else {
             return "The proxy \(self) did not connect to \(target): status \(status). "

@@ -2,20 +2,20 @@ package import NIOCore
 internal import NIOPosix
 internal import Synchronization
 
-/// The addresses of one host, looked up anew for each connection, the best first.
+/// The addresses of one host, the best first. The name is resolved again for each connection.
 ///
-/// Safe from any thread. At most one look-up is under way: whoever asks meanwhile gets the same answer, so that a
-/// resolver that hangs takes one thread of the pool and not one for each attempt to connect.
+/// Safe from any thread. At most one look-up runs at a time, and concurrent callers share its answer. Otherwise a
+/// resolver that hangs would block one more thread of the pool for each attempt to connect.
 package final class HostAddresses: Sendable {
-    /// Looks a name up; may block.
+    /// Resolves a name. May block.
     package typealias Source = @Sendable (_ host: String, _ port: Int) throws -> [SocketAddress]
 
-    /// How many addresses of a host are tried for one connection.
+    /// The number of addresses that are tried for one connection.
     package static let limit = 8
 
     private struct State {
         var lookup: EventLoopFuture<[SocketAddress]>?
-        /// Where the last connection was established.
+        /// The address of the last connection that was established.
         var proven: SocketAddress?
     }
 
@@ -30,9 +30,9 @@ package final class HostAddresses: Sendable {
         self.source = source
     }
 
-    /// At most ``limit`` addresses.
+    /// Returns at most ``limit`` addresses.
     ///
-    /// Fails with ``Resolver/Fault``; does not end before the resolver does.
+    /// Fails with ``Resolver/Fault``. Has no time limit: it waits as long as the resolver takes.
     package func find(on eventLoop: any EventLoop) -> EventLoopFuture<[SocketAddress]> {
         let lookup = self.state.withLock { state in
             if let lookup = state.lookup { return lookup }
@@ -41,7 +41,7 @@ package final class HostAddresses: Sendable {
             state.lookup = lookup
             return lookup
         }
-        // Not under the lock: a look-up that has ended calls back at once.
+        // Outside the lock: a look-up that has finished calls back at once, and the callback takes the lock.
         lookup.whenComplete { _ in
             self.state.withLock { if $0.lookup === lookup { $0.lookup = nil } }
         }
@@ -50,12 +50,13 @@ package final class HostAddresses: Sendable {
         }
     }
 
-    /// TLS was established with this address: the next connection begins with it.
+    /// Notes that TLS was established with this address. The next connection tries it first.
     package func proved(_ address: SocketAddress) {
         self.state.withLock { $0.proven = address }
     }
 
-    /// The proven address, then the families in turn, so that one that does not work costs little (RFC 8305 section 4).
+    /// Sorts the addresses: first the proven one, then IPv4 and IPv6 alternately. If one family does not work, each of
+    /// its addresses costs only the time to start the next (RFC 8305 section 4).
     package static func ordered(_ found: [SocketAddress], proven: SocketAddress?) -> [SocketAddress] {
         let first = proven.flatMap { found.contains($0) ? $0 : nil }
         let rest = found.filter { $0 != first }

@@ -12,23 +12,25 @@ private import Musl
 private import Darwin
 #endif
 
-/// Makes a provider's connections to one peer: TCP with the right options, TLS, and the handlers.
+/// Makes a provider's connections to one peer: TCP with its options, TLS, and the handlers.
 struct ProviderConnector: Sendable {
-    /// Bytes that may wait between TLS and the kernel before writing stops: with the chunk that passes it, 256 KiB.
+    /// The bytes that may wait between TLS and the kernel before writing stops. With the chunk that exceeds it: 256
+    /// KiB.
     static let channelLimit = ChannelOptions.Types.WriteBufferWaterMark(low: 96 << 10, high: 160 << 10)
-    /// Bytes that may wait, unsent, in the kernel: what a peer that stops reading can swallow beyond its own buffer.
+    /// The unsent bytes that may wait in the kernel. This bounds the bytes a stalled connection holds beyond the peer's
+    /// buffer.
     static let unsentLimit = 128 << 10
     static let keepAlive: Duration = .seconds(60)
-    /// What `connectTimeout` 0 means: as long as Linux itself tries (127 s, six repeats of the SYN).
+    /// The limit for `connectTimeout` 0: the time that Linux itself tries (127 s, six repeats of the SYN).
     static let connectLimit: Duration = .seconds(127)
 
     let tls: TLSConnector
-    /// How long the peer's TCP may leave bytes unacknowledged until Linux gives the connection up.
+    /// How long the peer's TCP may leave bytes unacknowledged. After that Linux closes the connection.
     let stallLimit: TimeAmount
-    /// What of a connection is closed when it is finished: the output, or all.
+    /// The part of a connection that ``ConnectionHandler/finish()`` closes: the output, or all.
     let finishing: CloseMode
 
-    /// A dial that is to be started.
+    /// Makes a dial. The caller starts it.
     func dial(
         on eventLoop: any EventLoop,
         logger: Logger,
@@ -54,7 +56,7 @@ struct ProviderConnector: Sendable {
         try pipeline.addHandler(tls)
         if let options = channel.syncOptions {
             for (name, value) in self.tcpOptions {
-                // Not every system has every option, and a connection without one is better than none.
+                // Some systems lack some options. A connection without one is better than no connection.
                 try? options.setOption(ChannelOptions.Types.SocketOption(level: .tcp, name: name), value: value)
             }
         }

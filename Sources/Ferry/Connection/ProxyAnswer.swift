@@ -1,38 +1,38 @@
 package import NIOCore
 
-/// The answer of an HTTP/1.1 proxy to CONNECT, read as it comes.
+/// The answer of an HTTP/1.1 proxy to CONNECT, parsed as its bytes arrive.
 ///
-/// Only the status counts: a length in an answer of status 2xx "MUST" be ignored (RFC 9110, 9.3.6), and what follows its
-/// empty line belongs to the tunnel. NIOHTTP1 would read that as another answer.
+/// Only the status counts. A length in an answer of status 2xx "MUST" be ignored (RFC 9110, 9.3.6): the bytes after the
+/// empty line belong to the tunnel. NIOHTTP1 would parse those bytes as another answer.
 package struct ProxyAnswer {
-    /// What the bytes so far say.
+    /// The result of the bytes so far.
     package enum Result: Equatable {
         case needMore
-        /// The tunnel is there; the bytes are its first.
+        /// The tunnel is open. The buffer holds its first bytes.
         case established(ByteBuffer)
-        /// The proxy says no.
+        /// The proxy refused the tunnel.
         case refused(status: Int)
-        /// This is no answer of HTTP/1.x.
+        /// The bytes are not an answer of HTTP/1.x.
         case notHTTP
-        /// More than ``headLimit``.
+        /// The heads are longer than ``headLimit``.
         case tooLong
     }
 
-    /// Bytes of all heads together: of the answer, and of what is said in the interim (1xx).
+    /// The limit for the bytes of all heads together: the interim answers (1xx) and the final answer.
     package static let headLimit = 16 << 10
     private static let prefix = Array("HTTP/1.".utf8)
-    /// `HTTP/1.1 200` and what parts it from the reason phrase, which may be empty.
+    /// The length of `HTTP/1.1 200` and the byte after it. The reason phrase behind that byte may be empty.
     private static let statusLength = 13
 
     private var bytes = ByteBuffer()
-    /// Bytes of heads that were read and dropped.
+    /// The bytes of interim heads, which were parsed and removed.
     private var dropped = 0
-    /// How many of `bytes` are known to hold no end of the head.
+    /// The length of the prefix of `bytes` that was searched and does not contain the end of the head.
     private var scanned = 0
 
     package init() {}
 
-    /// Takes what came. To be called until it says something else than `needMore`.
+    /// Adds bytes. Call it until the result is not `needMore`.
     package mutating func append(_ more: ByteBuffer) -> Result {
         self.bytes.writeImmutableBuffer(more)
         while true {
@@ -50,7 +50,7 @@ package struct ProxyAnswer {
         }
     }
 
-    /// The status; 0 while it has not come; nil when this cannot become a status line.
+    /// The status. 0 while it is incomplete; nil if the bytes cannot be a status line.
     private var status: Int? {
         let view = self.bytes.readableBytesView
         guard view.starts(with: Self.prefix.prefix(view.count)) else { return nil }
@@ -70,7 +70,7 @@ package struct ProxyAnswer {
         return view.count < Self.statusLength ? 0 : status
     }
 
-    /// How long the head is, its empty line included; nil while that has not come. Lines end with LF, or CR LF.
+    /// The length of the head with its empty line. Nil while the head is incomplete. Lines end with LF or CR LF.
     private var headLength: Int? {
         mutating get {
             let view = self.bytes.readableBytesView

@@ -1,9 +1,9 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Between the socket and TLS until an HTTP proxy has made the tunnel: asks for it, and lets TLS begin when it is there.
+/// A handler between the socket and TLS: asks an HTTP proxy for a tunnel, and starts TLS once the tunnel is open.
 ///
-/// How long that may take is the owner's to see to. Belongs to the channel's event loop.
+/// It has no time limit; the owner sets one. Belongs to the channel's event loop.
 final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -16,7 +16,7 @@ final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler 
     }
 
     private let proxy: HTTPProxy
-    /// Host and port, as CONNECT names them.
+    /// Host and port, in the form that CONNECT uses.
     private let target: String
     private var answer = ProxyAnswer()
     private var state = State.asking

@@ -9,16 +9,16 @@ private import Musl
 private import Darwin
 #endif
 
-/// Looks names up as the system does.
+/// Resolves host names with the system's resolver.
 package enum Resolver {
-    /// Why a name has no address.
+    /// Why a name could not be resolved.
     package enum Fault: Error, Equatable, Sendable {
-        /// The resolver's words.
+        /// The resolver failed, with its own message.
         case refused(String)
         case timedOut
     }
 
-    /// Waits for the resolver no longer than `limit`; the resolver itself cannot be stopped, and ends later.
+    /// Resolves a name within `limit`. The system's resolver cannot be cancelled: after the limit it continues unseen.
     package static func addresses(
         of host: String,
         port: Int,
@@ -32,7 +32,7 @@ package enum Resolver {
         }
         looking.whenComplete { result in
             deadline.cancel()
-            // Too late is the same as never: a promise keeps its first value.
+            // A late answer has no effect: a promise keeps its first value.
             promise.completeWith(result)
         }
         do {
@@ -44,7 +44,7 @@ package enum Resolver {
         }
     }
 
-    /// The addresses in the order in which the system prefers them. Blocks.
+    /// Resolves a name. The addresses come in the system's order of preference. Blocks.
     ///
     /// - Throws: ``Fault``.
     package static func addresses(of host: String, port: Int) throws -> [SocketAddress] {

@@ -8,14 +8,14 @@ private import Musl
 private import Darwin
 #endif
 
-/// What Linux knows about a TCP connection: the part of `struct tcp_info` (linux/tcp.h) that Ferry needs.
+/// The counters of a TCP connection in Linux: the part of `struct tcp_info` (linux/tcp.h) that Ferry uses.
 ///
-/// Acknowledged bytes are what was handed to the kernel less `SIOCOUTQ`, and need no file descriptor. The two counters
-/// are there since Linux 4.1.
+/// Bytes acknowledged could also be computed as the bytes handed to the kernel less `SIOCOUTQ`. This way needs no file
+/// descriptor. The two counters exist since Linux 4.1.
 struct TCPInfo: Sendable {
-    /// Bytes for which acknowledgements came, the SYN and the FIN counted as one each.
+    /// The bytes that the peer has acknowledged. SYN and FIN count as one each.
     var bytesAcknowledged: UInt64
-    /// Bytes that came, read or not, the FIN counted as one.
+    /// The bytes that were received, read or not. FIN counts as one.
     var bytesReceived: UInt64
 
     /// `struct tcp_info` up to `tcpi_bytes_received`: 8 bytes of flags, 24 words, two rates.

@@ -11,26 +11,26 @@ private import Musl
 private import Darwin
 #endif
 
-/// What all connections to one peer have in common: where it is, TLS to it, and what a failure means.
+/// The settings that all connections to one peer share: address, TLS, and the messages for failures.
 struct TLSConnector: Sendable {
     let host: String
     let port: Int
-    /// For one connection: name look-up, TCP, a proxy's answer and TLS, with all addresses.
+    /// The limit for one connection: name look-up, TCP, the proxy's answer and TLS, for all addresses together.
     let connectTimeout: TimeAmount
-    /// What stands between, if anything does.
+    /// The proxy in front of the peer, if there is one.
     let proxy: HTTPProxy?
-    /// Of the peer, or of the proxy.
+    /// The addresses of the proxy if there is one, else of the peer.
     let addresses: HostAddresses
     private let serverName: String
     private let context: TLSContext
     private let showsCertificate: Bool
-    /// The peer as errors name it.
+    /// The peer's name in error messages.
     let peer: String
 
     /// - Parameters:
-    ///   - rejectUnauthorized: false believes any server.
-    ///   - proxy: what stands between, if anything does.
-    ///   - source: where addresses come from.
+    ///   - rejectUnauthorized: false accepts any certificate of the server.
+    ///   - proxy: the proxy in front of the peer, if there is one.
+    ///   - source: resolves host names.
     init(
         host: String,
         port: Int,
@@ -59,10 +59,10 @@ struct TLSConnector: Sendable {
         }
     }
 
-    /// Host and port, as HTTP names them.
+    /// Host and port, in the form that HTTP uses.
     var target: String { (self.host.contains(":") ? "[\(self.host)]" : self.host) + ":\(self.port)" }
 
-    /// TCP with the options that every connection has.
+    /// Makes a bootstrap with the TCP options of every connection.
     func bootstrap(on eventLoop: any EventLoop) -> ClientBootstrap {
         ClientBootstrap(group: eventLoop)
             .connectTimeout(self.connectTimeout)
@@ -77,14 +77,15 @@ struct TLSConnector: Sendable {
         return try TLSHandler(client: self.context, serverName: self.serverName, limits: limits)
     }
 
-    /// The error that says that the peer refused the client certificate, if that is what `error` means.
+    /// Returns an error if the peer refused the client certificate, and nil if `error` means something else.
     ///
-    /// Before the end of the handshake every such error means it. After it only under TLS 1.3, for an alert that can
-    /// mean it, and before the peer said anything: up to 1.2 the end of the handshake has accepted the certificate.
+    /// Before the end of the handshake every `certificateRejected` means a refusal. After it, the peer can refuse only
+    /// under TLS 1.3, because up to 1.2 the end of the handshake accepts the certificate. The alert must then be one
+    /// that can mean a refusal, and must come before any data from the peer.
     ///
     /// - Parameters:
-    ///   - version: as agreed on; nil while the handshake is not done.
-    ///   - hasReceived: whether the peer has said anything since.
+    ///   - version: the negotiated version. Nil while the handshake is not complete.
+    ///   - hasReceived: whether the peer has sent data since the handshake.
     func refusal(_ error: (any Error)?, version: TLSVersion?, hasReceived: Bool) -> ProviderError? {
         guard let tls = error as? TLSError, tls.code == .certificateRejected else { return nil }
         if let version {
@@ -105,13 +106,13 @@ struct TLSConnector: Sendable {
         return ProviderError(.credentialsRejected, message, cause: tls)
     }
 
-    /// What it means that an established connection failed.
+    /// The error for an established connection that failed.
     func lost(_ error: any Error) -> ProviderError {
         let reason = (error as? TLSError)?.description ?? "\(Self.reason(error))."
         return ProviderError(.connectionLost, "The connection to \(self.peer) failed: \(reason)", cause: error)
     }
 
-    /// The cause of an error, as a part of a sentence.
+    /// The cause of an error, as part of a sentence.
     static func reason(_ error: any Error) -> String {
         if let io = error as? IOError { return String(cString: strerror(io.errnoCode)) }
         return "\(error)"

@@ -1,7 +1,8 @@
 internal import FerryMachine
 internal import NIOCore
 
-/// Next to the socket, below TLS: counts the bytes of the stream, and asks the system what became of them.
+/// The handler between the socket and TLS: counts the bytes of the stream, and asks the system which of them were
+/// acknowledged.
 ///
 /// Belongs to the channel's event loop.
 final class TransportHandler: ChannelDuplexHandler {
@@ -10,13 +11,13 @@ final class TransportHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Bytes that TLS wrote.
+    /// The bytes that TLS wrote.
     private(set) var written: UInt64 = 0
-    /// Bytes that the system took, counted by whole flushes.
+    /// The bytes that the system took. Grows when a flush is complete.
     private(set) var handed: UInt64 = 0
-    /// Bytes that were read.
+    /// The bytes that were read from the socket.
     private var consumed: UInt64 = 0
-    /// What the system counted as acknowledged before the first byte: the SYN.
+    /// The system's count of acknowledged bytes before the first byte was sent: the SYN.
     private var baseline: UInt64?
     private var context: ChannelHandlerContext?
 
@@ -45,7 +46,7 @@ final class TransportHandler: ChannelDuplexHandler {
 
     func flush(context: ChannelHandlerContext) {
         context.flush()
-        // What a channel held when it ended was not handed over.
+        // A channel that ended did not hand over the bytes that it still held.
         guard context.channel.isActive else { return }
         if (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) == 0 {
             self.handed = self.written
@@ -54,7 +55,8 @@ final class TransportHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Notes when everything up to here is with the system: nothing stands behind it, and is written last.
+    /// Updates `handed` once everything up to here is with the system. The empty write completes after all earlier
+    /// ones.
     private func mark(_ context: ChannelHandlerContext) {
         let end = self.written
         let promise = context.eventLoop.makePromise(of: Void.self)
@@ -62,12 +64,12 @@ final class TransportHandler: ChannelDuplexHandler {
         context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: promise)
     }
 
-    /// Closes the socket without a word of TLS, and drops what was not sent.
+    /// Closes the socket without close_notify or alert. Drops bytes that were not sent.
     func abort() {
         self.context?.close(mode: .all, promise: nil)
     }
 
-    /// Calls back, at once, with what the system says.
+    /// Asks the system, and calls `body` at once.
     func sample(_ body: @escaping (TransportSample) -> Void) {
         let isWritable = self.context?.channel.isWritable ?? false
         self.ask { info in
@@ -75,7 +77,8 @@ final class TransportHandler: ChannelDuplexHandler {
                 TransportSample(
                     acknowledged: info.flatMap(self.acknowledged),
                     handed: self.handed,
-                    // The end of the stream counts as one byte, too. Who says nothing may hold anything.
+                    // The end of the stream counts as one byte, too. If the system reports nothing, assume that unread
+                    // bytes exist.
                     hasUnread: info.map { $0.bytesReceived > self.consumed } ?? true,
                     isWritable: isWritable
                 )
@@ -83,8 +86,8 @@ final class TransportHandler: ChannelDuplexHandler {
         }
     }
 
-    /// What the peer has acknowledged; nil when the system does not count it. It has acknowledged something: the
-    /// handshake would not be done without.
+    /// The bytes that the peer has acknowledged. Nil if the system does not count them: the count would stay at 0 then,
+    /// although the peer acknowledged bytes in the handshake.
     private func acknowledged(_ info: TCPInfo) -> UInt64? {
         guard let baseline = self.baseline, info.bytesAcknowledged > baseline else { return nil }
         return info.bytesAcknowledged - baseline

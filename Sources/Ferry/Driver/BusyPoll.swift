@@ -6,23 +6,24 @@ private import Glibc
 private import Musl
 #endif
 
-/// Looks for what is about to arrive instead of sleeping until it does.
+/// Polls for an answer instead of letting the event loop sleep.
 ///
-/// Over loopback an answer takes less time than waking a thread for it. Looking pays only while the peer runs on a
-/// processor of its own; so each time that nothing came, it is left out for longer, and over a network nearly always.
+/// Over loopback an answer arrives faster than a sleeping thread wakes. Polling pays only if the peer runs on another
+/// processor. After each poll without an answer, more polls in a row are skipped; over a network nearly all are
+/// skipped.
 struct BusyPoll: Sendable {
-    /// How long to look.
+    /// The length of one poll.
     static let limit = TimeAmount.microseconds(100)
-    /// How often in a row it is left out at most.
+    /// The largest number of polls in a row that are skipped.
     static let longestPause = 1024
 
-    /// How often it is left out before the next time.
+    /// The number of polls to skip before the next one.
     private var toSkip = 0
     private var pause = 0
 
     init() {}
 
-    /// Returns when `isReady` or when ``limit`` has passed, or at once when it does not pay.
+    /// Returns when `isReady` is true or ``limit`` has passed. Returns at once if this poll is skipped.
     mutating func wait(clock: () -> NIODeadline = NIODeadline.now, until isReady: () -> Bool) {
         guard self.toSkip == 0 else {
             self.toSkip -= 1
@@ -41,9 +42,9 @@ struct BusyPoll: Sendable {
 }
 
 extension Channel {
-    /// Whether the socket has received bytes that were not read. True where the system does not say.
+    /// Whether the socket has received bytes that were not read. True if the system does not report it.
     ///
-    /// Of `SO_MEMINFO` (Linux 4.12) the first word, `SK_MEMINFO_RMEM_ALLOC`: the memory of what was received.
+    /// Reads the first word of `SO_MEMINFO` (Linux 4.12), `SK_MEMINFO_RMEM_ALLOC`: the memory of the received bytes.
     var hasUnreadBytes: Bool {
         #if os(Linux)
         let option = ChannelOptions.Types.SocketOption(level: .socket, name: NIOBSDSocket.Option(rawValue: SO_MEMINFO))

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import Logging
 
 extension Logger {
-    /// Says what happened to a provider, at `debug`, without tokens or payloads.
+    /// Logs an event of a provider, at `debug`, without device tokens or payloads.
     func log(_ event: ProviderEvent) {
         switch event {
         case .connected(let id, let open):

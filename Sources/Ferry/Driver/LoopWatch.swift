@@ -1,11 +1,11 @@
 internal import NIOCore
 
-/// Tells when an event loop runs nothing any more, by being dropped: it belongs to the loop alone, which lets go of it
-/// when it ends. A loop that has ended already does so at once, within the call that schedules the watch.
+/// Reports the end of an event loop from its `deinit`. Only the loop holds a reference, and drops it when the loop
+/// ends. A loop that has ended before drops it at once, inside the call that schedules the watch.
 final class LoopWatch: NIOScheduledCallbackHandler, Sendable {
     private let ended: @Sendable () -> Void
 
-    /// - Parameter ended: called once, on the loop's thread, or on the caller's when the loop had ended before.
+    /// - Parameter ended: called once, on the loop's thread. If the loop had ended before, on the caller's thread.
     init(_ ended: @escaping @Sendable () -> Void) {
         self.ended = ended
     }

@@ -10,7 +10,7 @@ private import Darwin
 #endif
 
 extension Moment {
-    /// What the clocks say.
+    /// The current time of both clocks.
     static var now: Moment {
         Moment(monotonic: .now(), epochSeconds: UInt32(clamping: time(nil)))
     }

@@ -3,7 +3,7 @@ internal import FerryMachine
 internal import Logging
 internal import NIOCore
 
-/// The connections: made, passed on from and to the machine, and closed.
+/// The connections of the driver: makes them, closes them, and carries events between them and the machine.
 extension ProviderDriver where Machine: ~Copyable {
     func carryOut(_ step: ConnectionStep) {
         switch step {
@@ -19,7 +19,7 @@ extension ProviderDriver where Machine: ~Copyable {
     }
 
     private func dial(_ id: ConnectionID) {
-        // Then the machine is abandoned next.
+        // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
         guard !self.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
         let dial = self.connector.dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// Who waits for a driver to settle or to end.
+/// The calls that wait until a driver has settled or ended.
 struct DriverEndings {
     struct Waiter {
         var call: UInt64
@@ -11,7 +11,7 @@ struct DriverEndings {
 
     var drains: [Waiter] = []
     var shutdowns: [Waiter] = []
-    /// Whether a shutdown is complete.
+    /// Whether the shutdown is complete.
     var isFinished = false
 }
 
@@ -38,7 +38,7 @@ extension ProviderDriver where Machine: ~Copyable {
         self.run()
     }
 
-    /// Gives everything its outcome now.
+    /// Gives every notification its outcome now.
     func abandon(undelivered: Outcome.UndeliveredCause, uncertain: Outcome.UncertainCause) {
         self.queue.close()
         self.run()
@@ -52,7 +52,8 @@ extension ProviderDriver where Machine: ~Copyable {
         self.run()
     }
 
-    /// The loop runs nothing any more, or the provider has finished. The channels are closed already.
+    /// Ends the provider after its loop has ended. The loop has closed the channels already. Does nothing after a
+    /// shutdown.
     func loopEnded() {
         guard !self.endings.isFinished else { return }
         self.hasLoopEnded = true
@@ -71,7 +72,7 @@ extension ProviderDriver where Machine: ~Copyable {
         )
     }
 
-    /// Answers the calls whose end has come.
+    /// Answers the drains and shutdowns that are complete.
     func checkEndings() {
         if self.machine.isSettled, !self.endings.drains.isEmpty {
             let drains = self.endings.drains

@@ -4,29 +4,30 @@ internal import Logging
 internal import NIOCore
 internal import Synchronization
 
-/// Runs a ``ProviderMachine`` on an event loop: carries out its steps, and delivers what it gives.
+/// Runs a ``ProviderMachine`` on an event loop: carries out its steps, and delivers its outcomes and events.
 ///
-/// `@unchecked Sendable`: what ``ProviderLoop`` names for any thread is Sendable by itself and set once, in `init`. The rest
-/// is touched on the event loop only.
+/// `@unchecked Sendable`: other threads use only the members that ``ProviderLoop`` lists for any thread. Those are
+/// Sendable and set once, in `init`. Everything else is used on the event loop only.
 final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, @unchecked Sendable {
-    /// How a driver behaves, whatever the protocol.
+    /// The settings of a driver that do not depend on its protocol.
     struct Options {
         var eventLoopGroup: any EventLoopGroup
         var outcomes: OutcomeDelivery
-        /// How many notifications may wait to be written, or for their outcome to be read.
+        /// The number of notifications that may wait to be written, or whose outcomes may wait to be read.
         var queueLimit: Int
         var logger: Logger
-        /// Where provider tokens come from; nil where a certificate speaks for the provider.
+        /// The source of provider tokens. Nil if the provider uses a certificate.
         var tokens: ProviderTokenSource?
-        /// Whether to look at the socket for a moment before the event loop sleeps, where one answer holds everything up.
+        /// Whether to poll the socket for a moment before the event loop sleeps, while one answer holds up all
+        /// progress.
         var looksBeforeSleeping = false
     }
 
-    /// Timers closer than this are one timer.
+    /// The shortest timer. Timers closer together than this become one.
     private static var timerResolution: TimeAmount { .microseconds(100) }
-    /// While more than this is queued, outcomes are on their way in numbers, and the stream's reader is woken for many.
+    /// Above this queue length outcomes come in numbers. The stream's reader is then woken once for many of them.
     private static var busyQueue: Int { 256 }
-    /// So many outcomes wake the reader at any rate, and so long they wait for others at most.
+    /// The reader is woken for this many outcomes, or this time after the first.
     private static var readerBatch: Int { 128 }
     private static var readerDelay: TimeAmount { .milliseconds(5) }
 
@@ -36,28 +37,29 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     let awaited = AwaitedOutcomes()
     let calls = ReportCalls()
     private let published = Mutex(OutcomeCounts())
-    /// Set once, in `init`.
+    /// The buffer of the outcome stream, if there is one. Set once, in `init`.
     private(set) var stream: OutcomeBuffer?
     let connector: ProviderConnector
     let logger: Logger
     var machine: Machine
     var connections: [ConnectionID: ConnectionHandler] = [:]
-    /// Connections that are being made.
+    /// The connections that are being made.
     var dials: [ConnectionID: Dial] = [:]
     var endings = DriverEndings()
-    /// Never due: it is dropped when the event loop ends. Set once, in `init`.
+    /// A callback that never fires. The event loop drops it when it ends, and that ends the provider. Set once, in
+    /// `init`.
     private(set) var loopEnd: NIOScheduledCallback?
-    /// Whether the loop runs nothing any more, so that any thread may do what is left.
+    /// Whether the loop has ended. Any thread may then do the remaining work.
     var hasLoopEnded = false
     private let sink: (any OutcomeSink)?
     private let queueLimit: Int
     private var bytes = ByteBuffer()
     private var given = GivenOutcomes()
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
-    /// When the stream's reader is woken for what it was not woken for yet.
+    /// The time at which the stream's reader is woken for outcomes that wait for others.
     private var wakesReaderAt: NIODeadline?
     private var tokens: TokenDesk?
-    /// Nil: the event loop is shared, and a look would hold others up.
+    /// Nil: the event loop is shared, and polling would block its other users.
     private var busyPoll: BusyPoll?
     private var isRunning = false
     private var runsAgain = false
@@ -90,9 +92,10 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     // MARK: The loop
 
-    /// Does what there is to do, until nothing is left.
+    /// Does all work that is possible now.
     ///
-    /// What it calls may call back here; then it goes on once more instead of recursing.
+    /// Sinks and connections may call `run` again from within. Such a call only sets a flag, and the loop repeats:
+    /// recursion would re-enter the machine in the middle of a step.
     func run() {
         assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
         guard !self.isRunning else {
@@ -126,13 +129,13 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if !delivery.withdrawn.isEmpty { self.machine.withdraw(Set(delivery.withdrawn), now: .now) }
     }
 
-    /// Hands the machine the provider token that is good now, where one would be used.
+    /// Hands the machine a valid provider token, if something could be written with it.
     private func authorize() {
         guard self.tokens?.isDue(isNeeded: self.machine.needsAuthorization) == true else { return }
         self.askForToken()
     }
 
-    /// Tells the machine that the key was replaced, before it reads an answer that the old key may have caused.
+    /// Tells the machine that the key was replaced. Called before it reads an answer that the old key may have caused.
     func noteReplacedKey() {
         if self.tokens?.isKeyReplaced == true { self.askForToken() }
     }
@@ -184,7 +187,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func deliver() {
-        // The machine goes on with empty arrays of its own, so that a sink may submit.
+        // The machine continues with empty arrays, so that a sink may submit while it reads these.
         self.given.exchange(with: &self.machine.outcomes)
         guard !self.given.isEmpty else { return }
         if !self.given.records.isEmpty {
@@ -195,9 +198,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.given.removeAll()
     }
 
-    /// Wakes the stream's reader, or lets outcomes wait for others: to wake a task costs more than a notification.
+    /// Wakes the stream's reader, or lets outcomes wait for more: waking a task costs more than sending a notification.
     private func wakeReader() {
-        // Who comes while outcomes are there takes them without being woken.
+        // A reader that is not waiting finds the outcomes without being woken.
         guard let stream, stream.unreadCount > 0, stream.hasReader else { return self.wakesReaderAt = nil }
         let isBusy = self.machine.queuedCount > Self.busyQueue && stream.unreadCount < Self.readerBatch
         if isBusy, let wakesReaderAt, wakesReaderAt > .now() { return }

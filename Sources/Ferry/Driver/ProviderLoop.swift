@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// A driver as callers on any thread see it: without its machine.
+/// The interface of a driver without its machine, for callers on any thread.
 protocol ProviderLoop: AnyObject, Sendable {
     var eventLoop: any EventLoop { get }
 
@@ -11,11 +11,11 @@ protocol ProviderLoop: AnyObject, Sendable {
     var awaited: AwaitedOutcomes { get }
     var calls: ReportCalls { get }
     var events: EventHub { get }
-    /// Nil where outcomes go elsewhere.
+    /// The buffer of the outcome stream. Nil if outcomes go elsewhere.
     var stream: OutcomeBuffer? { get }
-    /// The outcomes that were given so far.
+    /// The number of outcomes of each kind so far.
     var counts: OutcomeCounts { get }
-    /// Has the loop look for what was handed over.
+    /// Makes the loop collect the notifications that callers handed over.
     func wake()
 
     // MARK: The event loop

@@ -2,20 +2,20 @@ internal import DequeModule
 internal import FerryBinary
 internal import Synchronization
 
-/// Tuples between the event loop that reads them and the tasks that take them. Loses none.
+/// Holds tuples between the event loop, which reads them, and the tasks that take them. Drops no tuple.
 final class FeedbackBuffer: Sendable {
     typealias Step = Result<FeedbackTuple?, FeedbackError>
 
     private struct State {
         var tuples = Deque<FeedbackTuple>()
         var result: Result<FeedbackReport, FeedbackError>?
-        /// Nothing more is read until tuples were taken.
+        /// Whether reading has stopped until tuples are taken.
         var isFull = false
-        /// Tasks that wait for a tuple or the end.
+        /// Tasks that wait for a tuple or for the end.
         var waiters: [CheckedContinuation<Void, Never>] = []
         var mostHeld = 0
 
-        /// The next tuple, or the end; nil while there is neither.
+        /// The next tuple, or the end. Nil if neither is there yet.
         mutating func next() -> Step? {
             if let tuple = self.tuples.popFirst() { return .success(tuple) }
             return self.result?.map { _ in nil }
@@ -29,12 +29,12 @@ final class FeedbackBuffer: Sendable {
         self.limit = max(limit, 1)
     }
 
-    /// How the reading ended; nil until then.
+    /// How the reading ended. Nil while it goes on.
     var result: Result<FeedbackReport, FeedbackError>? { self.state.withLock { $0.result } }
-    /// How many tuples have waited at a time, at most.
+    /// The largest number of tuples that waited at the same time.
     var mostHeld: Int { self.state.withLock { $0.mostHeld } }
 
-    /// Adds tuples at the end; false when nothing more shall be read until ``next(hasRoom:)`` says so.
+    /// Adds tuples at the end. Returns false when reading must stop until ``next(hasRoom:)`` calls `hasRoom`.
     func append(_ tuples: [FeedbackTuple]) -> Bool {
         let (waiters, isFull) = self.state.withLock { state in
             state.tuples.append(contentsOf: tuples)
@@ -47,7 +47,7 @@ final class FeedbackBuffer: Sendable {
         return !isFull
     }
 
-    /// Ends the tuples, after those that are there.
+    /// Ends the sequence of tuples. Tuples that are already here are still delivered.
     func finish(_ result: Result<FeedbackReport, FeedbackError>) {
         let waiters = self.state.withLock { state in
             state.result = state.result ?? result
@@ -59,7 +59,7 @@ final class FeedbackBuffer: Sendable {
 
     /// The next tuple; nil at the end.
     ///
-    /// - Parameter hasRoom: called when reading may go on.
+    /// - Parameter hasRoom: called when reading may continue.
     func next(hasRoom: () -> Void) async -> Step {
         while true {
             let (step, isRoomy) = self.state.withLock { state in

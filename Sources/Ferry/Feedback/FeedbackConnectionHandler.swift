@@ -1,17 +1,17 @@
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// The connection of a ``FeedbackDriver``, from the end of its handshake on: passes on what happens.
+/// The handler of an established connection: passes its bytes and its end to the ``FeedbackDriver``.
 ///
-/// Belongs to the channel's event loop, which is the driver's.
+/// Belongs to the channel's event loop, which is also the driver's.
 final class FeedbackConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let tls: TLSHandler
-    /// Gone once the connection has ended, or was given up.
+    /// Nil once the connection has ended or was aborted.
     private var driver: FeedbackDriver?
     private var context: ChannelHandlerContext?
-    /// The first error is the cause; what follows are its consequences.
+    /// The first error. It is the cause; later errors are its consequences.
     private(set) var error: (any Error)?
     private(set) var hasReceived = false
     private var hasReceivedSinceRead = false
@@ -21,7 +21,7 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
         self.tls = tls
     }
 
-    /// As agreed on.
+    /// The negotiated version of TLS.
     var version: TLSVersion? { self.tls.version }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -47,7 +47,7 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        // TLS asks again by itself for what brought no bytes.
+        // A read may bring bytes that only TLS needs. The TLS handler then reads again by itself.
         if self.hasReceivedSinceRead {
             self.hasReceivedSinceRead = false
             self.driver?.readCompleted()
@@ -57,11 +57,11 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         self.error = self.error ?? error
-        // TLS closes by itself.
+        // The TLS handler closes the connection after its own errors.
         if !(error is TLSError) { context.close(promise: nil) }
     }
 
-    /// The service has ended the stream. TLS says before it when there was no close_notify.
+    /// The service has ended the stream. If it sent no close_notify, the TLS handler has reported an error before.
     private func inputClosed(_ context: ChannelHandlerContext) {
         switch self.error {
         case nil: self.end(.closeNotify)
@@ -72,7 +72,7 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // The service did not end it: the channel would have told.
+        // The service did not end the stream: `inputClosed` would have come first.
         self.end(.unfinished)
         context.fireChannelInactive()
     }
@@ -83,12 +83,12 @@ final class FeedbackConnectionHandler: ChannelInboundHandler {
         driver?.ended(ending, on: self)
     }
 
-    /// Asks for bytes once.
+    /// Starts one read.
     func read() {
         self.context?.read()
     }
 
-    /// Closes at once, past TLS. Nothing more will be reported.
+    /// Closes at once, without close_notify. Nothing is reported after this.
     func abort() {
         self.driver = nil
         guard let context else { return }

@@ -9,11 +9,12 @@ internal import Synchronization
 
 /// Runs a ``FeedbackMachine`` on an event loop: one reading of the list, from the dial to the end.
 ///
-/// `@unchecked Sendable`: everything but `buffer`, `hasStarted` and what never changes is touched on the event loop only.
+/// `@unchecked Sendable`: other threads use only `buffer`, `hasStarted` and constants. Everything else is used on the
+/// event loop only.
 final class FeedbackDriver: @unchecked Sendable {
-    /// How much is read at a time: a record of TLS.
+    /// The size of one read: one TLS record.
     private static let chunk = 16 << 10
-    /// What the system may receive before it is read. Linux takes it twice, for its own account of it.
+    /// The size of the system's receive buffer. Linux doubles it for its own bookkeeping.
     private static let receiveLimit = 256 << 10
 
     let buffer: FeedbackBuffer
@@ -23,13 +24,14 @@ final class FeedbackDriver: @unchecked Sendable {
     private let limits: (idle: Duration, sweep: Duration)
     private let hasStarted = Atomic<Bool>(false)
     private var machine: FeedbackMachine
-    /// The connection while it is being made.
+    /// The dial, while the connection is being made.
     private var dial: Dial?
     private var connection: FeedbackConnectionHandler?
-    /// Whether the buffer had room after what was read last.
+    /// Whether the buffer had room after the last read.
     private var hasRoom = true
     private var timer: Scheduled<Void>?
-    /// Never due: it is dropped when the event loop ends. Set once, in `init`.
+    /// A callback that never fires. The event loop drops it when it ends, and that fails the reading. Set once, in
+    /// `init`.
     private var loopEnd: NIOScheduledCallback?
 
     init(_ configuration: FeedbackConfiguration, connector: TLSConnector) {
@@ -53,7 +55,7 @@ final class FeedbackDriver: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Connects, if that was not done before.
+    /// Connects, on the first call only.
     func start() {
         guard !self.hasStarted.exchange(true, ordering: .relaxed) else { return }
         self.execute { self.connect() }
@@ -65,7 +67,7 @@ final class FeedbackDriver: @unchecked Sendable {
         }
     }
 
-    /// Tuples were taken: there is room for more.
+    /// Continues reading after tuples were taken.
     func resume() {
         self.execute {
             self.hasRoom = true
@@ -75,7 +77,7 @@ final class FeedbackDriver: @unchecked Sendable {
         }
     }
 
-    /// Does something on the loop, unless the reading is over: the loop may have ended before it.
+    /// Runs `body` on the loop. Does nothing once the reading is over, because the loop may have ended too.
     private func execute(_ body: @escaping @Sendable () -> Void) {
         guard self.buffer.result == nil else { return }
         self.eventLoop.execute(body)
@@ -91,7 +93,8 @@ final class FeedbackDriver: @unchecked Sendable {
         let allocator = FixedSizeRecvByteBufferAllocator(capacity: Self.chunk)
         let bootstrap = self.connector.bootstrap(on: self.eventLoop)
             .channelOption(.autoRead, value: false)
-            // The service's end of the stream is told apart from ours.
+            // Without this, NIO would close the channel itself, and the service's end of the stream would look like
+            // ours.
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.recvAllocator, value: allocator)
@@ -155,7 +158,7 @@ final class FeedbackDriver: @unchecked Sendable {
         self.schedule()
     }
 
-    /// The connection ended by itself.
+    /// Ends the reading after the connection has ended by itself.
     func ended(_ ending: FeedbackReport.Ending, on connection: FeedbackConnectionHandler) {
         var report = self.report
         if let refusal = self.connector.refusal(
@@ -189,7 +192,7 @@ final class FeedbackDriver: @unchecked Sendable {
         )
     }
 
-    /// Ends the reading; the first end counts.
+    /// Ends the reading. Only the first call has an effect.
     private func finish(_ result: Result<FeedbackReport, FeedbackError>) {
         guard self.machine.end() else { return }
         self.timer?.cancel()
@@ -201,7 +204,7 @@ final class FeedbackDriver: @unchecked Sendable {
         self.connection = nil
         switch result {
         case .success(let report):
-            // The handler closes, with a close_notify of its own.
+            // The handler closes the connection and answers with close_notify.
             self.logger.debug("read feedback", metadata: ["apns.count": "\(report.tuples)"])
         case .failure(let error):
             connection?.abort()

@@ -1,14 +1,14 @@
 internal import FerryCore
 
-/// Why a reading of the feedback list did not come to the end of the list.
+/// Why a reading stopped before the end of the list.
 ///
-/// What was read before it was delivered before it: ``report`` has the counts.
+/// All tuples read before it were delivered. ``report`` counts them.
 public struct FeedbackError: Error, Sendable, CustomStringConvertible {
-    /// What kind of thing went wrong.
+    /// The kind of error.
     public var code: Code
-    /// What happened, where, and what to do, in one sentence or two. Holds no token and no key.
+    /// One or two sentences: what happened, where, and how to fix it. Contains no device token and no key.
     public var message: String
-    /// What was read until then.
+    /// The counts of the reading up to this error.
     public var report: FeedbackReport
     /// The error that caused this one.
     public var cause: (any Error)?
@@ -48,25 +48,25 @@ public struct FeedbackError: Error, Sendable, CustomStringConvertible {
             }
         }
 
-        /// No connection could be made: refused, unreachable, no such host, TLS failure. The list is untouched.
+        /// The connection failed: refused, unreachable, unknown host, or TLS failure. The list is untouched.
         public static let connectFailed = Code(.connectFailed)
-        /// Connecting, TLS included, took longer than `connectTimeout`. The list is untouched.
+        /// Connecting, including TLS, took longer than `connectTimeout`. The list is untouched.
         public static let connectTimeout = Code(.connectTimeout)
         /// The service refused the client certificate. The list is untouched.
         public static let credentialsRejected = Code(.credentialsRejected)
-        /// The service's certificate was not accepted: unknown authority, expired, or for another name. The list is
+        /// The service's certificate was not accepted: unknown authority, expired, or another name. The list is
         /// untouched.
         public static let peerNotTrusted = Code(.peerNotTrusted)
-        /// The connection failed in the middle: a reset, an error of the network or of TLS. What followed is lost where
-        /// reading clears the list, as at Apple's.
+        /// The connection failed during the list: a reset, or an error of the network or of TLS. If reading clears the
+        /// list, as Apple's service does, the unread rest is lost.
         public static let connectionLost = Code(.connectionLost)
-        /// The stream ended within a tuple, which is lost.
+        /// The stream ended inside a tuple. That tuple is lost.
         public static let truncated = Code(.truncated)
-        /// The service said nothing for `idleTimeout` and did not end the stream. There may be more.
+        /// The service was silent for `idleTimeout` and did not end the stream. More tuples may exist.
         public static let notClosed = Code(.notClosed)
-        /// The service took longer than `sweepTimeout`. There may be more.
+        /// The service took longer than `sweepTimeout`. More tuples may exist.
         public static let sweepTimeout = Code(.sweepTimeout)
-        /// The task was cancelled. There may be more.
+        /// The task was cancelled. More tuples may exist.
         public static let cancelled = Code(.cancelled)
 
         /// The code's name.

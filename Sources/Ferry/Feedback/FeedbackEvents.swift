@@ -1,27 +1,28 @@
 public import FerryBinary
 
-/// What happens while the feedback list is read again and again.
+/// An event of the repeated readings of the feedback list.
 @nonexhaustive
 public enum FeedbackEvent: Sendable {
-    /// The app is gone from a device.
+    /// A device no longer has the app.
     case tuple(FeedbackTuple)
-    /// A reading came to the end of the list. Its tuples have all been delivered.
+    /// A reading reached the end of the list. All its tuples were delivered before.
     case completed(FeedbackReport)
-    /// A reading failed. What it had read has all been delivered. The next comes after the interval.
+    /// A reading failed. All tuples it had read were delivered before. The next reading comes after the interval.
     case failed(FeedbackError)
 }
 
-/// The feedback list, read again and again: ``FeedbackReader/events()``.
+/// The events of the feedback list, read again and again: ``FeedbackReader/events()``.
 ///
-/// A failed reading is an event and not the end. The next one begins ``FeedbackConfiguration/interval`` after the end of
-/// the last, so that two never overlap. While nobody takes tuples nothing is read, and no interval begins.
+/// A failed reading is an event; the sequence continues. The next reading begins ``FeedbackConfiguration/interval``
+/// after the end of the last, so two readings never overlap. While no task takes events, nothing is read and no
+/// interval runs.
 ///
-/// It ends after ``stop()``, or when the task is cancelled: a reading that is under way ends then with
-/// ``FeedbackError/Code/cancelled``, behind what it had read.
+/// The sequence ends after ``stop()`` or when the task is cancelled. On cancellation a running reading delivers the
+/// tuples that it has read, then ends with ``FeedbackError/Code/cancelled``.
 public struct FeedbackEvents: AsyncSequence, Sendable {
     /// A tuple, or the end of a reading.
     public typealias Element = FeedbackEvent
-    /// A failure is an event.
+    /// Never: a failed reading is an event.
     public typealias Failure = Never
 
     let reader: FeedbackReader
@@ -33,18 +34,21 @@ public struct FeedbackEvents: AsyncSequence, Sendable {
         self.interval = interval
     }
 
-    /// Begins no further reading. One that is under way is read to its end, whose event is the last. Any thread.
+    /// Starts no further reading. A running reading continues to its end, and its last event ends the sequence. Any
+    /// thread.
     public func stop() {
         self.wait.stop()
     }
 
-    /// Make one: each iterator would read on its own.
+    /// Makes an iterator. Make only one: each iterator reads the list separately.
     public func makeAsyncIterator() -> Iterator {
         Iterator(reader: self.reader, interval: self.interval, wait: self.wait)
     }
 
-    /// Reads the list again and again. Dropped in the middle of a reading it closes the connection, and what was not
-    /// taken is lost: leave the loop by way of ``FeedbackEvents/stop()``.
+    /// Reads the list again and again.
+    ///
+    /// If the iterator is dropped during a reading, the connection closes, and tuples that were not taken are lost. Use
+    /// ``FeedbackEvents/stop()`` to leave the loop without loss.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: FeedbackReader
         private let interval: Duration
@@ -82,7 +86,7 @@ public struct FeedbackEvents: AsyncSequence, Sendable {
             await self.next(isolation: nil)
         }
 
-        /// Waits for the time of the next reading; false when there is none.
+        /// Waits for the time of the next reading. Returns false if there will be no further reading.
         private func mayBegin() async -> Bool {
             if !self.isFirst {
                 guard self.interval > .zero else { return false }

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Reads the list of devices that no longer have the app, from a feedback service of the legacy binary protocol.
+/// Reads the list of devices that no longer have the app, from a feedback service of the binary protocol.
 ///
 /// ```swift
 /// let reader = try FeedbackReader(FeedbackConfiguration(host: "feedback.example.com", identity: identity))
@@ -15,12 +15,12 @@ internal import Foundation
 /// }
 /// ```
 ///
-/// A value without a connection of its own; it may be used from any thread, and for any number of readings.
+/// The reader holds no connection. It may be used from any thread and for any number of readings.
 public struct FeedbackReader: Sendable {
     private let configuration: FeedbackConfiguration
     private let connector: TLSConnector
 
-    /// Checks the credentials. Reads the trust roots, which may be a file.
+    /// Makes a reader and checks its credentials. Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
     ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535.
@@ -43,12 +43,12 @@ public struct FeedbackReader: Sendable {
         )
     }
 
-    /// One reading of the list. It begins when its first tuple is asked for.
+    /// Makes one reading of the list. It connects when its first tuple is requested.
     public func sweep() -> FeedbackSweep {
         FeedbackSweep(FeedbackDriver(self.configuration, connector: self.connector))
     }
 
-    /// Readings at intervals of `interval`. The first begins when the first event is asked for.
+    /// Makes readings at the configured interval. The first begins when the first event is requested.
     public func events() -> FeedbackEvents {
         FeedbackEvents(reader: self, interval: self.configuration.interval)
     }

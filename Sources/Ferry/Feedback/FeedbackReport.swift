@@ -1,22 +1,22 @@
-/// What one reading of the feedback list came to.
+/// The result of one reading of the feedback list.
 public struct FeedbackReport: Hashable, Sendable {
     /// How the stream ended.
     @nonexhaustive
     public enum Ending: Hashable, Sendable {
-        /// The service said TLS close_notify: nothing was cut off.
+        /// The service sent TLS close_notify: nothing was cut off.
         case closeNotify
-        /// The connection ended without close_notify, as old services do. Behind a whole tuple it counts as the end of
-        /// the list, although somebody on the way could have cut it there.
+        /// The connection ended without close_notify, as old services do. After a whole tuple this counts as the end of
+        /// the list, although an attacker on the path could have cut it there.
         case endOfStream
-        /// The service did not end it: a failure, a time-out, a cancellation.
+        /// The service did not end the list: the reading failed, timed out or was cancelled.
         case unfinished
     }
 
-    /// Tuples that were delivered.
+    /// The number of tuples that were delivered.
     public var tuples: Int
-    /// Tuples that were left out because their token is empty or longer than 100 bytes.
+    /// The number of tuples that were left out, because their token is empty or longer than 100 bytes.
     public var skipped: Int
-    /// Bytes of a last tuple that the end cut off, which is lost; 0 when there was none.
+    /// The bytes of a last, incomplete tuple, which is lost. 0 if the last tuple was complete.
     public var truncatedBytes: Int
     /// How the stream ended.
     public var ending: Ending
@@ -28,7 +28,7 @@ public struct FeedbackReport: Hashable, Sendable {
         self.ending = ending
     }
 
-    /// Whether the service ended the list, and every tuple in it was good.
+    /// Whether the service ended the list and no tuple was skipped or cut off.
     public var isWhole: Bool {
         self.ending != .unfinished && self.skipped == 0 && self.truncatedBytes == 0
     }

@@ -12,16 +12,16 @@ public struct FeedbackService: Service {
     private let reader: FeedbackReader
     private let handle: @Sendable (FeedbackEvent) async throws -> Void
 
-    /// - Parameter handle: called with one event after the other; nothing more is read while it is slow.
+    /// - Parameter handle: called with each event in turn. Reading pauses while it runs for long.
     public init(_ reader: FeedbackReader, _ handle: @escaping @Sendable (FeedbackEvent) async throws -> Void) {
         self.reader = reader
         self.handle = handle
     }
 
-    /// Reads until the group shuts down gracefully; a reading that is under way is then read to its end. When the task
-    /// is cancelled, it is closed, and what was read is still handled.
+    /// Reads until the group shuts down gracefully. A running reading is then finished. If the task is cancelled, the
+    /// connection closes, and tuples that were read are still handled.
     ///
-    /// - Throws: what the handler throws, which ends the reading and loses what was read and not handled.
+    /// - Throws: the error of the handler. It ends the reading; tuples that were read and not handled are lost.
     public func run() async throws {
         let events = self.reader.events()
         try await withGracefulShutdownHandler {

@@ -1,21 +1,21 @@
 public import FerryBinary
 
-/// One reading of the feedback list: its tuples, in the order of the service.
+/// One reading of the feedback list: the tuples in the order of the service.
 ///
-/// The connection is made when the first tuple is asked for. The sequence ends only where the service ended the list:
-/// by TLS close_notify, or by the end of the connection behind a whole tuple. A service with nothing to tell closes at
-/// once, and the sequence is empty. Whatever else happens is thrown, as a ``FeedbackError``, behind all tuples that were
-/// read before. ``report`` tells what was left out.
+/// The first call of `next` connects. The sequence ends only where the service ended the list: by TLS close_notify, or
+/// by the end of the connection after a whole tuple. A service with an empty list closes at once; the sequence is then
+/// empty. Every other end throws a ``FeedbackError``, after all tuples that were read before it. ``report`` counts the
+/// tuples that were left out.
 ///
-/// Reading clears the list, at Apple's, so leave no loop over it early: what was not taken is lost with the last
-/// reference to the sweep, which closes the connection. When the task is cancelled, the connection is closed; what was
-/// read by then is delivered, and then ``FeedbackError/Code/cancelled`` is thrown.
+/// Do not leave the loop early: at Apple's service reading clears the list. When the last reference to the sweep is
+/// dropped, the connection closes and tuples that were not taken are lost. If the task is cancelled, the connection
+/// closes, tuples that were read are delivered, and then ``FeedbackError/Code/cancelled`` is thrown.
 ///
-/// A token may come more than once, as the service had it; each is delivered.
+/// A device token may appear more than once, as in the service's list. Each tuple is delivered.
 public struct FeedbackSweep: AsyncSequence, Sendable {
     /// One entry of the list.
     public typealias Element = FeedbackTuple
-    /// Why a list is not whole.
+    /// Why a reading stopped before the end of the list.
     public typealias Failure = FeedbackError
 
     private let owner: Owner
@@ -24,8 +24,8 @@ public struct FeedbackSweep: AsyncSequence, Sendable {
         self.owner = Owner(driver)
     }
 
-    /// How the reading ended, and what it left out; nil while it goes on. After an error the same as
-    /// ``FeedbackError/report``. Any thread.
+    /// The result of the reading: how it ended and how many tuples it left out. Nil while it runs. After an error, the
+    /// same as ``FeedbackError/report``. Any thread.
     public var report: FeedbackReport? {
         switch self.owner.driver.buffer.result {
         case .success(let report): report
@@ -34,15 +34,15 @@ public struct FeedbackSweep: AsyncSequence, Sendable {
         }
     }
 
-    /// How many tuples have waited to be taken at a time, at most.
+    /// The largest number of tuples that waited at the same time.
     package var mostHeld: Int { self.owner.driver.buffer.mostHeld }
 
-    /// Every iterator reads from the same list: a tuple goes to one of them.
+    /// Makes an iterator. All iterators share one list: each tuple goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(owner: self.owner)
     }
 
-    /// Reads the list. Any task. Holds nothing: whoever leaves a loop finds the next tuple with a new iterator.
+    /// Reads the list. Any task. Stores no tuples, so a new iterator continues where the last one stopped.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let owner: Owner
 
@@ -59,7 +59,7 @@ public struct FeedbackSweep: AsyncSequence, Sendable {
         }
     }
 
-    /// Ends the reading with the last reference.
+    /// Cancels the reading when the last reference is dropped.
     fileprivate final class Owner: Sendable {
         let driver: FeedbackDriver
 
@@ -73,7 +73,7 @@ public struct FeedbackSweep: AsyncSequence, Sendable {
 
         func next() async -> FeedbackBuffer.Step {
             let driver = self.driver
-            // Who is cancelled already shall not connect.
+            // A task that is already cancelled must not connect.
             if Task.isCancelled { driver.cancel() }
             driver.start()
             return await withTaskCancellationHandler {

@@ -1,13 +1,13 @@
 internal import Synchronization
 
-/// A wait that can be ended early, once and for all. Safe from any thread.
+/// A wait that ``stop()`` ends early and for good. Safe from any thread.
 final class FeedbackWait: Sendable {
-    /// A hundred years: the longest wait. `Task.sleep` traps on what does not fit its nanoseconds.
+    /// The longest wait: a hundred years. `Task.sleep` traps on a duration that overflows its nanoseconds.
     private static let longest: Duration = .seconds(3_155_760_000)
 
     private struct State {
         var isStopped = false
-        /// Waits that go on, by number.
+        /// The waits that go on, by number.
         var waits: [UInt64: CheckedContinuation<Void, Never>] = [:]
         var last: UInt64 = 0
     }
@@ -16,7 +16,7 @@ final class FeedbackWait: Sendable {
 
     var isStopped: Bool { self.state.withLock { $0.isStopped } }
 
-    /// Ends the waits, those to come as well.
+    /// Ends all waits, current and later ones.
     func stop() {
         let waits = self.state.withLock { state in
             state.isStopped = true
@@ -26,7 +26,7 @@ final class FeedbackWait: Sendable {
         for continuation in waits { continuation.resume() }
     }
 
-    /// Waits, but not beyond ``stop()`` or the cancellation of the task.
+    /// Waits for `duration`, or until ``stop()`` or the cancellation of the task.
     func wait(for duration: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { try? await Task.sleep(for: min(duration, Self.longest)) }

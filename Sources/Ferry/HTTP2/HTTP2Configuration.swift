@@ -5,59 +5,59 @@ public import Logging
 public import NIOCore
 internal import NIOPosix
 
-/// Where an ``HTTP2Provider`` connects, who it is there, and how it behaves.
+/// The settings of an ``HTTP2Provider``: the server, the credentials, the behaviour and the event loop.
 public struct HTTP2Configuration: Sendable {
-    /// Who the provider is.
+    /// The way in which the provider proves its identity.
     @nonexhaustive
     public enum Credentials: Sendable {
-        /// A provider token with each request. Give the same source to every provider of its team and key.
+        /// A provider token with each request. All providers of a team and key must share one source.
         case token(ProviderTokenSource)
-        /// The provider certificate, which is identity and topics, and its key.
+        /// The provider certificate and its key. The certificate carries the identity and the topics.
         case certificate(TLSIdentity)
     }
 
-    /// APNs ("Sending notification requests to APNs").
+    /// The host of APNs ("Sending notification requests to APNs").
     public static let productionHost = "api.push.apple.com"
-    /// As ``productionHost``, for development.
+    /// The host of APNs for development.
     public static let sandboxHost = "api.sandbox.push.apple.com"
     /// The port of APNs.
     public static let defaultPort = 443
-    /// APNs' other port, for who lets connections to APNs through a firewall and other HTTPS not.
+    /// The other port of APNs, for a firewall that blocks HTTPS in general and opens only this port.
     public static let alternativePort = 2197
 
-    /// A name or an address. Looked up anew for each connection.
+    /// The host of the server: a name or an address. A name is resolved again for each connection.
     public var host: String
     /// 1 to 65,535.
     public var port: Int
-    /// Who the provider is.
+    /// The way in which the provider proves its identity.
     public var credentials: Credentials
-    /// The app's bundle ID: the topic of notifications that name none, with the suffix of their push type. Nil: such
-    /// notifications are rejected with ``Reason/missingTopic``, unless a certificate says what they are for.
+    /// The app's bundle ID. It is the topic of notifications without one, with the suffix of their push type. Nil: such
+    /// notifications are rejected with ``Reason/missingTopic``, unless a certificate names the topic.
     public var topic: String?
-    /// Who may vouch for the server.
+    /// The authorities that may sign the server's certificate.
     public var trustRoots: TrustRoots = .system
-    /// The name that the server's certificate must be for, and that requests are addressed to. Nil: ``host``.
+    /// The name that the server's certificate must carry, and that requests are addressed to. Nil: ``host``.
     public var serverName: String?
-    /// Whether a server whose certificate is not in order is refused. With false anyone may answer as APNs, and gets the
+    /// Whether to refuse a server whose certificate is not valid. With false anyone can pose as APNs and receive the
     /// provider token: for tests only.
     public var rejectUnauthorized = true
-    /// Which versions of TLS may be negotiated. APNs wants 1.2 or later.
+    /// The versions of TLS that may be negotiated. APNs requires 1.2 or later.
     public var tlsVersions: ClosedRange<TLSVersion> = .tls12 ... .tls13
-    /// How far TLS goes back for an old server or intermediary. ``TLSProfile/legacy`` does not change ``tlsVersions``:
-    /// HTTP/2 wants 1.2 or later (RFC 9113, 9.2).
+    /// How old the TLS of the server or of an intermediary may be. ``TLSProfile/legacy`` does not change
+    /// ``tlsVersions``: HTTP/2 requires 1.2 or later (RFC 9113, 9.2).
     public var tlsProfile = TLSProfile.modern
-    /// The proxy that connections go through. Nil: none.
+    /// The proxy for all connections. Nil: no proxy.
     public var proxy: HTTPProxy?
-    /// How the provider behaves.
+    /// The behaviour of the provider.
     public var options = HTTP2Options()
-    /// Where outcomes go.
+    /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery = .discard
-    /// Where the provider works: on one event loop of this group, which it does not own.
+    /// The event loops. The provider runs on one of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-    /// Gets what happens, at `debug` and `trace`, without tokens or payloads.
+    /// Receives the events of the provider, at `debug` and `trace`, without tokens or payloads.
     public var logger = Logger(label: "ferry.http2") { _ in SwiftLogNoOpLogHandler() }
 
-    /// A server of any kind that speaks as APNs does.
+    /// Makes a configuration for any server that behaves like APNs.
     public init(host: String, port: Int = Self.defaultPort, credentials: Credentials, topic: String? = nil) {
         self.host = host
         self.port = port
@@ -65,7 +65,7 @@ public struct HTTP2Configuration: Sendable {
         self.topic = topic
     }
 
-    /// APNs, for production or for development.
+    /// Makes a configuration for APNs, for production or for development.
     public init(production: Bool, credentials: Credentials, topic: String? = nil) {
         self.init(
             host: production ? Self.productionHost : Self.sandboxHost,
@@ -76,17 +76,17 @@ public struct HTTP2Configuration: Sendable {
 }
 
 extension HTTP2Configuration {
-    /// Who makes the tokens; nil with a certificate.
+    /// The source of the provider tokens. Nil with a certificate.
     var tokens: ProviderTokenSource? {
         if case .token(let source) = self.credentials { source } else { nil }
     }
 
-    /// What is shown in the TLS handshake.
+    /// The certificate for the TLS handshake. Nil with provider tokens.
     var identity: TLSIdentity? {
         if case .certificate(let identity) = self.credentials { identity } else { nil }
     }
 
-    /// The value of `:authority`: the port goes without saying when it is that of HTTPS.
+    /// The value of `:authority`. The port is omitted if it is 443, the port of HTTPS.
     var authority: String {
         let name = self.serverName ?? self.host
         let host = name.contains(":") ? "[\(name)]" : name

@@ -3,10 +3,10 @@ internal import FerryOpenSSL
 internal import NIOCore
 
 extension ProviderConnector {
-    /// How long a peer's TCP may acknowledge nothing. Requests have their own deadline; this ends the connection.
+    /// How long the peer's TCP may acknowledge nothing before the connection ends. Requests have their own deadline.
     private static let http2StallLimit: TimeAmount = .seconds(30)
 
-    /// To APNs over HTTP/2.
+    /// Makes a connector to APNs over HTTP/2.
     init(_ configuration: HTTP2Configuration) throws {
         if let fault = configuration.proxy?.fault(connectingTo: configuration.host) { throw fault }
         self.init(

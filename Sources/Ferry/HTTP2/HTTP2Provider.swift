@@ -8,30 +8,31 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A provider that speaks to APNs over HTTP/2.
+/// A provider that speaks HTTP/2 with APNs.
 ///
-/// It works on one event loop of the configured group, with up to `maxConnections` connections, which are made when
-/// there is work. Every acceptance is proved: an outcome is `accepted(.confirmed)`, or it is none. All methods may be
-/// called from any thread.
+/// It runs on one event loop of the configured group. It opens up to `maxConnections` connections when there is work.
+/// Every acceptance is proved by an answer: an accepted notification always has the outcome `accepted(.confirmed)`. All
+/// methods may be called from any thread.
 ///
-/// * The outcome of ``send(_:to:)`` comes with APNs' answer, and within `deadline` and `attemptTimeout` whatever happens.
-/// * ``shutdown(within:proof:)`` says GOAWAY on each connection once everything has its outcome, and closes it. `proof` has
-///   no meaning, because every acceptance is proved.
+/// * The outcome of ``send(_:to:)`` comes with the answer of APNs, and at the latest after `deadline` plus
+///   `attemptTimeout`.
+/// * ``shutdown(within:proof:)`` waits until everything has its outcome, then sends GOAWAY on each connection and
+///   closes it. `proof` is ignored, because every acceptance is proved.
 ///
-/// A provider should be shut down: ``shutdown(within:proof:)``, or ``withProvider(_:_:)``, which does it. When the last
-/// reference is dropped instead, what was not written ends as `undelivered(.released)`, what was written and is not
-/// answered as `uncertain(.released)`, and the connections are closed.
+/// Shut a provider down with ``shutdown(within:proof:)``, or use ``withProvider(_:_:)``, which does it. If the last
+/// reference is dropped instead, the connections close. Notifications that were not written end as
+/// `undelivered(.released)`, and those that were written and not answered as `uncertain(.released)`.
 public final class HTTP2Provider: LoopProvider {
-    /// The provider without its protocol.
+    /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody
 
-    /// Makes a provider; connections and provider tokens come with work.
+    /// Makes a provider. It connects and gets provider tokens when there is work.
     ///
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
     ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535 or
-    ///   the proxy cannot be asked; ``ValidationError`` when `topic` cannot be a topic.
+    ///   the proxy is invalid; ``ValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
         try configuration.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: configuration.topic)

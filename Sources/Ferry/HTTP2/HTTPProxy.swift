@@ -1,18 +1,18 @@
-/// An HTTP proxy that connections go through, by CONNECT (RFC 9110, 9.3.6).
+/// An HTTP proxy for connections, used through CONNECT (RFC 9110, 9.3.6).
 ///
-/// The connection to the proxy itself is not encrypted; TLS to APNs runs through it, and the proxy sees of it no more than
-/// host and port. No description shows the password.
+/// The connection to the proxy is not encrypted. TLS to APNs runs inside it, so the proxy sees only host and port. The
+/// password appears in no description.
 public struct HTTPProxy: Sendable, Hashable {
-    /// A name or an address. Looked up anew for each connection.
+    /// The host of the proxy: a name or an address. A name is resolved again for each connection.
     public var host: String
     /// 1 to 65,535.
     public var port: Int
-    /// Who the provider is at the proxy, by Basic authentication (RFC 7617). Nil: nobody. Without a colon.
+    /// The user name for Basic authentication (RFC 7617). Must not contain a colon. Nil: no authentication.
     public var userName: String?
-    /// What goes with ``userName``.
+    /// The password for ``userName``.
     public var password: String?
 
-    /// A proxy, with user name and password if it wants them.
+    /// Makes a proxy, with user name and password if it requires them.
     public init(host: String, port: Int, userName: String? = nil, password: String? = nil) {
         self.host = host
         self.port = port
@@ -25,10 +25,10 @@ extension HTTPProxy: CustomStringConvertible, CustomDebugStringConvertible, Cust
     /// Host and port.
     public var description: String { "\(self.host):\(self.port)" }
 
-    /// As ``description``.
+    /// The same as ``description``.
     public var debugDescription: String { self.description }
 
-    /// Without the password.
+    /// The properties without the password.
     public var customMirror: Mirror {
         Mirror(
             self,

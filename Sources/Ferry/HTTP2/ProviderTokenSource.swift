@@ -13,12 +13,13 @@ private import Musl
 private import Darwin
 #endif
 
-/// Has the provider tokens of one team: makes each once for all who ask, or takes those that are made elsewhere.
+/// The provider tokens of one team, made here with a key or taken from another program.
 ///
-/// Give the same source to every provider of the team and key: APNs wants a token to be changed "no more than once every
-/// 20 minutes and no less than once every 60 minutes", and two sources change it twice as often. With a key, Ferry makes
-/// the first when it is needed, renews it after 50 minutes, and never makes two within 20, whatever APNs or a clock says.
-/// A token that is made elsewhere is used until it is an hour old, and changed as often.
+/// Share one source among all providers of the team and key. APNs wants a token to be changed "no more than once every
+/// 20 minutes and no less than once every 60 minutes", and two sources would change it twice as often. With a key,
+/// Ferry makes the first token when it is needed, renews it after 50 minutes, and never makes two within 20 minutes,
+/// even if APNs or a clock asks for it. A token from another program is used until it is an hour old, and is changed
+/// within the same bounds.
 ///
 /// Safe from any thread. No description of a source shows the key or a token.
 ///
@@ -31,12 +32,12 @@ public final class ProviderTokenSource: Sendable {
 
     private struct State {
         var maker: Maker
-        /// The identifier of the key, as far as it is known.
+        /// The identifier of the key. Nil while it is unknown.
         var keyID: String?
-        /// Why there is no token, or none that is good; nil when there is one.
+        /// Why there is no valid token. Nil if there is one.
         var failure: (any Error)?
 
-        /// Signed, or read, where the state is locked: whoever asks meanwhile waits, and gets the same token.
+        /// Signs or fetches under the lock, so that concurrent callers wait and get the same token.
         mutating func authorization(_ now: NIODeadline, _ epochSeconds: UInt32) -> Authorization {
             switch self.maker {
             case .key(let key, var machine):
@@ -107,7 +108,7 @@ public final class ProviderTokenSource: Sendable {
             }
         }
 
-        /// How many tokens were made or taken.
+        /// The number of tokens that were made or taken.
         var count: UInt64 {
             switch self.maker {
             case .key(_, let machine): machine.mintCount
@@ -115,7 +116,7 @@ public final class ProviderTokenSource: Sendable {
             }
         }
 
-        /// What the current token says of its time; nil when it does not tell.
+        /// The time that the current token names as its own (`iat`). Nil if the token does not name it.
         var issuedAt: UInt32? {
             switch self.maker {
             case .key(_, let machine): machine.issuedAt
@@ -124,19 +125,20 @@ public final class ProviderTokenSource: Sendable {
         }
     }
 
-    /// The team's identifier: `iss`. Nil where tokens are made elsewhere.
+    /// The team's identifier: `iss`. Nil if tokens come from another program.
     public let teamID: String?
     private let state: Mutex<State>
-    /// How often the key was replaced. Read without the lock, because connections look at it all the time.
+    /// The number of replaced keys. An atomic, because connections read it all the time and must not wait for the lock.
     private let replacements = Atomic<Int>(0)
-    /// How long the machine has slept: added to every time that the token machine is told.
+    /// The time that the machine has slept. It is added to every time that is passed to the token machine.
     private let slept: @Sendable () -> TimeAmount
 
-    /// Makes a source that signs. No token is made yet.
+    /// Makes a source that signs tokens. Makes no token yet.
     ///
     /// - Parameters:
-    ///   - key: Apple's `.p8` file, read.
-    ///   - keyID: 10 characters, A to Z and 0 to 9; from the key's page of the developer account, or its file's name.
+    ///   - key: the key from Apple's `.p8` file.
+    ///   - keyID: 10 characters, A to Z and 0 to 9; from the key's page of the developer account, or from the file's
+    ///     name.
     ///   - teamID: 10 characters, A to Z and 0 to 9; from the membership page of the developer account.
     /// - Throws: ``ConfigurationError`` with `malformedIdentifier`.
     public convenience init(key: ES256Key, keyID: String, teamID: String) throws(ConfigurationError) {
@@ -144,23 +146,24 @@ public final class ProviderTokenSource: Sendable {
         try self.init(key: key, keyID: keyID, teamID: teamID, slept: { sleepTime.total })
     }
 
-    /// Makes a source of tokens that another program makes and writes to a file. The file need not be there yet.
+    /// Makes a source that reads tokens from a file, which another program writes. The file may be missing at first.
     ///
-    /// It holds one token as it stands behind `bearer`; white space around it does not count. While tokens are asked for,
-    /// the file is looked at each second and read again when it has changed. Write a new token to a file beside it and
-    /// rename that: a token that is seen half is not used, but one that is written in two pieces may be missed.
+    /// The file holds one token, in the form that follows `bearer`; surrounding white space is ignored. While tokens
+    /// are needed, the file is checked each second and read again after a change. To change the token, write a new file
+    /// beside it and rename it. A token that is half written is not used, and a token that is written in two pieces may
+    /// be missed.
     ///
-    /// - Parameter path: the file. Others should not be able to read it.
+    /// - Parameter path: the file. Other users should not be able to read it.
     public convenience init(tokenFile path: String) {
         self.init(TokenSupply(file: path))
     }
 
-    /// Makes a source of tokens that a closure gives.
+    /// Makes a source that gets tokens from a closure.
     ///
-    /// - Parameter token: gives the token that is good now, as it stands behind `bearer`. Called while tokens are asked for,
-    ///   at most once a second, on the event loop of a provider or the thread of a caller of ``token()``, and never by two
-    ///   at a time. It must not block, nor call this source. What it throws is not shown; a token that was given before
-    ///   is used until it is an hour old.
+    /// - Parameter token: returns a valid token, in the form that follows `bearer`. Called at most once a second while
+    ///   tokens are needed, on a provider's event loop or on the thread that calls ``token()``, and never concurrently.
+    ///   It must not block, and must not call this source. An error that it throws is not shown; a token that it
+    ///   returned before is used until it is an hour old.
     public convenience init(token: @escaping @Sendable () throws -> String) {
         self.init(TokenSupply(closure: token))
     }
@@ -170,7 +173,7 @@ public final class ProviderTokenSource: Sendable {
         self.init(.elsewhere(supply, GivenTokenMachine()), slept: { sleepTime.total })
     }
 
-    /// - Parameter slept: how long the machine has slept so far.
+    /// - Parameter slept: returns how long the machine has slept so far.
     package convenience init(
         key: ES256Key,
         keyID: String,
@@ -210,26 +213,27 @@ public final class ProviderTokenSource: Sendable {
         return identifier
     }
 
-    /// The identifier of the key that signs: `kid`. Nil where tokens are made elsewhere and none has told it yet.
+    /// The identifier of the key that signs: `kid`. Nil if tokens come from another program and no token was seen yet.
     public var keyID: String? { self.state.withLock { $0.keyID } }
 
-    /// Signs with another key of the team from now on, for one that may have become known to others.
+    /// Signs with another key of the team from now on. Use it when the old key may be known to others.
     ///
-    /// Every provider of this source leaves its connections: each makes no more requests, waits for the answers of those
-    /// under way, and closes. The next requests go out on new connections, with tokens of the new key, whose first is made
-    /// at once, however young the one before is. What APNs refuses because of the old key in the meantime was not
-    /// processed and is sent again with the new one. So nothing is lost, and nothing arrives twice.
+    /// Every provider of this source leaves its connections: it makes no more requests on them, waits for the
+    /// outstanding answers, and closes them. The next requests use new connections and tokens of the new key. The first
+    /// such token is made at once, even if the last one is young. A request that APNs refuses because of the old key
+    /// was not processed, and is sent again with the new key. So no notification is lost or doubled.
     ///
-    /// Replace the key first and revoke the old one then: until it is replaced, what APNs refuses for it is final.
+    /// Replace the key first, then revoke the old one. If the old key is revoked first, refusals by APNs are final
+    /// until the key is replaced.
     ///
-    /// Source: "For maximum security, close all of your existing HTTP/2 connections to APNs and establish new connections
-    /// before making new requests" ("Establishing a token-based connection to APNs", Apple).
+    /// Source: "For maximum security, close all of your existing HTTP/2 connections to APNs and establish new
+    /// connections before making new requests" ("Establishing a token-based connection to APNs", Apple).
     ///
     /// - Parameters:
-    ///   - key: the `.p8` file of the new key, read.
-    ///   - keyID: its identifier.
-    /// - Throws: ``ConfigurationError`` with `malformedIdentifier`; with `keyNotHere` where tokens are made elsewhere: there,
-    ///   a token of another key does the same by itself.
+    ///   - key: the key from the new `.p8` file.
+    ///   - keyID: the identifier of the new key.
+    /// - Throws: ``ConfigurationError`` with `malformedIdentifier`; with `keyNotHere` if tokens come from another
+    ///   program. There, a token of another key has the same effect.
     public func replace(key: ES256Key, keyID: String) throws(ConfigurationError) {
         let identifier = try Self.identifier(keyID, "key ID", "the key's page")
         let isReplaced = self.state.withLock { state in
@@ -249,18 +253,19 @@ public final class ProviderTokenSource: Sendable {
         self.replacements.add(1, ordering: .releasing)
     }
 
-    /// The token that is good now, without `bearer`; made or fetched if there is none. For tools: a provider asks by itself.
+    /// Returns a valid token without `bearer`; makes or fetches one if necessary. For tools: a provider calls the
+    /// source itself.
     ///
-    /// About 30 µs when one is made.
+    /// Making a token costs about 30 µs.
     ///
-    /// - Throws: ``TLSError`` when the key cannot sign; ``ProviderError`` with `credentialsRejected` when there is no token,
-    ///   or APNs has refused it and it is too early for another.
+    /// - Throws: ``TLSError`` when the key cannot sign; ``ProviderError`` with `credentialsRejected` when there is no
+    ///   token, or when APNs has refused it and it is too early for another.
     public func token() throws -> String {
         let (token, _) = try self.current(now: .now(), epochSeconds: UInt32(clamping: time(nil)))
         return Self.text(token)
     }
 
-    /// As ``token()``, with the time that the token names as its own (`iat`, seconds since the UNIX epoch).
+    /// The same as ``token()``, with the time that the token names as its own (`iat`, seconds since the UNIX epoch).
     package func issue(now: NIODeadline, epochSeconds: UInt32) throws -> (token: String, issuedAt: UInt32) {
         let (token, issuedAt) = try self.current(now: now, epochSeconds: epochSeconds)
         return (Self.text(token), issuedAt ?? epochSeconds)
@@ -291,7 +296,7 @@ public final class ProviderTokenSource: Sendable {
         return ProviderError(.credentialsRejected, "APNs has refused the provider token\(wait).")
     }
 
-    /// By what right requests may be written now: a token, or none until a later time.
+    /// Returns the token for requests, or the time until which no request may be written.
     package func authorization(now: NIODeadline, epochSeconds: UInt32) -> Authorization {
         let slept = self.slept()
         let authorization = self.state.withLock { $0.authorization(now + slept, epochSeconds) }
@@ -299,29 +304,29 @@ public final class ProviderTokenSource: Sendable {
         return .held(until: until - slept)
     }
 
-    /// Takes what APNs said of `token`. Reasons that are not about the token's age change nothing.
+    /// Notes that APNs refused `token`. A reason that is not about the token's age has no effect.
     package func refused(_ reason: Reason, _ token: ProviderToken, now: NIODeadline) {
         let now = now + self.slept()
         self.state.withLock { $0.refused(reason, token, now) }
     }
 
-    /// How many tokens were made or taken.
+    /// The number of tokens that were made or taken.
     package var mintCount: UInt64 { self.state.withLock { $0.count } }
 
-    /// How often the key was replaced. Cheap.
+    /// The number of replaced keys. Cheap.
     package var replacementCount: Int { self.replacements.load(ordering: .acquiring) }
 
-    /// Why there is no token, or none that is good; nil when there is one.
+    /// Why there is no valid token. Nil if there is one.
     package var failure: (any Error)? { self.state.withLock { $0.failure } }
 }
 
 extension ProviderTokenSource: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The identifiers, which are no secrets.
+    /// The identifiers. They are not secret.
     public var description: String {
         "ProviderTokenSource(keyID: \(self.keyID ?? "unknown"), teamID: \(self.teamID ?? "unknown"))"
     }
 
-    /// As ``description``.
+    /// The same as ``description``.
     public var debugDescription: String { self.description }
 
     /// The identifiers.

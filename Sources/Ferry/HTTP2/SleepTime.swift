@@ -1,11 +1,12 @@
 internal import NIOCore
 
-/// How long the machine has slept since this was made: NIO's clock stands still meanwhile, and a provider token ages.
+/// How long the machine has slept since this value was made. NIO's clock stands still during sleep, but a provider
+/// token ages.
 struct SleepTime: Sendable {
     private let start = ContinuousClock.now
     private let startAwake = NIODeadline.now()
 
-    /// In whole seconds, so that the time between two readings of a clock does not show.
+    /// The time in whole seconds. Rounding hides the delay between the two clock readings.
     var total: TimeAmount {
         let passed = TimeAmount(ContinuousClock.now - self.start)
         let awake = NIODeadline.now() - self.startAwake

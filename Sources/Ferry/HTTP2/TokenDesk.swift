@@ -1,20 +1,20 @@
 internal import FerryCore
 internal import FerryMachine
 
-/// Gets provider tokens for one driver from the source that several may share.
+/// Gets provider tokens for one driver, from a source that several drivers may share.
 ///
 /// Belongs to the driver's event loop.
 struct TokenDesk {
-    /// What an ask came to, and what is to be told of it.
+    /// The result of an ask, and the event to report, if any.
     struct Answer {
         var authorization: Authorization
         var event: ProviderEvent?
     }
 
     private let source: ProviderTokenSource
-    /// How often the key had been replaced at the last ask.
+    /// The number of replaced keys at the last ask.
     private var replacements = 0
-    /// Whether the last ask had no token, which was told.
+    /// Whether the last ask failed. The failure is reported once, not at every ask.
     private var lacksToken = false
 
     init(_ source: ProviderTokenSource) {
@@ -24,10 +24,12 @@ struct TokenDesk {
     /// Whether the key was replaced since the last ask. Cheap.
     var isKeyReplaced: Bool { self.source.replacementCount != self.replacements }
 
+    /// Whether to ask the source now.
+    ///
     /// - Parameter isNeeded: whether something could be written with a token.
     func isDue(isNeeded: Bool) -> Bool { isNeeded || self.isKeyReplaced }
 
-    /// Gets the token that is good now. One is signed if there is none: about 30 µs.
+    /// Gets a valid token. Signs one if necessary: about 30 µs.
     mutating func ask(now: Moment) -> Answer {
         self.replacements = self.source.replacementCount
         let authorization = self.source.authorization(now: now.monotonic, epochSeconds: now.epochSeconds)
@@ -42,7 +44,7 @@ struct TokenDesk {
         return Answer(authorization: authorization, event: .error(error))
     }
 
-    /// Takes what APNs said of a token.
+    /// Passes on that APNs refused a token.
     func refused(_ reason: Reason, _ token: ProviderToken, now: Moment) {
         self.source.refused(reason, token, now: now.monotonic)
     }

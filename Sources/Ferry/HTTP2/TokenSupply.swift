@@ -10,9 +10,9 @@ private import Musl
 private import Darwin
 #endif
 
-/// Where provider tokens come from that are made elsewhere.
+/// The place from which tokens of another program come: a file or a closure.
 struct TokenSupply: Sendable {
-    /// Why there is no token. Says what and where, and nothing of a token.
+    /// Why there is no token. The description names the place and the reason, and quotes no token.
     struct Failure: Error, Sendable, CustomStringConvertible {
         var description: String
     }
@@ -32,7 +32,7 @@ struct TokenSupply: Sendable {
         self.place = .closure(closure)
     }
 
-    /// The token that there is now.
+    /// Returns the current token.
     mutating func next() throws(Failure) -> GivenToken {
         switch self.place {
         case .closure(let closure):
@@ -40,13 +40,13 @@ struct TokenSupply: Sendable {
             do {
                 text = try closure()
             } catch {
-                // What the error says is the program's own, and may quote a token.
+                // Only the type is shown: the text of the program's error may quote a token.
                 throw Failure(description: "The program gives no provider token (it throws \(type(of: error))).")
             }
             guard let token = GivenToken(Array(text.utf8)) else { throw self.malformed }
             return token
         case .file(let path, let last):
-            // Looked at before the file is read: what changes in between is read the next time.
+            // The stamp is taken before the file is read. If the file changes in between, the next call reads it again.
             let stamp = try TokenFile.Stamp(path)
             if let last, last.stamp == stamp { return last.token }
             let bytes: [UInt8]
@@ -61,7 +61,7 @@ struct TokenSupply: Sendable {
         }
     }
 
-    /// Why a token that is there is not used.
+    /// The failure for a token that exists but must not be used.
     func failure(_ fault: GivenTokenMachine.Fault) -> Failure {
         switch fault {
         case .expired(let seconds):
@@ -81,7 +81,7 @@ struct TokenSupply: Sendable {
         )
     }
 
-    /// Where the token is, as the end of a phrase.
+    /// The place of the token, for the end of a phrase.
     private var words: String {
         switch self.place {
         case .file(let path, _): FileName(path).shown.map { "in \($0)" } ?? "in its file"
@@ -90,16 +90,16 @@ struct TokenSupply: Sendable {
     }
 }
 
-/// A token that was read from a file, and what the file looked like then.
+/// A token from a file, and the state of the file when it was read.
 private struct TokenFile: Sendable {
-    /// Differs whenever the file was written or replaced.
+    /// The state of a file. Differs whenever the file was written or replaced.
     struct Stamp: Equatable, Sendable {
         private var inode: UInt64
         private var size: Int64
         private var seconds: Int
         private var nanoseconds: Int
 
-        /// - Throws: when there is no such file, or reading it could block for ever.
+        /// - Throws: when the file does not exist, or is not a regular file. Reading another kind could block for ever.
         init(_ path: String) throws(TokenSupply.Failure) {
             var status = stat()
             guard stat(path, &status) == 0 else {

@@ -1,24 +1,25 @@
 public import FerryCore
 internal import ServiceLifecycle
 
-/// What a provider is made of.
+/// The settings from which a provider is made.
 public protocol ProviderConfiguration: Sendable {
-    /// What is made of it.
+    /// The type of provider that this configuration makes.
     associatedtype Provider: PushProvider
 
-    /// Makes a provider; connections come with work.
+    /// Makes a provider. It connects when there is work.
     func makeProvider() throws -> Provider
 }
 
-/// Makes a provider, runs `body` with it, and sees to its end.
+/// Makes a provider, runs `body` with it, and shuts it down.
 ///
-/// When `body` returns, everything that was taken is brought to its outcome; when it throws or the task is cancelled,
-/// the provider is shut down at once. Either way the provider is shut down when this returns.
+/// When `body` returns, the provider first gives every notification its outcome, for at most `limit`. When `body`
+/// throws or the task is cancelled, the provider shuts down at once.
 ///
 /// - Parameters:
-///   - limit: how long bringing everything to its outcome may take.
-///   - proof: how the acceptance of the last notifications is found out. Over HTTP/2 every acceptance is proved.
-/// - Throws: what making the provider or `body` throws.
+///   - limit: how long the outcomes may take.
+///   - proof: how to find out whether the last notifications were accepted. HTTP/2 ignores it: each acceptance is
+///     proved.
+/// - Throws: the error of `body`, or the error of making the provider.
 public func withProvider<Configuration: ProviderConfiguration, Result>(
     _ configuration: Configuration,
     drainingWithin limit: Duration = .seconds(60),
@@ -37,11 +38,11 @@ public func withProvider<Configuration: ProviderConfiguration, Result>(
 }
 
 extension LoopProvider {
-    /// How long a graceful shutdown of a service may take.
+    /// The limit for a service's graceful shutdown.
     private static var gracefulLimit: Duration { .seconds(30) }
 
-    /// Keeps the provider until its service group shuts down gracefully, then drains it within 30 s; when the task is
-    /// cancelled, it is shut down at once.
+    /// Waits until the service group shuts down gracefully, then shuts the provider down within 30 s. If the task is
+    /// cancelled, the provider shuts down at once.
     public func run() async throws {
         do {
             try await gracefulShutdown()

@@ -3,20 +3,20 @@ public import ServiceLifecycle
 
 /// A provider that works on one event loop: ``BinaryProvider`` and ``HTTP2Provider``.
 ///
-/// What ``PushProvider`` promises is implemented here, once for all. The concrete types say what is special about their
-/// protocol.
+/// The extension below implements ``PushProvider`` once for both. The concrete types document their protocol.
 public protocol LoopProvider: PushProvider, Service {
-    /// The provider without its protocol.
+    /// The part of the provider that does not depend on its protocol.
     var body: ProviderBody { get }
 }
 
 extension LoopProvider {
-    /// The outcomes, when the provider was made with ``OutcomeDelivery/stream``; else it ends at once.
+    /// The outcomes of a provider that was made with ``OutcomeDelivery/stream``. For other providers the stream ends at
+    /// once.
     ///
     /// Cost: O(1). For one consumer, on any task.
     public var outcomes: OutcomeStream { self.body.outcomes }
 
-    /// How many of the notifications that were taken have ended how, as of the event loop's last turn.
+    /// The number of outcomes of each kind, as of the event loop's last turn.
     ///
     /// Cost: a lock. Any thread.
     public var counts: OutcomeCounts { self.body.counts }
@@ -28,7 +28,7 @@ extension LoopProvider {
         try await self.body.submit(&batch)
     }
 
-    /// Takes what fits at once and never waits: see ``PushProvider/trySubmit(_:)``.
+    /// Takes the notifications that fit at once. Never waits: see ``PushProvider/trySubmit(_:)``.
     public func trySubmit(_ batch: inout PushBatch) {
         self.body.trySubmit(&batch)
     }
@@ -43,7 +43,7 @@ extension LoopProvider {
         self.body.events(bufferingNewest: limit)
     }
 
-    /// The same without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
+    /// Subscribes without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
     package func eventsWithoutTransmitted(bufferingNewest limit: Int) -> ProviderEvents {
         self.body.events(bufferingNewest: limit, takesTransmitted: false)
     }
@@ -53,7 +53,7 @@ extension LoopProvider {
         await self.body.drain(within: limit)
     }
 
-    /// Takes nothing more, sends what was taken, and gives every notification its outcome: see
+    /// Takes no more notifications, sends those that were taken, and gives each its outcome: see
     /// ``PushProvider/shutdown(within:proof:)``.
     public func shutdown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
         await self.body.shutDown(within: limit, proof: proof)

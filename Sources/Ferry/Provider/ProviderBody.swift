@@ -1,10 +1,10 @@
 internal import FerryCore
 internal import NIOCore
 
-/// What is the same in every provider, whatever it speaks: taking notifications, outcomes, events and the end.
+/// The part of a provider that does not depend on its protocol: submission, outcomes, events and shutdown.
 ///
-/// It does nothing by itself; the methods of ``LoopProvider`` use it. When its last reference is dropped, everything that
-/// has no outcome ends as released.
+/// The methods of ``LoopProvider`` use it. When its last reference is dropped, every notification without an outcome
+/// ends as released.
 public final class ProviderBody: Sendable {
     private let driver: any ProviderLoop
 
@@ -68,7 +68,7 @@ public final class ProviderBody: Sendable {
 
     private func checkCancellation() throws(SubmitError) {
         guard Task.isCancelled else { return }
-        // The room that this task was woken for is another's.
+        // This task was woken because there is room. Another waiting task gets that room.
         self.driver.queue.admit()
         throw .cancelled
     }

@@ -1,9 +1,9 @@
 internal import FerryCore
 internal import Synchronization
 
-/// The tasks that await the outcome of one notification each, in `send`.
+/// The tasks that wait in `send`, each for the outcome of one notification.
 ///
-/// A task has a slot from submission to outcome:
+/// Each task has a slot from submission to outcome:
 ///
 /// ```
 ///                          ┌── value(of:) ──▶ waiting ── resume ──┐
@@ -12,11 +12,12 @@ internal import Synchronization
 ///     └──── release ───────┘
 /// ```
 ///
-/// The tag of the notification is the slot's index and its generation. The generation changes with each use, so that a tag
-/// from an earlier use finds nobody. There are as many slots as there were tasks at a time.
+/// The tag of the notification combines the slot's index and its generation. The generation changes with each use, so a
+/// tag from an earlier use matches no slot. The number of slots is the largest number of tasks that waited at the same
+/// time.
 final class AwaitedOutcomes: Sendable {
     private enum State {
-        /// The slot that is to be used after this one.
+        /// The slot is unused. `next` is the free slot after it in the list.
         case free(next: Int?)
         case pending
         case waiting(CheckedContinuation<Outcome, Never>)
@@ -44,7 +45,7 @@ final class AwaitedOutcomes: Sendable {
 
         func tag(_ index: Int) -> UInt64 { UInt64(self.slots[index].generation) << 32 | UInt64(index) }
 
-        /// The slot of a tag that is in use.
+        /// The index of the slot for `tag`. Nil if the tag is from an earlier use.
         func index(_ tag: UInt64) -> Int? {
             let index = Int(tag & 0xffff_ffff)
             guard index < self.slots.count, self.slots[index].generation == tag >> 32 else { return nil }
@@ -57,7 +58,7 @@ final class AwaitedOutcomes: Sendable {
             self.firstFree = index
         }
 
-        /// Notes an outcome; returns the task that waits for it.
+        /// Stores an outcome. Returns the continuation of the task that waits for it, if there is one.
         mutating func resume(_ record: OutcomeRecord) -> CheckedContinuation<Outcome, Never>? {
             guard let index = self.index(record.tag.rawValue) else { return nil }
             switch self.slots[index].state {
@@ -72,7 +73,7 @@ final class AwaitedOutcomes: Sendable {
             }
         }
 
-        /// Gives a task its outcome, or lets it wait for that.
+        /// Returns the outcome, or stores the continuation until the outcome comes.
         mutating func outcome(_ tag: UInt64, or continuation: CheckedContinuation<Outcome, Never>) -> Outcome? {
             guard let index = self.index(tag) else {
                 preconditionFailure("a slot is in use until its outcome was read")
@@ -88,17 +89,17 @@ final class AwaitedOutcomes: Sendable {
 
     private let slots = Mutex(Slots())
 
-    /// The tag for a notification that a task is going to await. ``value(of:)`` or ``release(_:)`` must follow.
+    /// Reserves a slot and returns its tag. The caller must then call ``value(of:)`` or ``release(_:)``.
     func reserve() -> UInt64 { self.slots.withLock { $0.reserve() } }
 
-    /// Gives back the tag of a notification that was not taken.
+    /// Frees the slot of a notification that was not taken.
     func release(_ tag: UInt64) {
         self.slots.withLock { slots in
             if let index = slots.index(tag) { slots.free(index) }
         }
     }
 
-    /// The outcome of the notification with this tag, once it is there.
+    /// Waits for the outcome of the notification with this tag.
     func value(of tag: UInt64) async -> Outcome {
         await withCheckedContinuation { continuation in
             let outcome = self.slots.withLock { $0.outcome(tag, or: continuation) }
@@ -106,7 +107,7 @@ final class AwaitedOutcomes: Sendable {
         }
     }
 
-    /// Delivers outcomes. One lock for all, and no task is woken under it.
+    /// Delivers outcomes. Takes the lock once for all, and resumes the tasks after it is released.
     func resume(_ records: [OutcomeRecord]) {
         guard !records.isEmpty else { return }
         let waiting = self.slots.withLock { slots in records.map { slots.resume($0) } }

@@ -1,10 +1,10 @@
 internal import FerryCore
 internal import Synchronization
 
-/// Calls from any thread that wait for a report from a provider's event loop.
+/// The calls, from any thread, that wait for a report from a provider's event loop.
 ///
-/// When the provider has ended, by its shutdown or because its loop did, every call is answered at once and nothing
-/// need be asked of the loop any more.
+/// Once the provider has ended (by its shutdown, or because its loop ended), every call is answered at once, without
+/// the loop.
 final class ReportCalls: Sendable {
     private typealias Continuation = CheckedContinuation<DrainReport, Never>
 
@@ -19,7 +19,7 @@ final class ReportCalls: Sendable {
     /// Whether the provider has ended.
     var haveEnded: Bool { self.state.withLock { $0.final != nil } }
 
-    /// Gives `ask` the number of the call, and waits for its answer.
+    /// Passes the number of the call to `ask`, and waits for the answer.
     func wait(_ ask: (UInt64) -> Void) async -> DrainReport {
         await withCheckedContinuation { continuation in
             var call: UInt64 = 0
@@ -34,13 +34,13 @@ final class ReportCalls: Sendable {
         }
     }
 
-    /// Answers a call that was not answered yet.
+    /// Answers a call. Does nothing if the call was answered before.
     func answer(_ call: UInt64, with report: DrainReport) {
         let continuation = self.state.withLock { $0.waiting.removeValue(forKey: call) }
         continuation?.resume(returning: report)
     }
 
-    /// Answers all calls, now and from now on.
+    /// Answers all calls: those that wait, and every later one.
     func end(with report: DrainReport) {
         let waiting = self.state.withLock { state in
             state.final = report

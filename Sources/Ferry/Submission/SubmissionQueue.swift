@@ -2,12 +2,13 @@ internal import DequeModule
 internal import FerryCore
 internal import Synchronization
 
-/// Where callers on any thread hand notifications to a provider's event loop, and wait while it has no room.
+/// The queue through which callers on any thread hand notifications to a provider's event loop. Callers wait while it
+/// is full.
 ///
-/// A place is taken when a notification is, and is free again when the notification was written, or when its outcome
-/// was delivered if that had to wait for a reader.
+/// A notification occupies a place from the moment it is taken. The place is free again once the notification was
+/// written. If its outcome must wait for a reader, the place is free once the outcome was read.
 final class SubmissionQueue: Sendable {
-    /// What a caller handed over since the loop last looked.
+    /// The notifications and withdrawals since the loop last collected them.
     struct Delivery: Sendable {
         var runs: [BatchRun] = []
         /// The tags of awaited notifications whose task was cancelled.
@@ -16,20 +17,22 @@ final class SubmissionQueue: Sendable {
 
     private struct State: ~Copyable {
         var delivery = Delivery()
-        /// Awaited notifications that are not in a run of `delivery` yet: one piece of memory for many of them.
+        /// Awaited notifications that are not in a run of `delivery` yet. One batch for many of them needs one
+        /// allocation.
         var awaited = PushBatch()
-        /// Notifications in `delivery`.
+        /// The number of notifications in `delivery` and `awaited`.
         var handedOver = 0
-        /// Places that the loop says are taken.
+        /// The number of occupied places that the loop last reported.
         var occupied = 0
-        /// Whether the loop was told that there is a delivery.
+        /// Whether the loop was already woken for this delivery.
         var isAnnounced = false
         var isClosed = false
         var waiters: Deque<Waiter> = []
         var nextWaiter: UInt64 = 0
-        /// How many places were free when the loop last said how many are taken.
+        /// The number of free places at the last report of the loop.
         var lastRoom = 0
-        /// How often, while callers waited, there were no more than the time before.
+        /// How many reports since the last admission showed no more free places than the report before, while callers
+        /// waited.
         var stalls = 0
 
         mutating func take(_ run: BatchRun) {
@@ -37,13 +40,13 @@ final class SubmissionQueue: Sendable {
             self.handedOver += run.count
         }
 
-        /// Puts the awaited notifications in line before what comes next.
+        /// Moves the awaited notifications into a run, so that later notifications come after them.
         mutating func flushAwaited() {
             guard !self.awaited.isEmpty else { return }
             self.delivery.runs.append(self.awaited.takeFirst(self.awaited.count))
         }
 
-        /// Whether the loop must be told.
+        /// Marks the delivery as announced. Returns whether the loop must be woken.
         mutating func announce() -> Bool {
             defer { self.isAnnounced = true }
             return !self.isAnnounced
@@ -55,11 +58,11 @@ final class SubmissionQueue: Sendable {
         var continuation: CheckedContinuation<Void, Never>
     }
 
-    /// How many notifications may have a place.
+    /// The number of places.
     private let limit: Int
-    /// How many places are free before callers are let in.
+    /// The number of places that must be free before waiting callers are admitted, while the loop is busy.
     private let admission: Int
-    /// So often the number of free places may stay behind while callers wait for it to grow.
+    /// After this many reports without more free places, waiting callers are admitted even to fewer places.
     private static let stallLimit = 4
     private let state = Mutex(State())
 
@@ -70,16 +73,16 @@ final class SubmissionQueue: Sendable {
 
     // MARK: Callers
 
-    /// What came of an offer.
+    /// The result of an offer.
     enum Answer {
         case closed
-        /// There is no room.
+        /// There is no free place.
         case full
-        /// What there was room for was taken. If `isNews`, the loop must be woken.
+        /// The notifications that fit were taken. If `isNews`, the loop must be woken.
         case taken(isNews: Bool)
     }
 
-    /// Takes what there is room for.
+    /// Takes as many notifications from the front of `batch` as there are free places.
     func offer(_ batch: inout PushBatch) -> Answer {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
@@ -92,7 +95,7 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Takes one notification that a task awaits, if there is room.
+    /// Takes one notification that a task awaits, if a place is free.
     func offer(_ notification: PushNotification, to device: DeviceToken, awaited tag: UInt64) -> Answer {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
@@ -100,7 +103,7 @@ final class SubmissionQueue: Sendable {
             do {
                 try state.awaited.append(notification, to: device, tag: tag, fields: .awaited)
             } catch {
-                // Only a batch of 4 GiB is refused, and an empty one takes everything.
+                // A batch refuses a notification only at 4 GiB. After the flush `awaited` is empty and accepts it.
                 state.flushAwaited()
                 return .full
             }
@@ -109,7 +112,7 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Waits until there may be room, the queue is closed or the task is cancelled.
+    /// Waits until a place may be free, the queue is closed, or the task is cancelled.
     func waitForRoom() async {
         let id = self.state.withLock { state in
             state.nextWaiter += 1
@@ -134,7 +137,8 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Asks the loop to withdraw an awaited notification, if that was not written yet; true if it must be woken.
+    /// Asks the loop to withdraw an awaited notification that was not written yet. Returns whether the loop must be
+    /// woken.
     func withdraw(_ tag: UInt64) -> Bool {
         self.state.withLock { state in
             state.delivery.withdrawn.append(tag)
@@ -144,7 +148,8 @@ final class SubmissionQueue: Sendable {
 
     // MARK: The loop
 
-    /// Takes what was handed over. Its notifications keep their places until ``occupy(queued:unread:)``.
+    /// Takes everything that callers handed over. The notifications keep their places until
+    /// ``occupy(queued:delayed:unread:)``.
     func collect() -> Delivery {
         self.state.withLock { state in
             state.isAnnounced = false
@@ -156,19 +161,21 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Says how many places are taken, and lets callers in if there is room for some.
+    /// Sets the number of occupied places, and admits waiting callers if enough places are free.
     ///
-    /// To wake a task costs more than to send a notification, so callers are let in for many at a time while many are
-    /// queued, which leave by themselves. Unread outcomes do not: who waits may be the one who is to read them. Nor do
-    /// delayed notifications. Where others take the places that become free, those who wait are not held back.
+    /// Waking a task costs more than sending a notification. While many notifications are queued, callers are therefore
+    /// admitted only when many places are free: queued notifications leave without help from callers. Unread outcomes
+    /// do not count as busy, because the waiting caller may be the one who must read them. Delayed notifications do not
+    /// count either. If other callers keep taking the free places, waiting callers are still admitted after a few
+    /// reports.
     ///
-    /// - Parameter delayed: how many of those queued wait for a time to come.
+    /// - Parameter delayed: how many of the queued notifications wait for a later time.
     func occupy(queued: Int, delayed: Int, unread: Int) {
         let isBusy = queued - delayed > self.admission
         self.admit(occupied: queued + unread, when: isBusy ? self.admission : 1)
     }
 
-    /// Lets callers in if there is room.
+    /// Admits waiting callers if a place is free.
     func admit() {
         self.admit(occupied: nil, when: 1)
     }
@@ -182,7 +189,7 @@ final class SubmissionQueue: Sendable {
             state.lastRoom = room
             guard room >= needed || room > 0 && state.stalls >= Self.stallLimit else { return [] }
             state.stalls = 0
-            // Each waiter takes at least one place; more than there are places need not be woken.
+            // Each woken waiter takes at least one place, so wake at most one for each place.
             let woken = Array(state.waiters.prefix(room))
             state.waiters.removeFirst(woken.count)
             return woken
@@ -190,7 +197,7 @@ final class SubmissionQueue: Sendable {
         for waiter in waiters { waiter.continuation.resume() }
     }
 
-    /// Takes nothing more, and lets everyone go who waits.
+    /// Closes the queue and resumes all waiting callers.
     func close() {
         let waiters = self.state.withLock { state in
             state.isClosed = true
@@ -202,9 +209,10 @@ final class SubmissionQueue: Sendable {
 }
 
 extension Deque where Element == SubmissionQueue.Waiter {
-    /// The place of a waiter, by halving: a storm of cancellations must not search the whole line each time.
+    /// The index of a waiter, by binary search. A linear search would make many cancellations at once quadratic.
     ///
-    /// Numbers are given outside the line, so two neighbours may have changed places; then the line is searched.
+    /// Ids are given before a waiter joins the line, so two neighbours may be swapped. If the binary search misses,
+    /// search linearly.
     fileprivate func index(of id: UInt64) -> Int? {
         var low = self.startIndex
         var high = self.endIndex
