@@ -1,7 +1,7 @@
 package import ArgumentParser
 internal import Dispatch
 
-/// The `ferry` program: its subcommands, and what its exit status means.
+/// The `ferry` program with its subcommands.
 package struct RootCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "ferry",
@@ -35,7 +35,7 @@ package struct RootCommand: AsyncParsableCommand {
 
     package init() {}
 
-    /// ArgumentParser's own entry point would exit with 64 where the contract says 2.
+    /// Runs the program. ArgumentParser's own entry point would exit with 64, but the documented status is 2.
     package static func main() async {
         StandardStreams.reserve()
         Signals.ignoreBrokenPipes()
@@ -60,7 +60,7 @@ package struct RootCommand: AsyncParsableCommand {
         }
     }
 
-    /// What is wrong with the command line, and how it is used.
+    /// The message about a bad command line, with the usage.
     private static func complaint(_ error: any Error) -> String {
         let (message, whole) = (Self.message(for: error), Self.fullMessage(for: error))
         let help = ([Self.self] + Self.configuration.subcommands).map {
@@ -68,10 +68,10 @@ package struct RootCommand: AsyncParsableCommand {
         }
         let usage = UsageError(
             arguments: Array(CommandLine.arguments.dropFirst()),
-            // What the parser has by itself, and no help.
+            // The parser knows this option, but its help does not list it.
             help: help.joined() + " --generate-completion-script"
         )
-        // The parser puts usage behind its message, and something like "Error: " before it.
+        // The full message adds a prefix such as "Error: " before the parser's message, and the usage after it.
         guard !message.isEmpty, let place = whole.firstRange(of: message) else { return usage.text(whole) }
         return whole[..<place.lowerBound] + usage.text(message) + whole[place.upperBound...]
     }

@@ -8,15 +8,15 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOTLS
 
-/// What HTTP/2 costs without a provider: the same session, TLS and fields, as many streams, and no books.
+/// An HTTP/2 client without a provider: the same session, TLS and fields, as many streams, and no bookkeeping.
 ///
-/// It is what the provider is measured by, so it does nothing that a provider could leave out: each notification has its
-/// device token and its `apns-id`, and each answer's status is looked at.
+/// The provider is compared with it, so it leaves out nothing that a provider must do: each notification has its device
+/// token and its `apns-id`, and the status of each answer is checked.
 struct BareHTTP2 {
     private let channel: any Channel
     private let handler: NIOLoopBound<BareHTTP2Handler>
 
-    /// Connects, and waits until APNs has taken the token and raised its limit of streams.
+    /// Connects, and waits until APNs has accepted the token and raised its limit of streams.
     static func connect(
         to server: SimulatedAPNs,
         _ credentials: TestCredentials,
@@ -43,7 +43,7 @@ struct BareHTTP2 {
         return BareHTTP2(channel: channel, handler: handler)
     }
 
-    /// Sends `count` notifications; returns when all were answered with 200.
+    /// Sends `count` notifications. Returns when all were answered with status 200.
     func send(_ count: Int) async throws {
         try await self.channel.eventLoop.flatSubmit { self.handler.value.send(count) }.get()
     }
@@ -52,7 +52,7 @@ struct BareHTTP2 {
         try await self.channel.close()
     }
 
-    /// What is sent.
+    /// The notifications to send, with their token.
     struct Load: Sendable {
         let run: BatchRun
         let token: ProviderToken
@@ -67,12 +67,12 @@ struct BareHTTP2 {
     }
 }
 
-/// Keeps as many requests under way as SETTINGS allow.
+/// Keeps the number of requests under way at the limit of SETTINGS.
 private final class BareHTTP2Handler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// As a provider writes: one TLS record, so that the server begins while the next is made.
+    /// The size of a write, as in a provider: one TLS record, so that the server works while the client makes the next.
     private static let chunk = 16 << 10
     private static let stride = 32
 
@@ -202,7 +202,7 @@ private final class BareHTTP2Handler: ChannelInboundHandler {
         self.toSend -= 1
     }
 
-    /// Different each time, which is all that counts here.
+    /// Returns an identifier that differs from the others. It need not be random here.
     private func nextIdentifier() -> APNSID {
         self.identifiers.low &+= 0x9e37_79b9_7f4a_7c15
         return withUnsafeBytes(of: self.identifiers) { bytes in

@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// `ferry bench`
+/// The command `ferry bench`.
 struct BenchCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench",
@@ -20,7 +20,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     enum Target: String, ExpressibleByArgument, CaseIterable {
         case binary, http2
 
-        /// How many notifications the longest run sends: seconds of work.
+        /// The number of notifications of the longest run: some seconds of work.
         var count: Int {
             #if DEBUG
             20_000
@@ -70,7 +70,6 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// The names of all runs.
     private var names: [String] {
         switch self.target {
         case .binary: BinaryBench.names
@@ -78,7 +77,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    // Client and server of each connection are in this process, and each has threads of its own.
+    // Both ends of each connection are in this process, and each end has its own threads.
     var socketCount: Int { 24 }
 
     func run() async throws {

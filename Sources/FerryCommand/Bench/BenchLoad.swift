@@ -1,28 +1,28 @@
 internal import Ferry
 internal import Synchronization
 
-/// Gives notifications to a provider in the ways that are measured.
+/// Gives notifications to a provider, in each of the ways that are measured.
 final class BenchLoad: Sendable {
-    /// How notifications are given to the provider.
+    /// A way to give notifications to the provider.
     enum Kind {
-        /// In batches, on one task.
+        /// In batches, from one task.
         case batches
         /// As values, with `submit(contentsOf:)`.
         case values
-        /// With `send`, on ``taskCount`` tasks.
+        /// With `send`, from ``taskCount`` tasks.
         case send
-        /// 10 every millisecond; the latency is that until TLS has them.
+        /// 10 notifications every millisecond. The latency is the time until TLS has them.
         case paced
     }
 
     static let taskCount = 1000
     /// The length of a payload in bytes.
     static let payloadLength = 100
-    /// Different device tokens that are sent to in turn.
+    /// The number of different device tokens, used in turn.
     static let deviceCount = 1000
-    /// Notifications in a batch.
+    /// The number of notifications in a batch.
     private static let batch = 1024
-    /// The paced run submits so many in every interval.
+    /// The number of notifications that the paced run submits in each interval.
     private static let burst = 10
     private static let interval: Duration = .milliseconds(1)
 
@@ -52,10 +52,10 @@ final class BenchLoad: Sendable {
         }
     }
 
-    /// Outcomes that `send` returned.
+    /// The number of accepted outcomes that `send` returned.
     var accepted: Int { self.acceptedCount.load(ordering: .relaxed) }
 
-    /// Submits `count` notifications; returns how long some of them took, once they have their outcomes.
+    /// Submits `count` notifications and waits for their outcomes. Returns the latencies of a sample.
     func run(_ kind: Kind, _ count: Int, isTimed: Bool) async throws -> Latencies {
         switch kind {
         case .batches: try await self.batches(count, isTimed: isTimed)
@@ -119,7 +119,7 @@ final class BenchLoad: Sendable {
         return samples
     }
 
-    /// Submits evenly, and times until the provider says that a notification was given to TLS.
+    /// Submits at an even rate, and measures the time until the provider reports that TLS has a notification.
     private func paced(_ count: Int) async throws -> Latencies {
         let starts = Mutex([UInt64](repeating: 0, count: count))
         let events = self.provider.events(bufferingNewest: count)
@@ -130,7 +130,7 @@ final class BenchLoad: Sendable {
         var batch = PushBatch(capacity: Self.burst)
         var next = ContinuousClock.now
         for number in 0..<count {
-            // Tags of their own, that the sink does not time.
+            // The sink does not time these tags.
             try batch.append(
                 self.notification,
                 to: self.devices[number % self.devices.count],

@@ -1,21 +1,21 @@
-/// What a benchmark measured.
+/// The measurements of one run.
 struct BenchResult: Equatable, Sendable {
     var name: String
-    /// What was done, and what the latency is, in a few words.
+    /// A few words about the run and its latency.
     var note: String
     var count = 0
     var perSecond = 0.0
-    /// Of the whole process: producer, client and server together.
+    /// The CPU time of the whole process for each notification: producer, client and server together.
     var cpuMicrosecondsEach: Double?
-    /// Of the client's event loop alone.
+    /// The CPU time of the client's event loop for each notification.
     var clientMicrosecondsEach: Double?
     var p50Ms: Double?
     var p99Ms: Double?
-    /// The most memory that was resident during the run.
+    /// The peak of resident memory during the run.
     var peakMiB: Double?
 
-    /// One JSON object. What was not measured is null: nothing here can count allocations, which takes a hook in the
-    /// allocator.
+    /// One JSON object. A value that was not measured is null. Allocations are always null: counting them needs a hook
+    /// in the allocator.
     var json: String {
         func text(_ value: Double?) -> String { value.map { "\(Self.rounded($0))" } ?? "null" }
         return #"{"name":"\#(self.name)","perSecond":\#(Self.rounded(self.perSecond)),"#

@@ -1,12 +1,12 @@
 internal import Ferry
 internal import Synchronization
 
-/// Counts outcomes, and measures how long some of them took.
+/// Counts outcomes, and measures the latency of a sample.
 ///
-/// Unchecked because the times are written before a notification is submitted and read after its outcome, with the
-/// provider's lock in between, and the samples are the sink's own until all outcomes were given.
+/// Unchecked, for two reasons. A start time is written before its notification is submitted and read after its outcome,
+/// with the provider's lock in between. The samples belong to the sink until all outcomes were given.
 final class BenchSink: OutcomeSink, @unchecked Sendable {
-    /// One in so many is timed.
+    /// One notification in this many is timed.
     static let sampling: UInt64 = 1024
     /// The tag of notifications that are not timed.
     static let untimed = UInt64.max
@@ -17,7 +17,7 @@ final class BenchSink: OutcomeSink, @unchecked Sendable {
     private let acceptedCount = Atomic<Int>(0)
     private let otherCount = Atomic<Int>(0)
 
-    /// - Parameter count: only tags below it are timed.
+    /// - Parameter count: the sink times only tags below it.
     init(count: Int) {
         self.count = UInt64(count)
         self.starts = .allocate(capacity: count / Int(Self.sampling) + 1)
@@ -29,7 +29,7 @@ final class BenchSink: OutcomeSink, @unchecked Sendable {
         self.starts.deallocate()
     }
 
-    /// Notes that the notification with this tag is being submitted, if that is one of those that are timed.
+    /// Stores the start time of the notification with this tag, if it is timed.
     @inline(__always)
     func begin(_ tag: UInt64) {
         if tag % Self.sampling == 0 { self.starts[Int(tag / Self.sampling)] = ProcessMeter.now }
@@ -51,11 +51,11 @@ final class BenchSink: OutcomeSink, @unchecked Sendable {
     var accepted: Int { self.acceptedCount.load(ordering: .relaxed) }
     var others: Int { self.otherCount.load(ordering: .relaxed) }
 
-    /// The times that were measured. After the last outcome only.
+    /// The measured latencies. Read them only after the last outcome.
     var latencies: Latencies { Latencies(nanoseconds: self.samples) }
 }
 
-/// How long things took.
+/// A sorted list of latencies.
 struct Latencies: Equatable, Sendable {
     private var sorted: [UInt64]
 
@@ -63,7 +63,7 @@ struct Latencies: Equatable, Sendable {
         self.sorted = nanoseconds.sorted()
     }
 
-    /// The time, in milliseconds, within which that share (0…1) was done; nil when there is none.
+    /// The time, in milliseconds, within which this share (0…1) was done. Nil if nothing was measured.
     func milliseconds(_ share: Double) -> Double? {
         guard !self.sorted.isEmpty else { return nil }
         let index = Int((Double(self.sorted.count) * share).rounded(.up)) - 1

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// The event loops of a benchmark: a thread for the client and one for the server.
+/// The event loops of a benchmark: one thread for the client and one for the server.
 struct BenchThreads {
     let clients = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let servers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -11,7 +11,7 @@ struct BenchThreads {
         try? await self.servers.shutdownGracefully()
     }
 
-    /// What `body` costs, which does something `count` times.
+    /// Measures `body`, which handles `count` notifications.
     func measure(
         _ name: String,
         _ note: String,

@@ -1,27 +1,26 @@
 internal import Ferry
 
-/// A family of runs on one set of threads.
+/// A family of runs that share a set of threads.
 protocol Benchmark {
     associatedtype Scenario: BenchScenario
 
-    /// Notifications of the longest runs.
+    /// The number of notifications of the longest runs.
     var count: Int { get }
     var threads: BenchThreads { get }
 
-    /// - Throws: ``BenchImbalance``, or what keeps the run from beginning.
+    /// - Throws: ``BenchImbalance``, or an error that stops the run at its start.
     func run(_ scenario: Scenario) async throws -> BenchResult
 }
 
-/// One run of a benchmark. Its raw value is its name.
+/// One run of a benchmark. The raw value is its name.
 protocol BenchScenario: RawRepresentable<String>, CaseIterable {
-    /// What is done with how many, relative to the longest.
+    /// The number of notifications, relative to the longest run.
     var share: Double { get }
-    /// What is done, and what the latency is, in a few words.
+    /// A few words about the run and its latency.
     var note: String { get }
 }
 
 extension Benchmark {
-    /// The names of all runs.
     static var names: [String] { Scenario.allCases.map(\.rawValue) }
 
     func run(named name: String) async throws -> BenchResult {
@@ -31,7 +30,7 @@ extension Benchmark {
         return try await self.run(scenario)
     }
 
-    /// How many notifications a run sends.
+    /// The number of notifications that a run sends.
     func count(of scenario: Scenario) -> Int {
         max(Int(Double(self.count) * scenario.share), BenchLoad.taskCount)
     }
@@ -39,11 +38,12 @@ extension Benchmark {
     /// Measures a provider, and shuts it down.
     ///
     /// - Parameters:
-    ///   - kind: how notifications are given to it.
-    ///   - sink: the provider's, made for ``count(of:)``.
+    ///   - kind: how notifications are given to the provider.
+    ///   - sink: the provider's sink, made for ``count(of:)``.
     ///   - proof: the outcome that each notification must have.
-    ///   - received: how many the server accepted so far.
-    /// - Throws: ``BenchImbalance`` when not all were accepted, or the books differ.
+    ///   - received: returns how many notifications the server has accepted so far.
+    /// - Throws: ``BenchImbalance`` when a notification was not accepted, or when the counts of provider and server
+    ///   differ.
     func measure(
         _ scenario: Scenario,
         _ kind: BenchLoad.Kind,
@@ -79,7 +79,7 @@ extension Benchmark {
     }
 }
 
-/// A benchmark whose books do not balance measured nothing.
+/// The counts of a run do not balance, so its measurements are worthless.
 struct BenchImbalance: Error, CustomStringConvertible {
     var description: String
 }

@@ -2,10 +2,10 @@ internal import Ferry
 internal import FerryBinary
 internal import FerryTesting
 
-/// Benchmarks of the binary protocol: a provider and a simulated gateway in this process, over real TLS on loopback, each
-/// on a thread of its own.
+/// The benchmarks of the binary protocol: a provider and a simulated gateway in this process, over real TLS on
+/// loopback, each on its own thread.
 struct BinaryBench: Benchmark {
-    /// In the order of the memory that they need, because the allocator may keep what an earlier run freed.
+    /// The runs, in the order of the memory that they need: the allocator may keep memory that an earlier run freed.
     enum Scenario: String, BenchScenario {
         case paced = "paced-10000"
         case batchEvict = "batch-evict"

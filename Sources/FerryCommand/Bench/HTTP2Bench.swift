@@ -2,10 +2,10 @@ internal import Ferry
 internal import FerryTesting
 internal import NIOPosix
 
-/// Benchmarks of HTTP/2: a provider with provider tokens and a simulated APNs in this process, over real TLS on loopback,
-/// each on a thread of its own, with one connection.
+/// The benchmarks of HTTP/2: a provider with provider tokens and a simulated APNs in this process, over real TLS on
+/// loopback, each on its own thread, with one connection.
 struct HTTP2Bench: Benchmark {
-    /// In the order of the memory that they need, because the allocator may keep what an earlier run freed.
+    /// The runs, in the order of the memory that they need: the allocator may keep memory that an earlier run freed.
     enum Scenario: String, BenchScenario {
         case paced = "http2-paced-10000"
         case bare = "http2-bare"
@@ -23,7 +23,7 @@ struct HTTP2Bench: Benchmark {
             }
         }
 
-        /// Nil: there is no provider.
+        /// The way to give notifications to the provider. Nil: the run has no provider.
         var kind: BenchLoad.Kind? {
             switch self {
             case .bare: nil
@@ -48,7 +48,7 @@ struct HTTP2Bench: Benchmark {
         var streams: Int { self == .oneStream ? 1 : HTTP2Bench.streams }
     }
 
-    /// How many requests are under way at a time.
+    /// The number of requests under way at the same time.
     static let streams = 1000
     static let topic = "com.example.app"
 

@@ -12,7 +12,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// What the system says about this process.
+/// The system's figures about this process.
 enum ProcessMeter {
     /// Processor time of all threads, in seconds.
     static var processTime: Double { self.time(CLOCK_PROCESS_CPUTIME_ID) }
@@ -27,13 +27,13 @@ enum ProcessMeter {
         return UInt64(value.tv_sec) * 1_000_000_000 + UInt64(value.tv_nsec)
     }
 
-    /// Forgets how much memory was resident at most; Linux alone can.
+    /// Resets the peak of resident memory. Only Linux can.
     static func resetPeak() {
         guard let file = try? FileDescriptor.writing("/proc/self/clear_refs") else { return }
         try? "5\n".utf8CString.withUnsafeBytes { try file.writeAll(UnsafeRawBufferPointer(rebasing: $0[..<2])) }
     }
 
-    /// How much memory was resident at most, in MiB; nil where the system does not say.
+    /// The peak of resident memory in MiB. Nil if the system does not report it.
     static var peak: Double? {
         guard let status = try? Data(contentsOf: URL(filePath: "/proc/self/status")) else { return nil }
         for line in String(decoding: status, as: UTF8.self).split(separator: "\n") where line.hasPrefix("VmHWM:") {

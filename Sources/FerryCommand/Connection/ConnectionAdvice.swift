@@ -1,7 +1,7 @@
 internal import Ferry
 internal import FerryBinary
 
-/// Says what a library says of a connection or of credentials in the words of the command line.
+/// Rewrites a library's messages about connections and credentials for the command line.
 enum ConnectionAdvice {
     static let nameTheAuthority = "name the CA that issued it with --ca"
     static let giveServerName = "give one with --server-name"
@@ -13,12 +13,13 @@ enum ConnectionAdvice {
     private static let tryLonger =
         "To try longer, raise --connection-retry-time, or --connection-retry-limit if it was given; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
-    /// What a server of HTTP/2 does that gives up who does not ask for it.
+    /// The message for a peer that closes each connection. Servers of HTTP/2 do so when a client does not ask for
+    /// HTTP/2.
     private static let closedEach = "The peer closed each without a word."
     private static let sendByHTTP2 = "send to a server of HTTP/2 with --backend http2"
     private static let sendByBinary = "if it is a gateway of the binary protocol, use --backend binary"
 
-    /// What a library advises, and what its option is here.
+    /// The advice in a library's message, and the option that replaces it.
     private static func words(for code: TLSError.Code) -> (library: String, option: String)? {
         switch code {
         case .untrustedPeer: ("add the CA that issued it to the trust roots", self.nameTheAuthority)
@@ -33,12 +34,12 @@ enum ConnectionAdvice {
         self.sentence(error.description, error.code)
     }
 
-    /// What making a provider failed with.
+    /// The sentence for an error of making a provider.
     static func sentence(_ error: any Error) -> String {
         (error as? TLSError).map { self.sentence($0) } ?? "\(error)"
     }
 
-    /// - Parameter usesTokens: whether provider tokens speak for the provider, so that it needs no certificate.
+    /// - Parameter usesTokens: whether the provider uses provider tokens, so that it needs no certificate.
     static func sentence(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool = false) -> String {
         let sentence = self.cure(error, hasIdentity: hasIdentity, usesTokens: usesTokens)
         return error.code == .connectionRetryLimit ? "\(sentence) \(self.tryLonger)" : sentence
@@ -54,10 +55,10 @@ enum ConnectionAdvice {
                 with: "\(self.closedEach) A server of HTTP/2 does so: use --backend http2 if it is one."
             )
         }
-        // Without a certificate of TLS in it, it is the provider token that was refused.
+        // A TLS error in a refusal means that the server wants a certificate. A refused token has no TLS error.
         if error.code == .credentialsRejected, code == .certificateRejected, !hasIdentity {
             let sentence = "\(self.noCertificate): \(self.giveCertificate)"
-            // APNs asks for none where tokens do.
+            // APNs asks for no certificate from a provider with tokens. So this server is probably a gateway.
             return usesTokens ? "\(sentence); \(self.sendByBinary)." : "\(sentence)."
         }
         return self.sentence(error.message, code)
@@ -69,7 +70,7 @@ enum ConnectionAdvice {
         return text.replacing(words.library, with: words.option)
     }
 
-    /// The code of the TLS error that the error, or its cause, came of.
+    /// The code of the TLS error that caused the error, directly or indirectly.
     private static func tlsCode(_ error: ProviderError) -> TLSError.Code? {
         if let tls = error.cause as? TLSError { return tls.code }
         return (error.cause as? ProviderError).flatMap { self.tlsCode($0) }
@@ -77,9 +78,9 @@ enum ConnectionAdvice {
 }
 
 extension ProviderError {
-    /// Whether the peer showed by what it said that it speaks another protocol.
+    /// Whether the peer's bytes showed that it speaks another protocol.
     var isOfForeignProtocol: Bool { self.cause is ForeignProtocol }
 
-    /// Whether the peer cannot be agreed with on HTTP/2.
+    /// Whether the peer did not agree on HTTP/2.
     var isOfMissingHTTP2: Bool { (self.cause as? TLSError)?.code == .noCommonApplicationProtocol }
 }

@@ -1,9 +1,9 @@
 internal import FerryCore
 internal import FerryOpenSSL
 
-/// A certificate, key or archive as options give it: the name of a file, or what would stand in one.
+/// A certificate, key or archive from options: the name of a file, or the content itself.
 enum CredentialMaterial: Equatable, Sendable {
-    /// Relative to the working directory.
+    /// A path, relative to the working directory.
     case file(String)
     case bytes([UInt8])
 
@@ -16,14 +16,14 @@ enum CredentialMaterial: Equatable, Sendable {
         }
     }
 
-    /// As ``read(_:)``, with a warning on standard error if a private key is in it that others may read.
+    /// Reads it. Warns on standard error if it is a file with a private key that other users may read.
     func readAndWarn(_ option: String) throws(TLSError) -> [UInt8] {
         let bytes = try self.read(option)
         if case .file(let path) = self { OptionFile(option, path).warnIfOpen(bytes) }
         return bytes
     }
 
-    /// What messages call it.
+    /// The name in messages.
     func name(_ option: String) -> String {
         switch self {
         case .file(let path): OptionFile(option, path).name
@@ -32,9 +32,9 @@ enum CredentialMaterial: Equatable, Sendable {
     }
 }
 
-/// Where certificate and key come from that say who the provider is.
+/// The place of the certificate and key that prove the provider's identity.
 struct IdentitySource: Equatable, Sendable {
-    /// Where the options stand, which messages name.
+    /// The place of the options. Messages name it.
     enum Origin: Equatable, Sendable {
         case commandLine
         /// A node-apn options object.
@@ -42,7 +42,7 @@ struct IdentitySource: Equatable, Sendable {
     }
 
     enum Files: Equatable, Sendable {
-        /// Without a key, that stands with the certificate.
+        /// Without a key, the key is in the certificate's file.
         case pair(certificate: CredentialMaterial, key: CredentialMaterial?)
         /// A PKCS#12 archive.
         case archive(CredentialMaterial)
@@ -56,7 +56,7 @@ struct IdentitySource: Equatable, Sendable {
     var keyOption: String { self.origin == .commandLine ? "--key" : "'key'" }
     var archiveOption: String { self.origin == .commandLine ? "--p12" : "'pfx'" }
 
-    /// Reads the files, and warns on standard error of those that hold a private key and that others may read.
+    /// Reads the files. Warns on standard error about files with a private key that other users may read.
     func identity() throws(TLSError) -> TLSIdentity {
         switch self.files {
         case .archive(let archive):

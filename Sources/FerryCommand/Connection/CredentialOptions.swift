@@ -1,6 +1,6 @@
 internal import ArgumentParser
 
-/// Options that say who the provider is.
+/// Options for the provider's certificate and key.
 struct CredentialOptions: ParsableArguments, IdentityOptions {
     @Option(help: ArgumentHelp("The provider certificate with its chain, in PEM or DER form.", valueName: "file"))
     var cert: String?
@@ -16,7 +16,7 @@ struct CredentialOptions: ParsableArguments, IdentityOptions {
 
     func validate() throws { try self.validateFiles() }
 
-    /// The options that were given, of those that count in place of a configuration's.
+    /// The given options, of those that replace options of a configuration.
     var given: Set<String> {
         let options: [(String, Bool)] = [
             ("--cert", self.cert != nil), ("--p12", self.p12 != nil), ("--passphrase-file", self.passphraseFile != nil),

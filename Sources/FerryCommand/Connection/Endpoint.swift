@@ -1,11 +1,11 @@
 internal import ArgumentParser
 
-/// `HOST:PORT`, `HOST`, or `[ADDRESS]:PORT` for an address of IPv6.
+/// A host and port from an option: `HOST:PORT`, `HOST`, or `[ADDRESS]:PORT` for an IPv6 address.
 struct Endpoint: ExpressibleByArgument, Equatable {
     var host: String
     var port: Int?
 
-    /// The way in which an endpoint is given.
+    /// Returns the endpoint in the form of the option.
     static func text(_ host: String, _ port: Int) -> String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }

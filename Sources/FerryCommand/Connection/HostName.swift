@@ -1,13 +1,13 @@
 internal import ArgumentParser
 
-/// Tells the name or the address of a host from other texts.
+/// Distinguishes host names and addresses from other texts.
 enum HostName {
-    /// RFC 1035, section 2.3.4, in octets.
+    /// The limits of RFC 1035, section 2.3.4, in octets.
     private static let longestName = 253
     private static let longestLabel = 63
 
-    /// Whether `text` has the form of one: letters, digits, `-` and `_` between dots, or an address of IPv6 without
-    /// brackets. What is not is never said again: a key is easily pasted in the place of a host.
+    /// Whether `text` has the form of a host name or an address: letters, digits, `-` and `_` between dots, or an IPv6
+    /// address without brackets. Messages do not repeat other text, because people may paste a key by mistake.
     static func isOne(_ text: String) -> Bool {
         guard 1...Self.longestName ~= text.utf8.count else { return false }
         if text.contains(":") { return self.isIPv6(text) }
@@ -18,7 +18,7 @@ enum HostName {
         }
     }
 
-    /// With a zone behind `%`, such as `fe80::1%eth0`.
+    /// Whether `text` is an IPv6 address. A zone may follow `%`, as in `fe80::1%eth0`.
     private static func isIPv6(_ text: String) -> Bool {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         return text.count { $0 == ":" } > 1
@@ -35,9 +35,9 @@ enum HostName {
         }
     }
 
-    /// Checks a name, if one was given.
+    /// Checks a name. Does nothing if it is nil.
     ///
-    /// - Parameter option: its name, for the message.
+    /// - Parameter option: the option's name, for the message.
     static func require(_ name: String?, _ option: String) throws {
         guard let name, !self.isOne(name) else { return }
         throw ValidationError("\(option) takes the name or the address of a host.")

@@ -1,15 +1,15 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// Options that name a certificate and its key, whoever shows them.
+/// Options for a certificate and its key, of a provider or of a server.
 protocol IdentityOptions {
-    /// `--cert`
+    /// The value of `--cert`.
     var cert: String? { get }
-    /// `--key`
+    /// The value of `--key`.
     var key: String? { get }
-    /// `--p12`
+    /// The value of `--p12`.
     var p12: String? { get }
-    /// `--passphrase-file`
+    /// The value of `--passphrase-file`.
     var passphraseFile: String? { get }
 }
 
@@ -17,20 +17,20 @@ extension IdentityOptions {
     /// Whether a certificate is named.
     var areGiven: Bool { self.cert != nil || self.p12 != nil }
 
-    /// Checks which options stand together.
+    /// Checks that the options fit together.
     func validateFiles() throws {
         if self.cert != nil, self.p12 != nil { throw ValidationError("--cert and --p12 exclude each other.") }
         if self.key != nil, self.cert == nil { throw ValidationError("--key needs --cert.") }
     }
 
-    /// Checks that there is something that the passphrase may open, where nothing but these options can name it.
+    /// Checks that a passphrase option comes with a file to open, if no configuration can name such a file.
     func validatePassphrase() throws {
         if self.passphraseFile != nil, !self.areGiven {
             throw ValidationError("--passphrase-file needs --p12, or --cert and --key.")
         }
     }
 
-    /// Where the certificate and its key are; nil when none was named.
+    /// The place of the certificate and its key. Nil if the options name no certificate.
     func source() throws(CommandFailure) -> IdentitySource? {
         guard self.areGiven else { return nil }
         let passphrase = try self.passphrase()
@@ -41,15 +41,17 @@ extension IdentityOptions {
         }
     }
 
-    /// Where they are; nil when none was named, here or in `configuration`.
+    /// The place of the certificate and its key, from the options or else from `configuration`. Nil if neither names
+    /// one.
     func source(or configuration: NodeAPNSettings) throws(CommandFailure) -> IdentitySource? {
         if let source = try self.source() { return source }
         return configuration.identitySource(passphrase: try self.passphrase())
     }
 
-    /// Reads the files, and warns of those that others may read; nil when none was named, here or in `configuration`.
+    /// Reads the files, and warns about those that other users may read. Returns nil if neither the options nor
+    /// `configuration` name a certificate.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 when a file is of no use.
+    /// - Throws: ``CommandFailure`` with status 2 when a file cannot be used.
     func identity(or configuration: NodeAPNSettings = NodeAPNSettings()) throws(CommandFailure) -> TLSIdentity? {
         guard let source = try self.source(or: configuration) else { return nil }
         if let passphraseFile {
@@ -62,7 +64,7 @@ extension IdentityOptions {
         }
     }
 
-    /// The first line of the file of --passphrase-file; nil without one. A pipe gives it once.
+    /// Returns the first line of the file of --passphrase-file. Nil without the option. A pipe can be read only once.
     func passphrase() throws(CommandFailure) -> String? {
         guard let passphraseFile else { return nil }
         return try OptionFile(Self.passphraseOption, passphraseFile).firstLine()

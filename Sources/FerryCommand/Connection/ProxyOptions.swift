@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// Options that say which HTTP proxy connections go through.
+/// Options for the HTTP proxy of all connections.
 struct ProxyOptions: ParsableArguments {
     @Option(help: ArgumentHelp("An HTTP proxy that connections go through, by CONNECT.", valueName: "host:port"))
     var proxy: Endpoint?
@@ -22,7 +22,7 @@ struct ProxyOptions: ParsableArguments {
         }
     }
 
-    /// Reads the password; nil when no proxy was named.
+    /// Reads the password, and returns the proxy. Nil if no proxy was named.
     func httpProxy() throws(CommandFailure) -> HTTPProxy? {
         guard let proxy, let port = proxy.port else { return nil }
         return HTTPProxy(host: proxy.host, port: port, userName: self.proxyUser, password: try self.password())

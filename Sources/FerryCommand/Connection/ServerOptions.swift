@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryOpenSSL
 
-/// Options that say which server to connect to, and whom to believe that it is that one.
+/// Options for the server, and for the authorities that may sign its certificate.
 struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The server, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port"))
     var to: Endpoint?
@@ -25,7 +25,7 @@ struct ServerOptions: ParsableArguments {
     @Option(help: TLSProfileOption.help)
     var tlsProfile = TLSProfileOption.modern
 
-    /// The options that were given, of those that count in place of a configuration's.
+    /// The given options, of those that replace options of a configuration.
     var given: Set<String> {
         let options: [(String, Bool)] = [
             ("--to", self.to != nil), ("--production", self.production), ("--sandbox", self.sandbox),
@@ -34,7 +34,7 @@ struct ServerOptions: ParsableArguments {
         return Set(options.lazy.filter(\.1).map(\.0))
     }
 
-    /// Whether any option says where to connect.
+    /// Whether an option names a server.
     var namesServer: Bool { self.to != nil || self.production || self.sandbox }
 
     func validate() throws {
@@ -45,9 +45,9 @@ struct ServerOptions: ParsableArguments {
         try HostName.require(self.serverName, "--server-name")
     }
 
-    /// Checks that a server is named, and that Apple's gets a certificate.
+    /// Checks that a server is named, and that a certificate is given for Apple's servers.
     ///
-    /// - Parameter purpose: what is done there, in a word: "send" or "read".
+    /// - Parameter purpose: the purpose in one word, "send" or "read".
     func validate(for purpose: String, _ credentials: CredentialOptions) throws {
         try self.validate(for: purpose)
         if self.to == nil, !credentials.areGiven { throw ValidationError(Self.missingCertificate) }
@@ -60,7 +60,7 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
-    /// The authorities of --ca; nil without it.
+    /// Reads the authorities of --ca. Returns nil without the option.
     ///
     /// - Throws: ``CommandFailure`` with status 2 when its file cannot be read.
     func trustRoots() throws(CommandFailure) -> TrustRoots? {
@@ -70,20 +70,20 @@ struct ServerOptions: ParsableArguments {
 
     static let missingCertificate = "Apple's servers want a certificate: give --cert and --key, or --p12."
 
-    /// - Parameter maximum: the highest, unless an option says so.
+    /// - Parameter maximum: the highest version, unless an option sets another.
     func tlsVersions(upTo maximum: TLSVersion) -> ClosedRange<TLSVersion> {
         .tls12...(self.tlsMax?.version ?? maximum)
     }
 }
 
 extension TrustRoots {
-    /// Those of a file that an option names.
+    /// Reads the authorities in the file of an option.
     ///
     /// - Throws: ``CommandFailure`` with status 2 when the file cannot be read.
     static func ofOption(_ option: String, _ path: String) throws(CommandFailure) -> TrustRoots {
         let file = OptionFile(option, path)
         do {
-            // Read here already: only here the option is known, which an error names in place of the file.
+            // The file is read here because an error must name the option, which is unknown later.
             let bytes = try file.bytes()
             return file.isRegular ? .file(path) : .pem(bytes)
         } catch {

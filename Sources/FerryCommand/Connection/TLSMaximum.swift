@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// The highest TLS version, as an option says it.
+/// The highest TLS version, from an option.
 enum TLSMaximum: String, ExpressibleByArgument, CaseIterable {
     case tls12 = "1.2"
     case tls13 = "1.3"

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// How far TLS goes back for old servers, as an option says it.
+/// How old the TLS of a server may be, from an option.
 enum TLSProfileOption: String, ExpressibleByArgument, CaseIterable {
     case modern, legacy
 

@@ -1,23 +1,23 @@
 internal import Ferry
 internal import FerryTesting
 
-/// The binary protocol's part of the demo: three acts with one provider, and the feedback list behind them.
+/// The binary protocol's part of the demo: three acts with one provider, then the feedback list.
 struct BinaryDemo {
     static let count = 20_000
-    /// Notifications of the two acts about errors that take their time.
+    /// The number of notifications in each of the two acts about late errors.
     static let lateCount = 1000
     static let settleTime: Duration = .milliseconds(300)
-    /// An error response that comes before silence was taken for acceptance, and one that comes after.
+    /// The delays of two error responses: one shorter than the settle time, and one longer.
     static let lateDelay: Duration = .milliseconds(150)
     static let tooLateDelay: Duration = .milliseconds(1200)
-    /// The gateway says once that it shuts down, after so many.
+    /// The number of notifications after which the gateway announces its shutdown, once.
     static let shutdownAfter = 6000
 
-    /// The numbers of the notifications whose device tokens the gateway rejects, at once and with a delay.
+    /// The numbers of the notifications whose device tokens the gateway rejects: at once, late, and too late.
     static let bad = [999, 5000, 5001, 12_345, 19_999]
     static let late = Self.count + 100
     static let tooLate = Self.count + Self.lateCount + 200
-    /// The numbers of those whose device tokens are good, and whose devices no longer have the app.
+    /// The numbers of notifications with valid device tokens whose devices no longer have the app.
     static let gone = [7, 4321, 11_111]
     private static let total = Self.count + 2 * Self.lateCount
 
@@ -97,7 +97,8 @@ struct BinaryDemo {
         )
         try await DemoBatch.submit(Self.count + Self.lateCount..<Self.total, to: provider)
         _ = await provider.drain(within: DemoBatch.limit)
-        // Everything has its outcome, and the gateway would count a probe among those that it refused.
+        // Everything has its outcome already. A probe would only add to the notifications that the gateway counts as
+        // refused.
         let report = await provider.shutdown(within: DemoBatch.limit, proof: .silence)
         await telling.value
         return self.compare(report, gateway.counts)

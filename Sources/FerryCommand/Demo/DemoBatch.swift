@@ -1,8 +1,8 @@
 internal import Ferry
 
-/// What the demo sends, over whichever wire.
+/// The notifications of the demo, for either protocol.
 enum DemoBatch {
-    /// How long everything may take to get its outcome.
+    /// The limit for all outcomes.
     static let limit: Duration = .seconds(20)
 
     static func device(_ number: Int) throws -> DeviceToken {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// `ferry demo`
+/// The command `ferry demo`.
 struct DemoCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
@@ -13,7 +13,7 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
             """
     )
 
-    // Client and server of each connection are in this process.
+    // Both ends of each connection are in this process.
     var socketCount: Int { 16 }
 
     func run() async throws {

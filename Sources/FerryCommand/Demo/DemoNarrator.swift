@@ -1,22 +1,22 @@
 internal import Ferry
 
-/// Says in plain words what happens at a provider.
+/// Tells the events of a provider in plain words.
 struct DemoNarrator {
     private let start = ContinuousClock.now
-    /// How many notifications may be unsettled, as the last event said; nil before the first.
+    /// The last known limit of unsettled notifications. Nil before the first.
     private var window: Int?
-    /// Whether the connection in use has heard which notification was rejected.
+    /// Whether an error response on the current connection has named the rejected notification.
     private var hasRejection = false
 
-    /// Says one thing, and when.
+    /// Prints one line, with the time.
     func say(_ text: String) {
         let tenths = Int((ContinuousClock.now - self.start) / .milliseconds(10))
         let fraction = tenths % 100
-        // Output that has failed fails again with the table, and is told then.
+        // If the output has failed, the table at the end fails too, and that failure is reported.
         try? Console.print("\(tenths / 100).\(fraction < 10 ? "0" : "")\(fraction) s  \(text)")
     }
 
-    /// Says what happened; most of what is only of interest to machines is left out.
+    /// Tells an event. Leaves out most events that matter only to programs.
     mutating func tell(_ event: ProviderEvent) {
         switch event {
         case .transmissionError:
@@ -24,7 +24,7 @@ struct DemoNarrator {
         case .disconnected:
             self.hasRejection = false
         case .resent where !self.hasRejection:
-            // No event has this error response; in the demo nothing else makes notifications go out again.
+            // No event reports this error response. In the demo, nothing else makes notifications go out again.
             self.say("the gateway shuts down: status 10, which rejects nothing and names the last one that it took")
         case .windowAdjusted(let size):
             self.tell(window: size)
@@ -34,7 +34,7 @@ struct DemoNarrator {
         if let text = Self.text(event) { self.say(text) }
     }
 
-    /// Says that fewer notifications may be unsettled. That it is more again is only of interest to machines.
+    /// Tells that fewer notifications may be unsettled. Leaves out that there may be more again.
     private mutating func tell(window: Int) {
         defer { self.window = window }
         let narrowing =

@@ -1,10 +1,10 @@
-/// What two sides say about the same thing, row by row.
+/// A comparison of the two sides, row by row.
 struct DemoReport: Equatable {
     struct Row: Equatable {
         var what: String
-        /// What must be, or what the one side says.
+        /// The required value, or the value of one side.
         var expected: Int
-        /// What is, or what the other side says.
+        /// The actual value, or the value of the other side.
         var actual: Int
 
         var isRight: Bool { self.expected == self.actual }

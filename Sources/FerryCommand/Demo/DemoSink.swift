@@ -13,6 +13,6 @@ final class DemoSink: OutcomeSink {
         }
     }
 
-    /// The outcomes of each tag; one each, if all is well.
+    /// The outcomes of each tag. If all is well, each tag has one.
     var all: [UInt64: [Outcome]] { self.outcomes.withLock { $0 } }
 }

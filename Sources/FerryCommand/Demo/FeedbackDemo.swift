@@ -1,14 +1,14 @@
 internal import Ferry
 internal import FerryTesting
 
-/// The feedback service's part of the demo: the gateway accepted notifications for devices that no longer have the app,
-/// and the list says which.
+/// The feedback service's part of the demo. The gateway accepted notifications for devices that no longer have the app;
+/// the list names those devices.
 struct FeedbackDemo {
     /// The devices that must be on the list.
     var gone: Set<DeviceToken>
     var narrator: DemoNarrator
 
-    /// Reads the list, and again, because reading clears it.
+    /// Reads the list twice, because reading clears it.
     func run(_ service: SimulatedFeedback, _ credentials: TestCredentials) async throws -> [DemoReport.Row] {
         self.narrator.say("a simulated feedback service listens on \(service.host), port \(service.port)")
         var configuration = FeedbackConfiguration(

@@ -1,18 +1,19 @@
 internal import Ferry
 internal import FerryTesting
 
-/// The part of HTTP/2 of the demo: one batch with a provider token, while APNs rejects some and leaves in the middle.
+/// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the
+/// middle.
 struct HTTP2Demo {
     static let count = 20_000
-    /// APNs says GOAWAY once, after so many.
+    /// The number of notifications after which APNs sends GOAWAY, once.
     static let goAwayAfter = 6000
-    /// When APNs learned that a device has lost the app, in milliseconds since the UNIX epoch.
+    /// The time at which APNs learned that a device lost the app, in milliseconds since the UNIX epoch.
     static let lostAt: Int64 = 1_700_000_000_000
 
-    /// The numbers of the notifications whose device tokens are bad, and of those whose devices have lost the app.
+    /// The numbers of notifications with bad device tokens, and of those whose devices lost the app.
     static let bad = [999, 5000, 5001, 12_345, 19_999]
     static let gone = [7, 4321, 11_111]
-    /// The number of the one that APNs wants to come a little later.
+    /// The number of the notification that APNs wants to receive again a little later.
     static let hasty = 15_000
 
     let narrator: DemoNarrator

@@ -1,9 +1,10 @@
 internal import Ferry
 
-/// Says in plain words what happens at a provider of HTTP/2.
+/// Tells the events of an HTTP/2 provider in plain words.
 struct HTTP2Narrator {
     let narrator: DemoNarrator
-    /// How many go out again since that was last said: APNs leaves them one by one.
+    /// The number of resent notifications that were not told yet. APNs leaves them one by one, and one line tells them
+    /// all.
     private var resent = 0
 
     init(narrator: DemoNarrator) {

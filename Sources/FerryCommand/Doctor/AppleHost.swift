@@ -9,7 +9,8 @@ struct AppleHost: Equatable, Sendable {
     var service: Service
     var environment: CertificateSummary.Environment
 
-    /// - Parameter name: in any case, with or without the final dot. Nil for names that are not Apple's.
+    /// - Parameter name: in upper or lower case, with or without the final dot. Nil is returned for names that are not
+    ///   Apple's.
     init?(_ name: String) {
         let name = name.hasSuffix(".") ? String(name.dropLast()) : name
         switch name.lowercased() {
@@ -28,7 +29,7 @@ struct AppleHost: Equatable, Sendable {
         self.environment = environment
     }
 
-    /// Switched off on 2021-03-31.
+    /// Whether Apple has switched the host off, on 2021-03-31.
     var isRetired: Bool { self.service != .http2 }
 
     var port: Int {
@@ -39,7 +40,7 @@ struct AppleHost: Equatable, Sendable {
         }
     }
 
-    /// The host that took over.
+    /// The host that replaces a retired one.
     var successor: String {
         self.environment == .production ? "api.push.apple.com" : "api.sandbox.push.apple.com"
     }

@@ -8,7 +8,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// `ferry doctor`
+/// The command `ferry doctor`.
 struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -90,11 +90,11 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     func validate() throws {
         try HostName.require(self.serverName, "--server-name")
         try self.timeout.validate("--timeout")
-        // With a file, only the file can tell.
+        // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil { try self.validate(host: self.host, hasCertificate: self.credentials.areGiven) }
     }
 
-    // One after the other; without a host there is none.
+    // The probe makes its connections one after the other. Without a host it makes no connection.
     var socketCount: Int { 1 }
 
     private func validate(host: Endpoint?, hasCertificate: Bool) throws {
@@ -120,7 +120,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// Reads the file of --config; what it says of a host stands in ``host`` then.
+    /// Reads the file of --config. Takes ``host`` from it, unless the command line names one.
     private mutating func readConfiguration() throws -> NodeAPNSettings {
         guard let config else { return NodeAPNSettings() }
         let given = self.credentials.given.union(self.host == nil ? [] : ["HOST:PORT"])
@@ -181,12 +181,12 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     }
 
     private func demand(_ endpoint: Endpoint) -> HostFacts.HTTP2Demand {
-        // A provider token is of no use on another protocol.
+        // A provider token is useful with HTTP/2 only.
         if self.http2 || self.token.areGiven || AppleHost(endpoint.host)?.service == .http2 { return .needed }
         return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
     }
 
-    /// - Parameter hasTokenKey: whether there is a key that provider tokens can be signed with.
+    /// - Parameter hasTokenKey: whether a key can sign provider tokens.
     private func hostFindings(
         _ endpoint: Endpoint,
         _ certificate: CertificateFacts?,
@@ -225,6 +225,6 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         return try .ofOption("--ca", ca)
     }
 
-    /// Where APNs speaks HTTP/2.
+    /// The ports of APNs over HTTP/2.
     private static let http2Ports = [HTTP2Configuration.defaultPort, HTTP2Configuration.alternativePort]
 }

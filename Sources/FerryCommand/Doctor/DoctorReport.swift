@@ -4,9 +4,9 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// All findings of one run, for a person or for a machine.
+/// All findings of one run, for people or for machines.
 struct DoctorReport: Sendable {
-    /// `HOST:PORT`; nil when only credentials were looked at.
+    /// `HOST:PORT`. Nil if only credentials were checked.
     var host: String?
     var findings: [Finding]
 
@@ -14,8 +14,8 @@ struct DoctorReport: Sendable {
         self.findings.count { $0.severity == severity }
     }
 
-    /// The host's faults weigh more than those of credentials: with them nothing can be sent at all. A file that could
-    /// not be read weighs most, because what was asked for was not looked at.
+    /// A file that could not be read weighs most, because the check that was requested did not happen. Faults of the
+    /// host weigh more than those of credentials, because with them no notification can be sent.
     var status: ExitStatus {
         let faults = self.findings.filter { $0.severity == .fault }
         if faults.contains(where: { $0.problem == .fileMissing || $0.problem == .fileUnreadable }) { return .badUsage }
@@ -23,7 +23,7 @@ struct DoctorReport: Sendable {
         return faults.isEmpty ? .success : .faultsFound
     }
 
-    /// What can keep notifications from a device although provider and server are in order. From Apple's list
+    /// The reasons why a notification may not reach a device although provider and server work. From Apple's list
     /// "Troubleshoot problems with receiving notifications".
     static let elsewhere = """
         If notifications still do not arrive, the cause is out of sight from here:
@@ -34,7 +34,7 @@ struct DoctorReport: Sendable {
           * connections that are opened and closed again and again: APNs takes that for an attack
         """
 
-    /// A line for each finding, and one for its cure.
+    /// The findings for people: a line for each, and a line for its cure.
     var text: String {
         var lines: [String] = []
         for finding in self.findings {
@@ -57,7 +57,7 @@ struct DoctorReport: Sendable {
 
     /// One JSON object, in one line.
     ///
-    /// - Throws: what the encoder throws.
+    /// - Throws: the error of the encoder.
     func json() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -81,6 +81,6 @@ extension DoctorReport: Encodable {
 }
 
 extension ExitStatus {
-    /// `ferry doctor` found faults, and all are of the credentials.
+    /// The status of `ferry doctor` for faults of the credentials only.
     static let faultsFound = ExitStatus.notAllAccepted
 }

@@ -1,13 +1,13 @@
-/// What one check found.
+/// The result of one check.
 struct Finding: Equatable, Sendable, Encodable {
     enum Severity: String, Sendable, Encodable {
         case ok
-        /// Works today, and deserves a look.
+        /// It works today but needs attention.
         case warning
         case fault
     }
 
-    /// What was looked at.
+    /// The subject of a check.
     enum Check: String, Sendable, Encodable, CaseIterable {
         // The host.
         case service, address, port, tls, name, validity, trust, clientCertificate, http2, authentication
@@ -25,11 +25,11 @@ struct Finding: Equatable, Sendable, Encodable {
 
     var check: Check
     var severity: Severity
-    /// What is wrong, by a name that stays; nil when nothing is.
+    /// The stable name of the problem. Nil if there is no problem.
     var problem: Problem?
-    /// What it is and what it means: one sentence, which names no key, passphrase or payload.
+    /// One sentence: the observation and its meaning. Contains no key, passphrase or payload.
     var sentence: String
-    /// What to do, as a phrase that could follow "cure:"; nil when nothing is wrong.
+    /// The remedy, as a phrase that can follow "cure:". Nil if there is no problem.
     var cure: String?
 
     static func ok(_ check: Check, _ sentence: String) -> Finding {

@@ -1,6 +1,6 @@
-/// The name of what is wrong, for machines. A name that was once given stays.
+/// The name of a problem, for machines. Published names never change.
 enum Problem: String, Sendable, Encodable, CaseIterable {
-    // The way to the host.
+    // The path to the host.
     case serviceRetired
     case nameNotFound, resolverSilent
     case portClosed, portFiltered, unreachable, addressFails
@@ -26,7 +26,7 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
     case fileMissing, fileUnreadable, wrongKindOfFile, damaged, keyMissing, permissionsOpen
     case passphraseMissing, wrongPassphrase, oldArchive, oldArchiveUnreadable
 
-    // What the files hold.
+    // The content of the files.
     case severalKeys, keyMismatch, weakKey, unusable, notFromApple, noTopic, wrongEnvironment
     case notP256, notPKCS8, doesNotSign, malformedID, otherKeyID
 }

@@ -9,7 +9,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// `ferry feedback`
+/// The command `ferry feedback`.
 struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "feedback",
@@ -86,7 +86,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
     var sweepTimeout = Seconds(.seconds(600))
 
     func validate() throws {
-        // With a file, only the file can tell.
+        // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil {
             try self.credentials.validatePassphrase()
             try self.server.validate(for: "read", self.credentials)
@@ -152,7 +152,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         return configuration
     }
 
-    /// What only the file can tell.
+    /// Checks that need the options of the file.
     private func validate(with file: NodeAPNSettings) throws {
         guard self.server.namesServer || file.namesServer else {
             throw ValidationError(
@@ -165,7 +165,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// The options of the command line that count in place of the file's.
+    /// The options of the command line that replace those of the file.
     private var given: Set<String> {
         self.server.given.union(self.credentials.given).union(self.every == nil ? [] : ["--every"])
     }

@@ -6,17 +6,17 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A tuple as a line of the result.
+/// A tuple as a line of the output.
 enum FeedbackLine {
     /// The heading of the table.
     static let heading = "gone since            token"
 
-    /// `2020-03-31T12:00:00Z  00fc…`
+    /// A row of the table: `2020-03-31T12:00:00Z  00fc…`
     static func row(_ tuple: FeedbackTuple) -> String {
         "\(self.date(tuple))  \(tuple.token.hex)"
     }
 
-    /// `{"token":"00fc…","timestamp":1585656000,"date":"2020-03-31T12:00:00Z"}`
+    /// A line of JSON: `{"token":"00fc…","timestamp":1585656000,"date":"2020-03-31T12:00:00Z"}`
     static func json(_ tuple: FeedbackTuple) -> String {
         #"{"token":"\#(tuple.token.hex)","timestamp":\#(tuple.time),"date":"\#(self.date(tuple))"}"#
     }

@@ -3,19 +3,19 @@ internal import Ferry
 /// One run of `ferry feedback`: from the first reading to the last.
 struct FeedbackRun {
     var reader: FeedbackReader
-    /// Whether a certificate is shown.
+    /// Whether the program shows a certificate.
     var hasIdentity: Bool
-    /// Only tuples of this time, in UNIX seconds, and later ones are written.
+    /// The first time, in UNIX seconds, whose tuples are written. Older tuples are left out.
     var since: UInt32 = 0
     var isJSON = false
-    /// Whether the readings are repeated.
+    /// Whether to read the list again and again.
     var repeats = false
-    /// Writes a line of the result.
+    /// Writes a line of the output.
     var write: @Sendable (String) throws(FileFailure) -> Void
-    /// Gets messages for people.
+    /// Receives messages for people.
     var say: @Sendable (String) -> Void = { Console.error($0) }
 
-    /// What happened so far.
+    /// The counts and faults so far.
     private struct Tally {
         var written = 0
         var older = 0
@@ -27,10 +27,10 @@ struct FeedbackRun {
         }
     }
 
-    /// Reads until the list was read once, or until SIGINT or SIGTERM. The first lets a reading come to its end, the
-    /// second closes it; what was read is written in either case.
+    /// Reads the list once, or again and again until SIGINT or SIGTERM. The first signal lets a reading finish, the
+    /// second closes it. Tuples that were read are written in both cases.
     ///
-    /// - Throws: ``CommandFailure`` when the result cannot be written.
+    /// - Throws: ``CommandFailure`` when the output cannot be written.
     func run() async throws -> ExitStatus {
         let events = self.reader.events()
         let reading = Task { try await self.read(events) }
@@ -87,7 +87,7 @@ struct FeedbackRun {
         }
     }
 
-    /// `ferry: 3 tokens, 1 older left out, 1 bad skipped`
+    /// Prints the summary: `ferry: 3 tokens, 1 older left out, 1 bad skipped`
     private func summarise(_ report: FeedbackReport, _ tally: inout Tally) {
         var parts = ["\(tally.written) \(tally.written == 1 ? "token" : "tokens")"]
         if tally.older > 0 { parts.append("\(tally.older) older left out") }

@@ -6,10 +6,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A moment as an option says it: `2020-03-31`, `2020-03-31T12:00:00Z` with any offset, or UNIX seconds. UTC, where it
-/// names no zone.
+/// The time of an option: `2020-03-31`, `2020-03-31T12:00:00Z` with any offset, or UNIX seconds. UTC if no zone is
+/// given.
 struct Since: ExpressibleByArgument, Equatable {
-    /// UNIX seconds, of which a device may have been gone since.
+    /// The first second that counts, in UNIX seconds.
     var seconds: UInt32
 
     init?(argument: String) {
@@ -26,7 +26,7 @@ struct Since: ExpressibleByArgument, Equatable {
         let day = Date.ISO8601FormatStyle().year().month().day()
         let time = day.time(includingFractionalSeconds: false)
         let styles = [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true), time, day]
-        // A style takes what it needs from the beginning and leaves the rest alone.
+        // A style parses a prefix and ignores the rest, so the style of a day would also accept a whole date with time.
         let isDay = text.utf8.count == "2020-03-31".utf8.count
         return (isDay ? [day] : Array(styles.dropLast())).lazy.compactMap { try? $0.parse(text) }.first
     }

@@ -1,8 +1,8 @@
 extension CredentialMaterial {
-    /// PATH_MAX.
+    /// The longest path: PATH_MAX of Linux.
     private static let longestPath = 4096
 
-    /// Nil: the value is none of these.
+    /// Returns nil if the value is neither a path, nor PEM text, nor a Buffer.
     init?(_ value: NodeAPNValue) {
         switch value {
         case .text(let text):
@@ -14,7 +14,7 @@ extension CredentialMaterial {
                 return nil
             }
         case .object(let members):
-            // As `JSON.stringify` writes a Buffer.
+            // The form in which `JSON.stringify` writes a Buffer.
             guard members["type"] == .text("Buffer"), case .list(let data) = members["data"] else { return nil }
             let bytes = data.compactMap { item -> UInt8? in
                 if case .number(let number) = item { UInt8(exactly: number) } else { nil }

@@ -1,17 +1,18 @@
 internal import FerryCore
 
-/// The file of `--config`: a node-apn options object in JSON.
+/// Reads the file of `--config`: a node-apn options object in JSON.
 enum NodeAPNFile {
-    /// Buffers take about four bytes for each of theirs.
+    /// The longest file in bytes. A Buffer takes about four characters for each of its bytes.
     static let longest = 1 << 20
 
-    /// Reads the file, and says what its options become, and whether others may read a secret in it.
+    /// Reads the file. Reports what each option does here, and warns if other users may read a secret in the file.
     ///
     /// - Parameters:
-    ///   - use: which command reads it.
+    ///   - use: the command that reads it.
     ///   - commandLine: see ``NodeAPNOptions/init(_:for:commandLine:)``.
-    ///   - say: gets a line for each option.
-    /// - Throws: ``CommandFailure`` when the file cannot be read, is no JSON object, or has an option of a wrong type.
+    ///   - say: receives a line for each option.
+    /// - Throws: ``CommandFailure`` when the file cannot be read, is not a JSON object, or has an option of a wrong
+    ///   type.
     static func read(
         _ path: String,
         for use: NodeAPNOption.Use,

@@ -1,33 +1,34 @@
-/// An option of node-apn 1.x: what it takes, and what becomes of it here.
+/// An option of node-apn 1.x: the values that it accepts, and its effect here.
 struct NodeAPNOption: Sendable {
-    /// Which command reads an options object. node-apn has one for sending and one for feedback, with much in common, and
-    /// programs give both the same.
+    /// The command that reads an options object. node-apn has one object for sending and one for feedback. They have
+    /// much in common, and programs pass the same object to both.
     enum Use: Sendable {
         case push, feedback, doctor
     }
 
-    /// What a value does. Each closure says so in words, which follow the option's name and value.
+    /// The effect of a value. Each closure returns a description, which follows the option's name and value in a
+    /// remark.
     ///
-    /// An option may look at what those before it in the table did.
+    /// An option may use the settings that earlier options of the table have made.
     enum Effect: Sendable {
         case boolean(@Sendable (Bool, inout NodeAPNSettings) -> String)
-        /// A whole number. What is below the range counts as its lower bound if `isClamped`, as it did there.
+        /// A whole number. If `isClamped`, a lower number counts as the lower bound, as in node-apn.
         case count(ClosedRange<Int>, isClamped: Bool, @Sendable (Int, inout NodeAPNSettings) -> String)
-        /// A time, milliseconds there.
+        /// A time that node-apn takes in milliseconds.
         case milliseconds(@Sendable (Duration, inout NodeAPNSettings) -> String)
-        /// A time in seconds.
+        /// A time that node-apn takes in seconds.
         case seconds(@Sendable (Duration, inout NodeAPNSettings) -> String)
         case host(@Sendable (String, inout NodeAPNSettings) -> String)
         /// Text that no message may show.
         case secret(@Sendable (String, inout NodeAPNSettings) -> String)
         case material(@Sendable (CredentialMaterial, inout NodeAPNSettings) -> String)
         case materials(@Sendable ([CredentialMaterial], inout NodeAPNSettings) -> String)
-        /// Any value: it changes nothing, for this reason.
+        /// Any value. The option has no effect, for this reason.
         case nothing(String)
     }
 
     var name: String
-    /// The options of the command line that count in its place.
+    /// The options of the command line that replace this one.
     var commandLine: [String] = []
     var effect: Effect
 
@@ -37,18 +38,18 @@ struct NodeAPNOption: Sendable {
         self.effect = effect
     }
 
-    /// Why a value is of no use.
+    /// The value has a wrong type or range.
     struct Fault: Error {
-        /// What the option takes.
+        /// The values that the option accepts.
         var expected: String
     }
 
-    /// The longest time a timer of Node can wait.
+    /// The longest time of a timer in Node.
     private static let longestMilliseconds = 2_147_483_647.0
 
     /// Puts `value` into `settings`.
     ///
-    /// - Returns: what it became.
+    /// - Returns: a description of the effect.
     func apply(_ value: NodeAPNValue, to settings: inout NodeAPNSettings) throws(Fault) -> String {
         switch self.effect {
         case .boolean(let set):

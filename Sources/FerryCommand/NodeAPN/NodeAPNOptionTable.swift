@@ -2,7 +2,7 @@ internal import Ferry
 internal import FerryCore
 
 extension NodeAPNOption {
-    /// Every option of node-apn 1.x, in the order in which they count: of two that say the same, the first does.
+    /// All options of node-apn 1.x, in order of precedence: if two options set the same thing, the first wins.
     ///
     /// Compat/node-apn.md has the same table for people.
     static let all = Self.all(for: .push)
@@ -20,7 +20,7 @@ extension NodeAPNOption {
         }
     }
 
-    /// The option where it changes nothing.
+    /// The same option without effect.
     private func without(_ reason: String) -> NodeAPNOption { NodeAPNOption(self.name, .nothing(reason)) }
 
     private static let identity = ["--cert", "--p12"]
@@ -227,7 +227,7 @@ extension NodeAPNOption {
         .init("feedback", .nothing("of feedback: see ferry feedback, which writes a line for each device")),
     ]
 
-    /// The same for who reads the list.
+    /// The same options, for the command that reads the list.
     private static let reading: [NodeAPNOption] = [
         .init(
             "interval",
@@ -242,7 +242,7 @@ extension NodeAPNOption {
         .init("feedback", .nothing("no function stands in JSON; there is a line for each device")),
     ]
 
-    /// Names that are asked for, and that 1.7.8 does not know either.
+    /// Names that people try, although version 1.7.8 does not know them either.
     private static let neverThere: [NodeAPNOption] = [
         .init("largePayloads", .nothing("no option of node-apn 1.x; payloads may have 2048 bytes, 4096 with voip")),
         .init("connectionRetryDelay", .nothing("no option of node-apn 1.x; waits double from 0.25 to 30 seconds")),
@@ -260,7 +260,7 @@ extension CredentialMaterial {
 }
 
 extension Duration {
-    /// As options of the command line take it.
+    /// The time in the form that options of the command line take.
     fileprivate var inSeconds: String {
         let seconds = self / .seconds(1)
         return Int(exactly: seconds).map(String.init) ?? "\(seconds)"

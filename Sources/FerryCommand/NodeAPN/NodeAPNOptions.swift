@@ -1,21 +1,22 @@
 internal import FerryOpenSSL
 
-/// What a node-apn 1.x options object comes to: what it changes, and a remark for each of its options.
+/// The result of reading a node-apn 1.x options object: the settings, and a remark for each option.
 ///
-/// Only what the object says counts. What node-apn has as a default changes nothing.
+/// Only options in the object have an effect. Defaults of node-apn have no effect.
 struct NodeAPNOptions: Equatable, Sendable {
     var settings = NodeAPNSettings()
-    /// A line for each option, in the order of the table, those with unknown names last.
+    /// A line for each option, in the order of the table. Unknown names come last.
     var remarks: [String] = []
-    /// Why the object cannot be used, a sentence for each option.
+    /// The reasons why the object cannot be used, a sentence for each option.
     var faults: [String] = []
 
-    /// Whether a passphrase, or a key itself, stands in the object.
+    /// Whether the object contains a passphrase or a private key.
     private(set) var holdsSecret = false
 
     /// - Parameters:
-    ///   - use: which command reads the object.
-    ///   - commandLine: the options that were given there, such as `--to`; they count in place of the object's.
+    ///   - use: the command that reads the object.
+    ///   - commandLine: the options that were given on the command line, such as `--to`. They replace those of the
+    ///     object.
     init(_ object: [String: NodeAPNValue], for use: NodeAPNOption.Use = .push, commandLine: Set<String> = []) {
         let table = NodeAPNOption.all(for: use)
         for option in table {
@@ -38,7 +39,7 @@ struct NodeAPNOptions: Equatable, Sendable {
             return
         }
         do throws(NodeAPNOption.Fault) {
-            // A value that does not count must be right, too: it will count one day.
+            // A value that the command line replaces is checked too: it will count once that option is left out.
             var settings = self.settings
             var remark = try option.apply(value, to: &settings)
             if let given = option.commandLine.first(where: commandLine.contains) {
@@ -52,10 +53,11 @@ struct NodeAPNOptions: Equatable, Sendable {
         }
     }
 
-    /// The longest name that a message shows.
+    /// The length in bytes of the longest name that a message shows.
     private static let longestName = 40
 
-    /// A member's name in quotes; without it, if it may be a secret: names of options have letters only.
+    /// A member's name in quotes, for a message. Option names contain only letters, so a name with other characters is
+    /// not shown: it may be a secret.
     static func words(_ name: String) -> String {
         let isName = name.utf8.count <= self.longestName && name.utf8.allSatisfy(self.isLetter)
         return isName ? name.debugDescription : "an option with a name of \(name.utf8.count) bytes"
@@ -74,7 +76,7 @@ struct NodeAPNOptions: Equatable, Sendable {
 }
 
 extension NodeAPNOption {
-    /// What a message shows of a value: only a host's name of what is text, because text may be a secret.
+    /// The value for a message. Of text, only host names are shown, because other text may be a secret.
     fileprivate func shows(_ value: NodeAPNValue) -> String? {
         switch (self.effect, value) {
         case (.secret, _), (.material, _), (.materials, _): value == .null ? value.shown : nil
@@ -84,7 +86,7 @@ extension NodeAPNOption {
         }
     }
 
-    /// Whether the value is itself what others must not read.
+    /// Whether the value itself must be kept secret.
     fileprivate func isSecret(_ value: NodeAPNValue) -> Bool {
         switch self.effect {
         case .secret: value != .null

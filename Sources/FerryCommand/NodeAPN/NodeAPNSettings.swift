@@ -1,15 +1,15 @@
 internal import Ferry
 internal import FerryBinary
 
-/// What a node-apn options object changes here. Nil: nothing.
+/// The settings that a node-apn options object changes. Nil: not changed.
 struct NodeAPNSettings: Equatable, Sendable {
     var certificate: CredentialMaterial?
     var key: CredentialMaterial?
     var archive: CredentialMaterial?
     var passphrase: String?
-    /// Empty: the system's.
+    /// The authorities that may sign the server's certificate. Empty: those of the system.
     var authorities: [CredentialMaterial] = []
-    /// Which of Apple's gateways.
+    /// Whether to use Apple's gateway for production or for development.
     var production: Bool?
     var host: String?
     var port: Int?
@@ -23,13 +23,13 @@ struct NodeAPNSettings: Equatable, Sendable {
     var connectTimeout: Duration?
     var connectionTimeout: Duration?
     var connectionRetryLimit: Int?
-    /// Of feedback: how long after one reading the next begins; zero: there is one.
+    /// For feedback: the pause between two readings. Zero: only one reading.
     var interval: Duration?
 
-    /// Whether anything says where to connect.
+    /// Whether the object names a server.
     var namesServer: Bool { self.host != nil || self.production != nil }
 
-    /// The gateway that it names; nil when it names none.
+    /// The gateway that the object names. Nil if it names no gateway.
     var endpoint: Endpoint? {
         if let host { return Endpoint(host: host, port: self.port) }
         return self.production.map {
@@ -37,10 +37,10 @@ struct NodeAPNSettings: Equatable, Sendable {
         }
     }
 
-    /// Whether anything says who the provider is.
+    /// Whether the object names a certificate.
     var hasIdentity: Bool { self.archive != nil || self.certificate != nil }
 
-    /// Puts what the object says in place of what `options` had.
+    /// Applies the object's settings to `options`.
     func apply(to options: inout BinaryOptions) {
         if let command { options.command = command }
         if let payloadLimit { options.payloadLimit = payloadLimit }
@@ -56,9 +56,9 @@ struct NodeAPNSettings: Equatable, Sendable {
         }
     }
 
-    /// Where the credentials are; nil when none are given.
+    /// The places of the credentials. Nil if the object has no credentials.
     ///
-    /// - Parameter passphrase: counts in place of the object's own.
+    /// - Parameter passphrase: replaces the passphrase of the object.
     func identitySource(passphrase: String?) -> IdentitySource? {
         let passphrase = passphrase ?? self.passphrase
         if let archive {
@@ -69,11 +69,11 @@ struct NodeAPNSettings: Equatable, Sendable {
         }
     }
 
-    /// Reads the authorities' files; nil when none are given.
+    /// Reads the authorities' files. Returns nil if the object names no authorities.
     func trustRoots() throws(CommandFailure) -> TrustRoots? {
         do {
             let texts = try self.authorities.map { (authority) throws(TLSError) in try authority.read("'ca'") }
-            // Alone it is read again, so that an error in it names it.
+            // A single file is passed by name and read again, so that an error in it names the file.
             if self.authorities.count == 1, case .file(let path) = self.authorities[0] { return .file(path) }
             return texts.isEmpty ? nil : .pem(texts.flatMap { $0 + [UInt8(ascii: "\n")] })
         } catch {

@@ -1,19 +1,19 @@
 internal import FerryCore
 
 extension NodeAPNValue {
-    /// Why a text is no options object.
+    /// Why a text is not an options object.
     enum Fault: Error, Equatable {
-        /// It is not one JSON object.
+        /// The text is not one JSON object.
         case malformed(JSONFault)
-        /// A name stands twice in one object. JavaScript would take the second value and say nothing of the first.
+        /// A name occurs twice in one object. JavaScript would silently use the second value.
         case duplicate(String)
     }
 
-    /// The members of one JSON object. A byte order mark before it is passed over.
+    /// Parses one JSON object and returns its members. Skips a byte order mark before it.
     static func members(of text: UnsafeBufferPointer<UInt8>) throws(Fault) -> [String: NodeAPNValue] {
         let mark: [UInt8] = [0xef, 0xbb, 0xbf]
         let text = text.starts(with: mark) ? UnsafeBufferPointer(rebasing: text.dropFirst(mark.count)) : text
-        // What was read before a fault is not part of an object, and its names are nobody's fault.
+        // The syntax is checked first. Otherwise text that is not JSON could be reported as a duplicate name.
         if let fault = JSONScanner.faultInObject(text) { throw .malformed(fault) }
         return try self.object(text)
     }
@@ -56,7 +56,7 @@ extension NodeAPNValue {
         }
     }
 
-    /// - Parameter text: an array that was checked.
+    /// - Parameter text: an array whose syntax was checked.
     private static func list(_ text: UnsafeBufferPointer<UInt8>) throws(Fault) -> [NodeAPNValue] {
         var values: [NodeAPNValue] = []
         var scanner = JSONScanner(text)

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A value of a node-apn options object, as JSON has it.
+/// A JSON value of a node-apn options object.
 enum NodeAPNValue: Equatable, Sendable {
     case null
     case boolean(Bool)
@@ -9,7 +9,7 @@ enum NodeAPNValue: Equatable, Sendable {
     case list([NodeAPNValue])
     case object([String: NodeAPNValue])
 
-    /// What it is, in words.
+    /// The kind of value, in words.
     var kind: String {
         switch self {
         case .null: "null"
@@ -21,7 +21,7 @@ enum NodeAPNValue: Equatable, Sendable {
         }
     }
 
-    /// The value as a remark shows it; nil for what is too long for one.
+    /// The value for a remark. Nil if it is too long.
     var shown: String? {
         switch self {
         case .null: "null"

@@ -1,11 +1,11 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// `ferry push --backend binary`
+/// The settings of `ferry push --backend binary`.
 extension PushCommand {
     func validateBinary() throws {
         try self.refuse(self.token.given + self.http2.given, of: .http2)
-        // With a file, only the file can tell.
+        // The file may supply the missing options, so they are checked once it was read.
         guard self.config == nil else { return }
         try self.credentials.validatePassphrase()
         try self.server.validate(for: "send", self.credentials)
@@ -27,7 +27,7 @@ extension PushCommand {
         return configuration
     }
 
-    /// Where to send, as whom, and who vouches for the gateway.
+    /// The gateway, the credentials and the trust roots.
     private func place(_ file: NodeAPNSettings) throws -> BinaryConfiguration {
         guard self.server.namesServer || file.namesServer else {
             throw ValidationError(
@@ -53,7 +53,7 @@ extension PushCommand {
         return configuration
     }
 
-    /// The options of the command line that count in place of the file's.
+    /// The options of the command line that replace those of the file.
     private var given: Set<String> {
         let options: [(String, Bool)] = [
             ("--connections", self.connections.connections != nil),

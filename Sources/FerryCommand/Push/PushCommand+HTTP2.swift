@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// `ferry push --backend http2`
+/// The settings of `ferry push --backend http2`.
 extension PushCommand {
     func validateHTTP2() throws {
         if self.config != nil {

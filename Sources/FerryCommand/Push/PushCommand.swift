@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// `ferry push`
+/// The command `ferry push`.
 struct PushCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",
@@ -29,7 +29,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     enum Backend: String, ExpressibleByArgument, CaseIterable {
         case binary, http2, migrate
 
-        /// What does not exist yet is refused with a sentence of its own, and not offered.
+        /// The names that the help offers. A name that does not work yet is refused with its own message.
         static var allValueStrings: [String] { [Self.binary, .http2].map(\.rawValue) }
     }
 
@@ -113,7 +113,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     )
     var drainLimit = Seconds(.seconds(600))
 
-    /// Checks what belongs together. Not as `validate()`, which comes before a misspelt option is named.
+    /// Checks that the options fit together. This is not `validate()`, which would run before a misspelt option is
+    /// reported.
     private func check() throws {
         switch self.backend {
         case .binary: try self.validateBinary()
@@ -135,7 +136,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
             throw CommandFailure.usage(error.message)
         }
         if self.dryRun {
-            // What can be wrong before a connection is made.
+            // Making a provider finds the faults that show before a connection.
             _ = try backend.makeProvider(.discard)
             return try await self.runDry(backend)
         }
@@ -162,7 +163,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     }
 
     private func runDry(_ backend: PushBackend) async throws {
-        // Who names no file looks at the configuration, and does not want to be waited for.
+        // Without a file the user wants to check only the configuration, so the run must not wait for the terminal.
         if self.file == "-", Console.isInputTerminal { return Console.error(DryRun.nothingSent) }
         let lines = LineInspector(
             try self.input(),
@@ -185,7 +186,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// Reads credentials and configuration.
+    /// Reads the credentials and the configuration.
     private func backendToUse() throws -> PushBackend {
         if let topic {
             guard (try? PushNotification(json: "{}".utf8, topic: topic)) != nil else {
@@ -198,10 +199,10 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    // As far as the command line tells: a configuration may say more.
+    // The number of connections from the command line. A configuration may set more.
     var socketCount: Int { self.connections.connections ?? 1 }
 
-    /// Refuses options that only the other backend understands.
+    /// Refuses options that belong to the other backend.
     func refuse(_ options: [String], of other: Backend) throws {
         guard !options.isEmpty else { return }
         let (have, they) = options.count == 1 ? ("has", "it needs") : ("have", "they need")

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryTesting
 
-/// Options of a command that connects to a server for a test.
+/// Options of a command that connects to a server.
 struct ClientTLSOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The authorities that the server's certificate may come from.", valueName: "file"))
     var ca: String?
@@ -18,7 +18,7 @@ struct ClientTLSOptions: ParsableArguments {
 
     func validate() throws { try HostName.require(self.serverName, "--server-name") }
 
-    /// How to speak TLS; nil: not at all.
+    /// The settings of TLS. Nil: no TLS.
     func clientTLS() throws -> ReplaySocket.ClientTLS? {
         guard !self.plainServer else { return nil }
         return ReplaySocket.ClientTLS(

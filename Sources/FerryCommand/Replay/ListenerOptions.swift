@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import FerryCore
 internal import FerryTesting
 
-/// Options of a command that clients connect to.
+/// Options of a command that listens for clients.
 struct ListenerOptions: ParsableArguments {
     @Option(parsing: .unconditional, help: ArgumentHelp("The port to listen on; 0 for any.", valueName: "port"))
     var listen: Int
@@ -30,19 +30,19 @@ struct ListenerOptions: ParsableArguments {
         if self.plain, self.tlsDir != nil { throw ValidationError("--plain and --tls-dir exclude each other.") }
     }
 
-    /// What TLS is spoken with; nil for none.
+    /// The credentials for TLS. Nil: no TLS.
     func credentials() throws -> TestCredentials? {
         self.plain ? nil : try TestCredentials.open(self.tlsDir)
     }
 
-    /// Why nothing listens.
+    /// The message for a port that cannot be opened.
     func complaint(_ error: any Error) -> String {
         "Cannot listen on \(self.host), port \(self.listen): \(Sentence.of(error))"
     }
 }
 
 extension TestCredentials {
-    /// Those of a directory, which is filled when it is empty; without one, new ones.
+    /// Opens the credentials of a directory, and fills it if it is empty. Without a directory, makes new ones.
     static func open(_ directory: String?) throws -> TestCredentials {
         do {
             return try directory.map { try TLSDirectory.open($0) } ?? TestCredentials()

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryTesting
 
-/// `ferry record`
+/// The command `ferry record`.
 struct RecordCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
@@ -70,7 +70,7 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
     }
 }
 
-/// Which service is spoken.
+/// The service that the command speaks.
 enum ServiceOption: String, ExpressibleByArgument, CaseIterable {
     case gateway, feedback
 

@@ -3,7 +3,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryTesting
 
-/// `ferry replay`
+/// The command `ferry replay`.
 struct ReplayCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
@@ -177,7 +177,7 @@ struct ReplayCommand: AsyncParsableCommand, SocketCommand {
     }
 }
 
-/// `identifiers`, `times`, both, or `none`.
+/// The value of an option: `identifiers`, `times`, both, or `none`.
 struct VaryingOption: ExpressibleByArgument {
     var value: ReplayMode.Varying = []
 

@@ -1,10 +1,11 @@
 internal import FerryTesting
 
-/// Whether a script says something to a service that is not simulated, or nothing to one of two that are.
+/// A check of a script. Finds parts for services that are not simulated, and rules for only one of two simulated
+/// services.
 ///
-/// One file has the sections of all services, so a rule easily stands in the wrong one, where it has no effect.
+/// One file has sections for all services, so a rule may easily be in the section of a service that is not simulated.
 struct ScriptCheck {
-    /// A service, the option that simulates it, and where a script speaks to it.
+    /// A service, with its option and its section of the script.
     enum Service: CaseIterable {
         case binary, http2, feedback
 
@@ -36,14 +37,14 @@ struct ScriptCheck {
     let script: GatewayScript
     let simulated: Set<Service>
 
-    /// Why the script has no effect at all; nil when it has one, or is empty.
+    /// The error for a script without any effect. Nil if it has an effect or is empty.
     var fault: String? {
         let addressed = Service.allCases.filter { self.addresses($0) }
         guard let other = addressed.first, self.simulated.isDisjoint(with: addressed) else { return nil }
         return self.sentence(other)
     }
 
-    /// What of the script has no effect though the rest has.
+    /// Warnings about parts without effect, and about rules for only one of two services.
     var warnings: [String] {
         var warnings = Service.allCases.filter { self.addresses($0) && !self.simulated.contains($0) }.map(self.sentence)
         if self.simulated.isSuperset(of: [.binary, .http2]),
@@ -57,7 +58,7 @@ struct ScriptCheck {
         return warnings
     }
 
-    /// Whether the script says anything to a service.
+    /// Whether the script contains anything for `service`.
     private func addresses(_ service: Service) -> Bool { !self.keys(of: service).isEmpty }
 
     private func sentence(_ service: Service) -> String {
@@ -69,7 +70,7 @@ struct ScriptCheck {
             + "\(places.listed)."
     }
 
-    /// The keys that a script says something to a service with, as they stand in the file.
+    /// The keys of the script for `service`, as they appear in the file.
     private func keys(of service: Service) -> [String] {
         let (own, none) = (self.script, GatewayScript())
         let keys: [(String, Bool)] =

@@ -2,7 +2,8 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryTesting
 
-/// Options that say who a simulated server is, and which clients it knows, in place of throw-away certificates.
+/// Options for the identity of a simulated server and for its clients' authorities. They replace temporary
+/// certificates.
 struct ServerIdentityOptions: ParsableArguments, IdentityOptions {
     @Option(help: ArgumentHelp("The server's certificate with its chain, in PEM or DER form.", valueName: "file"))
     var cert: String?
@@ -24,9 +25,9 @@ struct ServerIdentityOptions: ParsableArguments, IdentityOptions {
         try self.validatePassphrase()
     }
 
-    /// Puts what these options name in place of what `credentials` had.
+    /// Returns `credentials` with the parts replaced that these options name.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 when a file is of no use.
+    /// - Throws: ``CommandFailure`` with status 2 when a file cannot be used.
     func apply(to credentials: TestCredentials) throws(CommandFailure) -> TestCredentials {
         TestCredentials(
             trustRoots: try self.clientRoots() ?? credentials.trustRoots,

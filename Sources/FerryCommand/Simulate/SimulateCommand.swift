@@ -9,7 +9,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// `ferry simulate`
+/// The command `ferry simulate`.
 struct SimulateCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -85,7 +85,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    // Three listeners, and a few clients of each.
+    // Three listeners, and a few clients for each.
     var socketCount: Int { 12 }
 
     func run() async throws {
@@ -154,7 +154,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// Starts a feedback service that is set up as the gateway is.
+    /// Starts a feedback service with the settings of the gateway.
     private func startFeedback(_ gateway: SimulatedGateway.Configuration) async throws -> SimulatedFeedback? {
         guard let port = self.feedback else { return nil }
         var configuration = SimulatedFeedback.Configuration(credentials: gateway.credentials)
@@ -170,7 +170,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
-    /// Starts APNs over HTTP/2, with what it shares with the gateway.
+    /// Starts APNs over HTTP/2, with the settings that it shares with the gateway.
     private func startAPNs(
         _ gateway: SimulatedGateway.Configuration,
         _ recorder: GatewayFileRecorder?

@@ -8,14 +8,14 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Standard output and standard error, unbuffered: what was said has left the process.
+/// Standard output and standard error, unbuffered: each line has left the process when the call returns.
 ///
-/// Nothing but line breaks acts on the terminal, whatever a peer made up. A text of a peer that may have line breaks is
-/// made `printable` where it is put into a sentence.
+/// Control characters are replaced, except line breaks, so that a peer's text cannot control the terminal. Text of a
+/// peer that may contain line breaks is made `printable` before it is put into a sentence.
 enum Console {
-    /// Writes a line of the result.
+    /// Writes a line of the output.
     ///
-    /// - Throws: ``CommandFailure`` when it cannot be written: a result that nobody gets is none.
+    /// - Throws: ``CommandFailure`` when it cannot be written, because output that is lost is a failure.
     static func print(_ line: String) throws(CommandFailure) {
         do {
             try self.write(self.printable(line) + "\n", to: STDOUT_FILENO)
@@ -24,21 +24,21 @@ enum Console {
         }
     }
 
-    /// Writes a line that is not part of the result.
+    /// Writes a message to standard error.
     static func error(_ line: String) {
-        // There is nowhere left to tell that this failed.
+        // If standard error fails, no place is left to report it.
         try? self.write(self.printable(line) + "\n", to: STDERR_FILENO)
     }
 
-    /// Replaces the line that the cursor of the terminal stands on.
+    /// Replaces the current line of the terminal.
     static func status(_ line: String) {
         try? self.write("\r\u{1b}[K\(line.printable)", to: STDERR_FILENO)
     }
 
-    /// Whether a person looks at standard error.
+    /// Whether standard error is a terminal.
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Whether standard input comes from a person.
+    /// Whether standard input is a terminal.
     static var isInputTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
     private static func printable(_ lines: String) -> String {

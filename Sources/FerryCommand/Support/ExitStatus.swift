@@ -1,21 +1,21 @@
-/// What the program's exit status says. Thrown, it ends a command without a word.
+/// The exit status of the program. Thrown as an error, it ends a command without a message.
 enum ExitStatus: Int32, Error, Comparable {
     /// Everything was accepted, or a list was read to its end.
     case success = 0
-    /// Some notifications were not accepted, or turned out not to be; or a list was not whole.
+    /// A notification was not accepted or turned out not to be, or a list was not complete.
     case notAllAccepted = 1
     case badUsage = 2
-    /// No connection, or refused credentials.
+    /// No connection was made, or the credentials were refused.
     case noConnection = 3
 
-    /// The higher, the graver.
+    /// Orders by gravity: a higher number is worse.
     static func < (one: ExitStatus, other: ExitStatus) -> Bool { one.rawValue < other.rawValue }
 }
 
 /// Ends a command with one sentence on standard error.
 struct CommandFailure: Error, Equatable {
     var status: ExitStatus
-    /// Names no token, payload or key.
+    /// The sentence. Contains no token, payload or key.
     var message: String
 
     init(_ status: ExitStatus, _ message: String) {
@@ -23,6 +23,6 @@ struct CommandFailure: Error, Equatable {
         self.message = message
     }
 
-    /// Bad usage or input.
+    /// Returns the failure for bad usage or bad input.
     static func usage(_ message: String) -> CommandFailure { CommandFailure(.badUsage, message) }
 }

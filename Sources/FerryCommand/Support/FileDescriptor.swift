@@ -8,12 +8,12 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// An open file. Closed when the last reference goes.
+/// An open file. It closes when the last reference is dropped.
 final class FileDescriptor: Sendable {
     let rawValue: Int32
     private let isOwned: Bool
 
-    /// - Parameter isOwned: false leaves closing to someone else, as standard input's.
+    /// - Parameter isOwned: false if other code closes the descriptor, as for standard input.
     init(_ rawValue: Int32, isOwned: Bool) {
         self.rawValue = rawValue
         self.isOwned = isOwned
@@ -23,14 +23,13 @@ final class FileDescriptor: Sendable {
         if self.isOwned { close(self.rawValue) }
     }
 
-    /// Opens a file for reading.
     static func reading(_ path: String) throws(FileFailure) -> FileDescriptor {
         try self.open(path, O_RDONLY)
     }
 
-    /// Opens a file for writing, and empties it if it is there. Does not wait for who reads a FIFO.
+    /// Opens a file for writing. Empties an existing file. Does not wait for the reader of a FIFO.
     ///
-    /// A new file is for its owner only: what Ferry writes has device tokens in it.
+    /// Only the owner may access a new file, because Ferry's output contains device tokens.
     static func writing(_ path: String) throws(FileFailure) -> FileDescriptor {
         try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
@@ -47,7 +46,7 @@ final class FileDescriptor: Sendable {
         return FileDescriptor(descriptor, isOwned: true)
     }
 
-    /// Reads a file to its end, or to `limit` bytes if it has more.
+    /// Reads a file to its end, but at most `limit` bytes.
     static func contents(of path: String, limit: Int) throws(FileFailure) -> [UInt8] {
         let file = try Self.reading(path)
         var bytes: [UInt8] = []
@@ -62,9 +61,9 @@ final class FileDescriptor: Sendable {
         return bytes
     }
 
-    /// Writes all of `bytes`. Blocks, until `isGivenUp` says that waiting for a pipe's reader is over.
+    /// Writes all of `bytes`. Blocks until the reader of a pipe takes them, or `isGivenUp` returns true.
     ///
-    /// - Parameter isGivenUp: asked again and again while nothing can be written, and told since when that is so.
+    /// - Parameter isGivenUp: called repeatedly while nothing can be written. Receives the time since when that is so.
     func writeAll(
         _ bytes: UnsafeRawBufferPointer,
         unless isGivenUp: (_ since: ContinuousClock.Instant) -> Bool = { _ in false }
@@ -96,20 +95,20 @@ final class FileDescriptor: Sendable {
         }
     }
 
-    /// How often who waits for a pipe looks whether to go on.
+    /// The interval at which a wait for a pipe checks whether to continue.
     private static let pollMilliseconds: Int32 = 50
 }
 
-/// A file that cannot be opened, read or written.
+/// The failure to open, read or write a file.
 struct FileFailure: Error, Equatable, CustomStringConvertible {
     enum Reason: Equatable {
         /// The system's error number.
         case system(Int32)
-        /// The file is a pipe or FIFO whose reader takes nothing, or which has none.
+        /// The file is a pipe or FIFO without a reader, or its reader takes nothing.
         case unread
     }
 
-    /// What messages call the file; nil for one without a name, and for a name that may be a secret.
+    /// The file's name in messages. Nil if it has no name, or if the name may be a secret.
     var name: String?
     var reason: Reason
 
@@ -119,7 +118,7 @@ struct FileFailure: Error, Equatable, CustomStringConvertible {
     }
 
     init(_ name: String? = nil, code: Int32) {
-        // What the system says of a FIFO without a reader is "No such device or address".
+        // The system's message for a FIFO without a reader would be "No such device or address".
         self.init(name, reason: code == ENXIO ? .unread : .system(code))
     }
 
@@ -127,7 +126,7 @@ struct FileFailure: Error, Equatable, CustomStringConvertible {
         self.init(file.shown, code: code)
     }
 
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     var isMissing: Bool {
         [ENOENT, ENOTDIR, ENAMETOOLONG].contains { self.reason == .system($0) }
     }

@@ -12,30 +12,30 @@ internal import Darwin
 
 /// A command that opens sockets.
 protocol SocketCommand {
-    /// How many it has open at a time, at least, as far as its options tell.
+    /// The minimum number of sockets that are open at the same time, as far as the options set it.
     var socketCount: Int { get }
 }
 
-/// Whether the system lets the process open as many files and sockets as a command needs.
+/// A check that the system lets the process open enough files and sockets for a command.
 ///
-/// SwiftNIO takes it for a fault of the program when an event loop gets no descriptor, and ends the process by a trap.
-/// So this is looked at before the first loop starts.
+/// When an event loop gets no descriptor, SwiftNIO treats it as a fault of the program and traps. So the check runs
+/// before the first loop starts.
 enum FileDescriptorLimit {
-    /// epoll, eventfd and timerfd.
+    /// The descriptors of an event loop: epoll, eventfd and timerfd.
     private static let eachLoop = 3
-    /// Dispatch's own and signals (6), input and what wakes its reader (3), the output of a command (2), what a library or
-    /// the resolver opens for a moment (5).
+    /// The other descriptors: Dispatch and signals (6), input and the pipe that wakes its reader (3), the output of a
+    /// command (2), short-lived ones of libraries and the resolver (5).
     private static let base = 16
 
-    /// As ``require(sockets:)``, if the command opens any.
+    /// Calls ``require(sockets:)`` if the command opens sockets.
     static func require(for command: any ParsableCommand) throws(CommandFailure) {
         if let command = command as? any SocketCommand { try self.require(sockets: command.socketCount) }
     }
 
-    /// Raises the soft limit as far as needed, and as the hard one allows.
+    /// Raises the soft limit as far as necessary and allowed.
     ///
-    /// - Parameter sockets: how many are open at a time, at least.
-    /// - Throws: ``CommandFailure`` with status 2 when that is not enough.
+    /// - Parameter sockets: the minimum number of sockets that are open at the same time.
+    /// - Throws: ``CommandFailure`` with status 2 when the limit stays too low.
     static func require(sockets: Int) throws(CommandFailure) {
         let count = NIOSingletons.groupLoopCountSuggestion * self.eachLoop + self.base + sockets
         guard !self.canOpen(count) else { return }
@@ -52,10 +52,10 @@ enum FileDescriptorLimit {
         )
     }
 
-    /// A round number that is surely enough.
+    /// A round number that is large enough.
     private static func advice(_ count: Int) -> Int { max(1024, (count + 1023) / 512 * 512) }
 
-    /// Only trying tells, because nobody knows how many descriptors the process was started with.
+    /// Tests by opening, because the process may have inherited any number of descriptors.
     private static func canOpen(_ count: Int) -> Bool {
         var opened: [Int32] = []
         opened.reserveCapacity(count)

@@ -6,12 +6,12 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Which file a name or a descriptor stands for, whatever links lead there. Only regular files and FIFOs have one: two
-/// may use the same terminal or `/dev/null` and do no harm.
+/// The identity of the file behind a name or a descriptor, independent of links. Only regular files and FIFOs have one:
+/// using the same terminal or `/dev/null` twice does no harm.
 struct FileIdentity: Equatable {
     private var device: UInt64
     private var inode: UInt64
-    /// Whether the file is a regular one.
+    /// Whether it is a regular file.
     var isRegular: Bool
 
     init?(path: String) {

@@ -3,9 +3,9 @@ internal import FerryOpenSSL
 
 /// A file that an option names.
 struct OptionFile: Hashable, Sendable {
-    /// The option, such as `--key`, or that of a configuration, such as `key`.
+    /// The option, such as `--key`, or the option of a configuration, such as `key`.
     var option: String
-    /// As it was given, which may be the secret itself in the place of a file's name.
+    /// The path as it was given. By mistake, it may be the secret itself.
     var path: String
 
     init(_ option: String, _ path: String) {
@@ -13,13 +13,13 @@ struct OptionFile: Hashable, Sendable {
         self.path = path
     }
 
-    /// What a message calls the file.
+    /// The file's name in messages.
     var name: String { FileName(self.path).words(option: self.option) }
 
-    /// Much more than any file of certificates has.
+    /// The size limit in bytes, far above any file of certificates.
     private static let longest = 16 << 20
 
-    /// Reads all of it. A pipe, as a shell makes for `<(…)`, is read to its end, and can be read once.
+    /// Reads the whole file. A pipe, as a shell makes for `<(…)`, can be read only once.
     ///
     /// - Throws: `TLSError` with `fileNotFound` or `fileUnreadable`.
     func bytes() throws(TLSError) -> [UInt8] {
@@ -27,7 +27,7 @@ struct OptionFile: Hashable, Sendable {
         do {
             bytes = try FileDescriptor.contents(of: self.path, limit: Self.longest + 1)
         } catch {
-            // Not the name, which may be no name.
+            // The reason without the name, because the name may be a secret.
             let reason = FileFailure(reason: error.reason)
             throw error.isMissing
                 ? self.error(.fileNotFound, "does not exist")
@@ -41,10 +41,10 @@ struct OptionFile: Hashable, Sendable {
         TLSError(code, FileName(self.path).sentence(predicate, option: self.option))
     }
 
-    /// Whether it can be read again.
+    /// Whether the file can be read more than once.
     var isRegular: Bool { FileIdentity(path: self.path)?.isRegular ?? false }
 
-    /// The first line of a file that holds a secret.
+    /// Returns the first line of a file that holds a secret.
     ///
     /// - Throws: ``CommandFailure`` with status 2 when the file cannot be read.
     func firstLine() throws(CommandFailure) -> String {
@@ -58,14 +58,14 @@ struct OptionFile: Hashable, Sendable {
 
     /// Warns on standard error if others may read or change the file.
     ///
-    /// - Parameter secret: what it holds, such as "a private key".
+    /// - Parameter secret: the secret in the file, such as "a private key".
     func warnIfOpen(holding secret: String, say: (String) -> Void = { Console.error($0) }) {
         guard let mode = FilePermissions.open(self.path) else { return }
         let sentence = FilePermissions.sentence(self.name, holds: secret, mode)
         say("ferry: warning: \(sentence); \(FilePermissions.cure(self.name))")
     }
 
-    /// As ``warnIfOpen(holding:say:)`` for a file of credentials, if there is a private key among its bytes.
+    /// Calls ``warnIfOpen(holding:say:)`` if `bytes`, the content of the file, contain a private key.
     func warnIfOpen(_ bytes: [UInt8], say: (String) -> Void = { Console.error($0) }) {
         if CredentialForm(bytes).holdsPrivateKey { self.warnIfOpen(holding: "a private key", say: say) }
     }

@@ -1,10 +1,10 @@
 internal import ArgumentParser
 
-/// A time in seconds, with fractions, as an option says it.
+/// A time in seconds for an option. Fractions are allowed.
 struct Seconds: ExpressibleByArgument, Equatable {
-    /// A day: nothing here takes longer, and no arithmetic with it overflows.
+    /// The limit: a day. No command waits longer, and arithmetic with it cannot overflow.
     private static let limit = 86_400.0
-    /// What `Duration`, and any clock here, tells from nothing.
+    /// The smallest time that `Duration` and the clocks can represent.
     private static let smallest = 1e-9
 
     private var value: Double
@@ -18,12 +18,12 @@ struct Seconds: ExpressibleByArgument, Equatable {
         self.value = value
     }
 
-    /// Only after ``validate(_:isZeroGood:)``.
+    /// The time. Valid only after ``validate(_:isZeroGood:)``.
     var duration: Duration { .seconds(self.value) }
 
     var defaultValueDescription: String { "\(self.value)" }
 
-    /// - Parameter option: its name, for the message.
+    /// - Parameter option: the option's name, for the message.
     func validate(_ option: String, isZeroGood: Bool = false) throws {
         let least = isZeroGood ? 0 : Self.smallest
         guard least...Self.limit ~= self.value else {

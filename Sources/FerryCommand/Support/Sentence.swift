@@ -15,7 +15,7 @@ private import Musl
 private import Darwin
 #endif
 
-/// What an error of a library says, in words for a person.
+/// The message of a library's error, in words for people.
 enum Sentence {
     static func of(_ error: any Error) -> String {
         switch error {
@@ -56,7 +56,7 @@ enum Sentence {
         case .fileReadNoSuchFile, .fileNoSuchFile: "the file does not exist"
         case .fileReadNoPermission, .fileWriteNoPermission: "permission denied"
         case .fileWriteFileExists: "a file of that name is in the way"
-        // Its own words would name the file, which may be a secret in the place of a name.
+        // Foundation's own message would name the file, and that name may be a secret.
         default:
             (error.underlying as? POSIXError).map { String(cString: strerror($0.code.rawValue)) }
                 ?? "the system refuses it (Cocoa error \(error.code.rawValue))"

@@ -9,20 +9,21 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Listens to SIGINT, SIGTERM and SIGHUP for as long as it lives. A SIGHUP that was ignored when the program began, as
-/// under `nohup`, stays ignored.
+/// Listens to SIGINT, SIGTERM and SIGHUP while it lives. If SIGHUP was ignored at the start of the program, as under
+/// `nohup`, it stays ignored.
 ///
-/// Unchecked because Dispatch's sources, which may be used from any thread, do not say so; they are set once.
+/// Unchecked, because Dispatch does not mark its sources as Sendable although any thread may use them. They are set
+/// once.
 final class Signals: @unchecked Sendable {
     private static let numbers = [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
-    /// The signal after these ends the process as if nobody listened.
+    /// The number of signals that are handled. The next one ends the process by its default action.
     private static let heard = 2
 
     private let sources: [any DispatchSourceSignal]
 
-    /// Returns when it listens: until then a signal ends the process, and none is lost.
+    /// Returns once it listens. Until then a signal ends the process, so no signal is lost.
     ///
-    /// - Parameter handler: called on a queue of its own with 1 at the first signal, and 2 at the second.
+    /// - Parameter handler: called on a separate queue, with 1 at the first signal and 2 at the second.
     init(_ handler: @escaping @Sendable (Int) -> Void) {
         let queue = DispatchQueue(label: "ferry.signals")
         let counter = Counter()
@@ -32,7 +33,8 @@ final class Signals: @unchecked Sendable {
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setRegistrationHandler {
                 #if canImport(Darwin)
-                // Dispatch only looks on there. On Linux its own handler is in place now.
+                // On Darwin, Dispatch only observes a signal, so its default action must be disabled. On Linux,
+                // Dispatch replaces it.
                 signal(number, SIG_IGN)
                 #endif
                 listening.leave()
@@ -52,7 +54,7 @@ final class Signals: @unchecked Sendable {
         for source in self.sources { source.cancel() }
     }
 
-    /// Runs `announce`, which tells others that they may send a signal now, then waits for the first.
+    /// Calls `announce`, which tells other processes that they may send a signal, then waits for the first signal.
     static func wait(_ announce: () throws -> Void) async rethrows {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let signals = Signals { _ in continuation.finish() }
@@ -72,7 +74,7 @@ final class Signals: @unchecked Sendable {
         return unsafeBitCast(handler, to: UInt.self) == unsafeBitCast(SIG_IGN, to: UInt.self)
     }
 
-    /// A peer that is gone is an error of the write, not the end of the process.
+    /// Makes a write to a closed connection fail with an error. By default it would end the process.
     static func ignoreBrokenPipes() {
         signal(SIGPIPE, SIG_IGN)
     }

@@ -1,8 +1,8 @@
-/// Finds the name that a mistyped one was meant to be.
+/// Finds the correct name for a mistyped one.
 enum SimilarName {
-    /// The one of `names` that takes the fewest changes of a character, if those are few for its length.
+    /// Returns the name with the fewest changed characters, if they are few for its length.
     ///
-    /// Cost: the product of the lengths, for each name.
+    /// Cost: the product of both lengths, for each name.
     static func of(_ name: String, among names: [String]) -> String? {
         let nearest = names.map { (name: $0, distance: Self.distance(name.lowercased(), $0.lowercased())) }
             .min { $0.distance < $1.distance }
@@ -10,7 +10,7 @@ enum SimilarName {
         return nearest.name
     }
 
-    /// Levenshtein's.
+    /// The Levenshtein distance.
     private static func distance(_ one: String, _ other: String) -> Int {
         let other = Array(other.utf8)
         var row = Array(0...other.count)

@@ -8,13 +8,14 @@ internal import Darwin
 
 /// Standard input, output and error.
 enum StandardStreams {
-    /// Takes the numbers of streams that were closed when the program began, or the next file or socket would get them,
-    /// and what is said on standard error would go out to a gateway.
+    /// Opens the standard streams that were closed when the program started.
     ///
-    /// Each is opened the wrong way round: what is read from closed input or written to closed output still fails.
+    /// Otherwise the next file or socket would get their numbers, and messages for standard error would go to a
+    /// gateway. Each stream is opened in the wrong direction, so that reading from closed input and writing to closed
+    /// output still fail.
     static func reserve() {
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
-            // The lowest number that is free is this one, because those below it are taken.
+            // `open` returns the lowest free number. That is this one, because all lower numbers are in use.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }

@@ -1,11 +1,11 @@
-/// Text in columns.
+/// A table of text in columns.
 struct TextTable: CustomStringConvertible {
     enum Alignment {
         case left, right
     }
 
     var rows: [[String]]
-    /// One for each column.
+    /// The alignment of each column.
     var alignment: [Alignment]
 
     var description: String {

@@ -1,19 +1,22 @@
 internal import ArgumentParser
 
-/// What the argument parser says of a bad command line, without the values that it quotes: any of them may be a secret in
-/// the wrong place.
+/// The argument parser's message for a bad command line, without the values that it quotes. Any of them may be a
+/// misplaced secret.
 struct UsageError {
-    /// What stands in place of a value.
+    /// The text that replaces a value.
     private static let placeholder = "…"
-    /// Shorter values keep no secret, and every sentence has them.
+    /// The length of the shortest value that is replaced everywhere. Shorter values are not secrets, and occur in any
+    /// sentence.
     private static let shortest = 4
 
     /// The arguments of the command line, without the program's name.
     var arguments: [String]
-    /// The help of all commands: what stands there is no secret.
+    /// The help of all commands. Words of the help are not secret.
     var help: String
 
-    /// - Parameter message: the parser's own words, or a sentence about an option.
+    /// Returns the message without the values.
+    ///
+    /// - Parameter message: the parser's message, or a sentence about an option.
     func text(_ message: String) -> String {
         var text = message
         for value in self.values where !self.isHarmless(value) {
@@ -23,7 +26,7 @@ struct UsageError {
         return text == message ? text : "\(text)\nWhat was given there is not shown: it may be a secret."
     }
 
-    /// Everything that the parser may quote, the longest first: a value may have others in it.
+    /// All texts that the parser may quote. The longest come first, because a value may contain others.
     private var values: [String] {
         var values: Set<String> = []
         for argument in self.arguments {
@@ -35,7 +38,7 @@ struct UsageError {
         return values.filter { !$0.isEmpty }.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
     }
 
-    /// Whether a value tells nothing that the help does not, or is a misspelt option.
+    /// Whether a value is a word of the help or a misspelt option.
     private func isHarmless(_ value: String) -> Bool {
         if self.help.contains(value) { return true }
         guard value.hasPrefix("--"), value.utf8.count > 2 else { return false }

@@ -1,5 +1,5 @@
-/// The version that this source is, or is to become.
+/// The version of this source.
 enum Version {
-    /// By SemVer; `-dev` until it is released.
+    /// The version in SemVer form. It ends with `-dev` until it is released.
     static let current = "0.1.0-dev"
 }

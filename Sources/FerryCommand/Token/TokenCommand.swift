@@ -11,7 +11,7 @@ private import Musl
 private import Darwin
 #endif
 
-/// `ferry token`
+/// The command `ferry token`.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
@@ -50,7 +50,7 @@ struct TokenCommand: AsyncParsableCommand {
         let (token, issuedAt) = try self.issue(source)
         guard self.json else { return try Console.print(token) }
         let lifetime = ProviderTokenMachine.longestAge.nanoseconds / 1_000_000_000
-        // A token is of base64 and dots: nothing in it needs an escape.
+        // A token contains only Base64 and dots, so JSON needs no escapes.
         try Console.print(
             #"{"token":"\#(token)","issuedAt":\#(issuedAt),"expiresAt":\#(Int64(issuedAt) + lifetime)}"#
         )

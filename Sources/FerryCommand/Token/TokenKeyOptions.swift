@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryOpenSSL
 
-/// Options that say with which key provider tokens are signed.
+/// Options that name the key for signing provider tokens.
 struct TokenKeyOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The key of provider tokens: the .p8 file that Apple issued.", valueName: "file"))
     var p8: String?
@@ -19,7 +19,7 @@ struct TokenKeyOptions: ParsableArguments {
         }
     }
 
-    /// Whether a key is named.
+    /// Whether `--p8` names a key.
     var areGiven: Bool { self.p8 != nil }
 
     /// The options that were given.
@@ -27,7 +27,7 @@ struct TokenKeyOptions: ParsableArguments {
         [("--p8", self.p8), ("--key-id", self.keyID), ("--team-id", self.teamID)].compactMap { $1 == nil ? nil : $0 }
     }
 
-    /// Checks that everything is there that a token needs, if a key is named.
+    /// Checks that both identifiers are given if a key is named.
     func validateIdentifiers() throws {
         if self.areGiven, self.keyID == nil || self.teamID == nil {
             let missing = [("--key-id", self.keyID), ("--team-id", self.teamID)].filter { $1 == nil }.map(\.0)
@@ -35,9 +35,9 @@ struct TokenKeyOptions: ParsableArguments {
         }
     }
 
-    /// Reads the key; nil when none was named.
+    /// Reads the key. Returns nil if no key was named.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 when the file is no P-256 key, or an identifier malformed.
+    /// - Throws: ``CommandFailure`` with status 2 when the file is not a P-256 key, or an identifier is malformed.
     func source() throws -> ProviderTokenSource? {
         guard let file = self.p8.map({ OptionFile("--p8", $0) }) else { return nil }
         do {

@@ -1,13 +1,13 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// What the server thinks of the client's certificate.
+/// The check of the server's reaction to the client's certificate.
 enum ClientCertificateChecks {
-    /// What there was to show.
+    /// The certificate that the client could show.
     enum Shown: Sendable {
         case nothing
         case certificate
-        /// Files were named, but what they hold cannot be shown.
+        /// Files were named, but their content cannot be shown.
         case unusable
     }
 
@@ -18,7 +18,7 @@ enum ClientCertificateChecks {
             return [self.refused(refusal.alert, shown)]
         }
         let asking = spoken.filter { $0.report.asksForCertificate }
-        // Without an alert the end of the connection is all there is to see of a refusal.
+        // A server may refuse without an alert. Then only the closed connection shows the refusal.
         if asking.contains(where: { !$0.report.isCompleted && $0.report.isClosed }) {
             return [self.refused(nil, shown)]
         }
@@ -53,7 +53,7 @@ enum ClientCertificateChecks {
         }
     }
 
-    /// - Parameter alert: as OpenSSL names it.
+    /// - Parameter alert: OpenSSL's name of the alert.
     private static func cure(_ alert: String?) -> String {
         switch alert {
         case "unknown CA":

@@ -1,9 +1,9 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// Whether a file is there, is of the right kind, and is kept from others.
+/// The checks of a file: it exists, is of the right kind, and is protected from other users.
 enum FileChecks {
-    /// What is wrong; empty when nothing is.
+    /// The problems of a file. Empty if the file is in order.
     static func findings(_ file: CredentialFile) -> [Finding] {
         switch file.form {
         case .failure(let error): [self.unread(file, error)]
@@ -32,12 +32,12 @@ enum FileChecks {
             )
     }
 
-    /// The file whose first line opens another.
+    /// The checks of the file whose first line opens another.
     static func passphraseFile(_ file: OptionFile) -> [Finding] {
         [self.openness(file.name, "a passphrase", FilePermissions.open(file.path))].compactMap { $0 }
     }
 
-    /// - Parameter mode: of a file that others may read or change; else nil.
+    /// - Parameter mode: the permission bits, if other users may read or change the file; otherwise nil.
     private static func openness(_ name: String, _ secret: String, _ mode: Int?) -> Finding? {
         guard let mode else { return nil }
         return .warning(

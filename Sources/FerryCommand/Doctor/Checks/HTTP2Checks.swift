@@ -1,8 +1,8 @@
 internal import Ferry
 
-/// Whether a server that agreed on HTTP/2 speaks it, and by what right requests are made.
+/// The checks of HTTP/2: whether the server speaks it after agreeing on it, and which credentials count.
 enum HTTP2Checks {
-    /// What can speak for the provider.
+    /// The credentials that prove the provider's identity.
     struct Credentials: Sendable {
         var hasCertificate: Bool
         var hasTokenKey: Bool

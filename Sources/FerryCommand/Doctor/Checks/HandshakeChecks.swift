@@ -1,11 +1,11 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// Whether the host speaks TLS, and which.
+/// The checks of the host's TLS and its versions.
 enum HandshakeChecks {
     static func findings(_ facts: HostFacts) -> [Finding] {
         let spoken = facts.handshakes.filter { $0.report.speaksTLS }.sorted { $0.version < $1.version }
-        // TLS 1.1 or 1.0 beside it is not the cause: the server speaks 1.2.
+        // The server speaks TLS 1.2 with the legacy profile, so TLS 1.1 or 1.0 is not the cause.
         if let legacy = facts.legacyHandshake, spoken.allSatisfy({ $0.version < .tls12 }) {
             return [self.noCommonCipher(legacy)]
         }
@@ -18,16 +18,16 @@ enum HandshakeChecks {
             return (isAllowed ? findings : []) + [self.onlyOld(newest.version, isAllowed: isAllowed)]
         }
         if oldest.version < .tls12 { findings.append(self.old(spoken.map(\.version).filter { $0 < .tls12 })) }
-        // Over HTTP/2 ferry push offers TLS 1.3 by itself.
+        // Over HTTP/2, ferry push offers TLS 1.3 by default.
         if oldest.version == .tls13, facts.http2 == .none { findings.append(self.onlyNew) }
-        // A server that refuses the client in the end has chosen by then.
+        // A server that refuses the client has chosen the protocol before, so its handshakes count too.
         if facts.http2 != .none, spoken.allSatisfy({ $0.report.applicationProtocol == nil }) {
             findings.append(self.noHTTP2(isNeeded: facts.http2 == .needed))
         }
         return findings
     }
 
-    /// Why there was no handshake; nil when none was tried.
+    /// The finding for a failed handshake. Nil if no handshake was tried.
     private static func silence(_ facts: HostFacts) -> Finding? {
         guard let first = facts.handshakes.first?.report else { return nil }
         if !first.firstBytes.isEmpty, !first.beginsLikeTLS {
@@ -90,7 +90,7 @@ enum HandshakeChecks {
             )
     }
 
-    /// - Parameter report: of a handshake with the legacy profile.
+    /// - Parameter report: the report of a handshake with the legacy profile.
     private static func noCommonCipher(_ report: HandshakeReport) -> Finding {
         .fault(
             .tls,

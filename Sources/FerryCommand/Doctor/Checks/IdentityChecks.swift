@@ -1,11 +1,11 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// Whether certificate and key can be read and belong together.
+/// The checks of a certificate and its key: both are readable and belong together.
 enum IdentityChecks {
     static func findings(_ facts: CertificateFacts) -> [Finding] {
         let files = facts.files.flatMap(FileChecks.findings)
-        // What is wrong with a file explains why there is no identity.
+        // A fault of a file already explains the missing identity.
         guard !files.contains(where: { $0.severity == .fault }) else { return files }
         switch facts.identity {
         case .failure(let error): return files + [self.unusable(error, facts)]

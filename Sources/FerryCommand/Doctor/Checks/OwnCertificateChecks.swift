@@ -7,15 +7,15 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Whether the certificate is one for push, valid, and for the right environment.
+/// The checks of the provider's certificate: it is for push, valid, and for the right environment.
 struct OwnCertificateChecks {
-    /// How many topics are listed.
+    /// The number of topics that a finding lists.
     private static let listedTopics = 8
     private static let renewal = "make a new one (Apple: Certificates, Identifiers & Profiles) and put it in place"
 
-    /// What the certificate must be good for, as far as that is known.
+    /// The environment that the certificate must support. Nil if it is unknown.
     var environment: CertificateSummary.Environment?
-    /// The host is Apple's, which takes no other certificates than Apple's.
+    /// Whether the host is Apple's. Apple's hosts accept only Apple's certificates.
     var isForApple: Bool
     var now: Date
 

@@ -1,6 +1,6 @@
-/// Says what the first bytes of a peer without TLS look like.
+/// Describes the first bytes of a peer that does not speak TLS.
 enum PlainText {
-    /// How much of a text is quoted.
+    /// The length of a quotation in bytes.
     private static let quotedLength = 40
 
     private static let beginnings: [(String, String)] = [
@@ -13,8 +13,8 @@ enum PlainText {
         if let (_, kind) = self.beginnings.first(where: { text.hasPrefix($0.0) }) {
             return "it looks like \(kind) (\(self.quoted(bytes)))"
         }
-        // An error response is the command 8 with status and identifier; a frame of HTTP/2 has its type in byte 3, and
-        // the first is SETTINGS, type 4 on stream 0.
+        // An error response of the binary protocol is 6 bytes: command 8, status, identifier. A server of HTTP/2 begins
+        // with a SETTINGS frame: type 4 in byte 3, on stream 0.
         if bytes.count == 6, bytes[0] == 8 { return "it looks like a gateway of the binary protocol without TLS" }
         if bytes.count >= 9, bytes[0] == 0, bytes[3] == 4, bytes[5...8].allSatisfy({ $0 == 0 }) {
             return "it looks like an HTTP/2 server without TLS"
@@ -27,7 +27,7 @@ enum PlainText {
         return "it says \(self.quoted(bytes))"
     }
 
-    /// The first line, with nothing in it that could act on a terminal.
+    /// The first line in quotes, without control characters.
     private static func quoted(_ bytes: [UInt8]) -> String {
         let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }.prefix(self.quotedLength)
         return "\"\(String(decoding: line.map { $0 >= 0x20 && $0 < 0x7F ? $0 : UInt8(ascii: ".") }, as: UTF8.self))\""

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Whether the server proves that it is who it should be.
+/// The checks of the server's identity.
 enum ServerCertificateChecks {
     static func findings(_ facts: HostFacts, now: Date) -> [Finding] {
         guard let server = facts.server, let own = server.certificates.first else { return [] }
@@ -40,12 +40,12 @@ enum ServerCertificateChecks {
     }
 
     private static func trust(_ server: HostFacts.Server) -> [Finding] {
-        // Expiry of what the server sent has been told, with its date.
+        // The validity check has reported expired certificates of the server already, with their dates.
         let faults = server.faults.filter { fault in
             ![.expired, .notYetValid].contains(fault.kind) || fault.place >= server.certificates.count
         }
         guard !faults.isEmpty else { return [.ok(.trust, "Its chain is trusted: \(self.chain(server)).")] }
-        // One missing issuer shows in several ways.
+        // One missing issuer causes several faults. Each kind is reported once.
         var kinds: [ChainFault.Kind] = []
         for fault in faults where !kinds.contains(fault.kind) { kinds.append(fault.kind) }
         if kinds.contains(.selfSigned) { kinds.removeAll { $0 == .unknownIssuer } }
@@ -137,7 +137,7 @@ enum ServerCertificateChecks {
         }
     }
 
-    /// Who vouches for whom, from the server's own certificate on.
+    /// The subjects of the chain, from the server's certificate to its last issuer.
     private static func chain(_ server: HostFacts.Server) -> String {
         let subjects = server.certificates.map(\.subject)
         let issuer = server.certificates.last.map { $0.isSelfSigned ? [] : [$0.issuer] } ?? []

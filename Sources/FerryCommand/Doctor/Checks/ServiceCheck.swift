@@ -1,6 +1,6 @@
-/// Whether the host is a service that is still there.
+/// The check for hosts that Apple has switched off.
 enum ServiceCheck {
-    /// Nil for hosts that are not Apple's, and for those that are in service.
+    /// The finding for a retired host of Apple's. Nil for all other hosts.
     static func finding(_ host: String) -> Finding? {
         guard let apple = AppleHost(host), apple.isRetired else { return nil }
         let cure =

@@ -2,7 +2,7 @@ internal import Ferry
 internal import FerryHTTP2
 internal import FerryOpenSSL
 
-/// Whether a key can sign provider tokens, and its identifiers look right.
+/// The checks of a key for provider tokens: it can sign, and its identifiers are well-formed.
 enum TokenKeyChecks {
     private static let fresh =
         "give the .p8 file that Apple issued (Keys, with Apple Push Notifications service enabled)"
@@ -83,7 +83,7 @@ enum TokenKeyChecks {
         )
     }
 
-    /// Apple names the file after the key: AuthKey_ABCDE12345.p8.
+    /// Compares --key-id with the file's name. Apple puts the key ID into it: AuthKey_ABCDE12345.p8.
     private static func fileName(_ facts: TokenKeyFacts) -> Finding? {
         let name = facts.file.path?.split(separator: "/").last ?? ""
         guard let keyID = facts.keyID, name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }

@@ -6,19 +6,19 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Whether certificates are valid now, and for how long. The same for those of a server and for one's own.
+/// The check that certificates are valid now and for some time. For those of a server and those of the provider.
 struct ValidityCheck {
-    /// How long before the end a warning comes.
+    /// The time before the end of validity at which warnings begin.
     static let warningPeriod: Duration = .seconds(30 * 86_400)
 
     var check: Finding.Check
-    /// Whose certificate it is, as the beginning of a sentence.
+    /// The owner of the certificate, as the beginning of a sentence.
     var owner: String
-    /// What to do when it ends.
+    /// The remedy for an expired certificate.
     var renewal: String
     var now: Date
 
-    /// - Parameter certificates: the owner's own certificate, and those behind it.
+    /// - Parameter certificates: the owner's certificate, then its issuers.
     func findings(_ certificates: [CertificateSummary]) -> [Finding] {
         certificates.enumerated().map { place, certificate in
             self.finding(certificate, place == 0 ? self.owner : "The certificate \(certificate.subject) behind it")

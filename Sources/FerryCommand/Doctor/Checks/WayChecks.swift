@@ -1,7 +1,7 @@
 internal import Ferry
 internal import NIOCore
 
-/// Whether the host can be found and reached.
+/// The checks of the path to the host: its name resolves, and its port can be reached.
 enum WayChecks {
     static func findings(_ facts: HostFacts) -> [Finding] {
         switch facts.addresses {
@@ -10,7 +10,7 @@ enum WayChecks {
         }
     }
 
-    /// What firewalls on the way must let pass. The ports of HTTP/2 and of the binary protocol are Apple's.
+    /// The advice for firewalls on the path. The ports for HTTP/2 and for the binary protocol are Apple's.
     static func firewallRule(port: Int) -> String {
         "let every firewall on the way pass outbound TCP to port \(port) (APNs has 443 and 2197 for HTTP/2, and had 2195 "
             + "and 2196 for the binary protocol, all within 17.0.0.0/8)"
@@ -83,7 +83,7 @@ enum WayChecks {
         }
     }
 
-    /// An address whose service another one has.
+    /// The finding for an address without TLS, if another address speaks TLS.
     private static func mute(_ address: SocketAddress) -> Finding {
         .warning(
             .port,
@@ -95,8 +95,9 @@ enum WayChecks {
         )
     }
 
-    /// An address that another one makes up for. A machine without IPv6 is ordinary; a dead address among its own kind,
-    /// or one that costs time, is not.
+    /// The finding for an address without connections, if another address accepts them. It is harmless if the machine
+    /// simply lacks that family (usually IPv6). It is a problem if another address of its family works, or if the
+    /// attempt times out.
     private static func passedOver(_ attempt: HostFacts.Attempt, _ connected: [HostFacts.Attempt]) -> Finding {
         let address = attempt.address
         let sentence = "\(address.inWords) takes no connections, but another address does."
@@ -114,7 +115,7 @@ enum WayChecks {
 }
 
 extension SocketAddress {
-    /// Address and port.
+    /// Address and port, as the start of a sentence.
     fileprivate var inWords: String {
         "\(self.ipAddress ?? "?"), port \(self.port ?? 0),"
     }

@@ -7,7 +7,7 @@ internal import Foundation
 #endif
 
 extension [String] {
-    /// The elements with commas, and "and" before the last.
+    /// The elements, separated by commas, with "and" before the last.
     var listed: String {
         guard let last, self.count > 1 else { return self.first ?? "" }
         return "\(self.dropLast().joined(separator: ", ")) and \(last)"
@@ -15,7 +15,7 @@ extension [String] {
 }
 
 extension Duration {
-    /// In whole seconds, or else in milliseconds.
+    /// The time in whole seconds, or else in milliseconds.
     var inWords: String {
         let (seconds, rest) = self.components
         return rest == 0 ? "\(seconds) s" : "\(Int((self / .milliseconds(1)).rounded())) ms"
@@ -23,7 +23,7 @@ extension Duration {
 }
 
 extension Date {
-    /// The day in UTC, as ISO 8601 writes it.
+    /// The day in UTC, in ISO 8601 form.
     var day: String { self.formatted(.iso8601.year().month().day()) }
 }
 

@@ -1,7 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// One file of credentials, as it lies on the disk, or its text in a configuration.
+/// One file of credentials, or the same content from a configuration.
 struct CredentialFile: Sendable {
     enum Option: String, Sendable {
         case cert = "--cert"
@@ -11,41 +11,41 @@ struct CredentialFile: Sendable {
     }
 
     var option: Option
-    /// What messages call it.
+    /// The name in messages.
     var name: String
-    /// Where it lies; nil when its text stands in a configuration.
+    /// The path of the file. Nil if a configuration holds the content.
     var path: String?
-    /// What its bytes are, or why they cannot be read.
+    /// The form of the content, or the error of reading it.
     var form: Result<CredentialForm, TLSError>
-    /// The permission bits, if they let others read or change it; else nil.
+    /// The permission bits, if other users may read or change the file; otherwise nil.
     var openPermissions: Int?
 }
 
-/// A certificate and its key, as their files show them.
+/// The facts about a certificate and its key.
 struct CertificateFacts: Sendable {
     var files: [CredentialFile]
-    /// The certificate, and what the file holds behind it; empty when none can be read.
+    /// The certificate and its issuers in the file. Empty if no certificate can be read.
     var certificates: [CertificateSummary] = []
-    /// Both together, or why they are no identity.
+    /// The identity of both, or the reason why they form no identity.
     var identity: Result<TLSIdentity, TLSError>
-    /// Why OpenSSL refuses an identity that could be read.
+    /// The reason why OpenSSL refuses a readable identity.
     var weakness: TLSError?
 
-    /// Whether both come from one PKCS#12 archive.
+    /// Whether certificate and key come from one PKCS#12 archive.
     var isArchive: Bool { self.files.first?.option == .p12 }
 
-    /// Nil unless it can be shown to a server.
+    /// The identity, if it can be shown to a server.
     var usableIdentity: TLSIdentity? { self.weakness == nil ? try? self.identity.get() : nil }
 }
 
-/// The key of provider tokens, as its file shows it.
+/// The facts about a key for provider tokens.
 struct TokenKeyFacts: Sendable {
     var file: CredentialFile
-    /// What makes it unusable, if anything.
+    /// The reason why the key cannot be used.
     var fault: TLSError?
-    /// The file has the form in which Apple issues keys.
+    /// Whether the key has the form that Apple issues.
     var isPKCS8 = false
-    /// A sample was signed, and the signature was valid.
+    /// Whether a test signature was valid.
     var signs = false
     var keyID: String?
     var teamID: String?

@@ -1,7 +1,7 @@
 internal import Ferry
 internal import FerryOpenSSL
 
-/// Reads files of credentials and notes what they hold.
+/// Reads files of credentials and collects facts about them.
 enum CredentialInspector {
     static func identity(_ source: IdentitySource, _ profile: TLSProfile) -> CertificateFacts {
         switch source.files {
@@ -50,7 +50,7 @@ enum CredentialInspector {
         return facts
     }
 
-    /// - Parameter bytes: the certificates, for the case that they cannot be had from the identity.
+    /// - Parameter bytes: the certificates, in case the identity has failed and cannot supply them.
     private static func complete(_ facts: inout CertificateFacts, _ bytes: [UInt8]?, _ profile: TLSProfile) {
         let identity = try? facts.identity.get()
         let text = identity?.certificateChainPEM ?? bytes ?? []

@@ -4,38 +4,38 @@ internal import FerryOpenSSL
 internal import NIOCore
 internal import NIOTLS
 
-/// How a server begins to speak HTTP/2, once TLS has agreed on it.
+/// The start of a server's HTTP/2, after TLS has agreed on it.
 enum HTTP2Greeting: Equatable, Sendable {
-    /// It sent SETTINGS. Without a limit of streams, 2^31-1.
+    /// The server sent SETTINGS. Without a limit of streams the number is 2^31-1.
     case settings(maxConcurrentStreams: Int)
-    /// Nothing came within the time.
+    /// The server sent nothing within the limit.
     case silent
-    /// What came is not HTTP/2.
+    /// The server sent bytes that are not HTTP/2.
     case violation
-    /// It ended the connection first; with GOAWAY, in its words.
+    /// The server closed the connection first. The text is that of its GOAWAY, if it sent one.
     case closed(String?)
 }
 
-/// Says the preface of HTTP/2, waits for the server's SETTINGS, and goes away. Makes no request.
+/// Sends the HTTP/2 preface, waits for the server's SETTINGS, and closes. Makes no request.
 ///
 /// All methods belong to the channel's event loop.
 final class HTTP2GreetingProbe: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Bytes of frames that are written at a time; those of a greeting are few.
+    /// The size of a write in bytes. A greeting needs much less.
     private static let writeLimit = 16 << 10
 
     private let limit: Duration
     private var session: HTTP2Session
     private var goAway: String?
     private var deadline: Scheduled<Void>?
-    /// Nil once the greeting was given.
+    /// Nil once the result was delivered.
     private var result: EventLoopPromise<HTTP2Greeting>?
 
     /// - Parameters:
-    ///   - limit: for all of it, TLS included.
-    ///   - result: gets the greeting, if the channel becomes active.
+    ///   - limit: for the whole greeting, including TLS.
+    ///   - result: receives the greeting, if the channel becomes active.
     init(limit: Duration, result: EventLoopPromise<HTTP2Greeting>) throws(HTTP2Error) {
         self.session = try HTTP2Session(role: .client)
         self.limit = limit

@@ -2,14 +2,14 @@ internal import Ferry
 internal import FerryOpenSSL
 internal import NIOCore
 
-/// What there is to see of a host, before any judgement.
+/// The facts about a host, without judgement.
 struct HostFacts: Sendable {
-    /// Whether HTTP/2 was offered, and is needed.
+    /// Whether the client offers HTTP/2, and whether it needs it.
     enum HTTP2Demand: Sendable {
         case none
-        /// The port suggests it.
+        /// The port suggests HTTP/2.
         case offered
-        /// It was asked for, or the host is Apple's.
+        /// An option asked for HTTP/2, or the host is Apple's.
         case needed
     }
 
@@ -17,7 +17,7 @@ struct HostFacts: Sendable {
     struct Attempt: Equatable, Sendable {
         enum Result: Equatable, Sendable {
             case connected, refused, timedOut
-            /// The system's words.
+            /// The system's error message.
             case failed(String)
         }
 
@@ -25,13 +25,13 @@ struct HostFacts: Sendable {
         var result: Result
     }
 
-    /// One handshake that offered one version.
+    /// A handshake that offered exactly one version.
     struct Handshake: Sendable {
         var version: TLSVersion
         var report: HandshakeReport
     }
 
-    /// The server's certificates, held against the name and the trust roots.
+    /// The server's certificates, checked against the name and the trust roots.
     struct Server: Sendable {
         var certificates: [CertificateSummary]
         var isForName: Bool
@@ -40,26 +40,27 @@ struct HostFacts: Sendable {
 
     var host: String
     var port: Int
-    /// The name that the server's certificate must be for.
+    /// The name that the server's certificate must carry.
     var serverName: String
-    /// How long each step was allowed to take.
+    /// The limit of each step.
     var limit: Duration
     var addresses: Result<[SocketAddress], Resolver.Fault>
-    /// In the order in which they were made.
+    /// The attempts, in order.
     var attempts: [Attempt] = []
-    /// In the order in which they were made; not all, if the first showed that the peer does not speak TLS.
+    /// The handshakes, in order. Incomplete if the first one showed that the peer does not speak TLS.
     var handshakes: [Handshake] = []
-    /// How far the provider goes back for an old server.
+    /// How old the TLS may be that the provider accepts.
     var profile = TLSProfile.modern
-    /// TLS 1.2 with the legacy profile, where the modern one had nothing in common with the server.
+    /// The TLS 1.2 handshake with the legacy profile. Made if the modern profile had no cipher suite in common with the
+    /// server.
     var legacyHandshake: HandshakeReport?
-    /// Addresses that take connections and speak no TLS, where another does.
+    /// Addresses that accept connections but no TLS, if another address speaks TLS.
     var muteAddresses: [SocketAddress] = []
-    /// Nil when no handshake brought certificates.
+    /// Nil if no handshake brought certificates.
     var server: Server?
-    /// Whether the server is to speak HTTP/2.
+    /// Whether the server should speak HTTP/2.
     var http2 = HTTP2Demand.none
-    /// Nil when no handshake agreed on HTTP/2.
+    /// Nil if no handshake agreed on HTTP/2.
     var greeting: HTTP2Greeting?
 
     var endpoint: String { Endpoint.text(self.host, self.port) }

@@ -11,29 +11,30 @@ private import Musl
 private import Darwin
 #endif
 
-/// Looks a host up, connects to it, and shakes hands with it once for each version of TLS.
+/// Examines a host: resolves it, connects to it, and makes one handshake for each version of TLS.
 ///
-/// Few connections, one after the other, because APNs takes many for an attack: at most ``addressLimit`` to find an
-/// address of each family that answers, five for TLS with each of the two, and one for HTTP/2. Nothing is sent but
-/// handshakes, and over HTTP/2 its SETTINGS.
+/// It makes few connections, one after the other, because APNs takes many for an attack. It tries at most
+/// ``addressLimit`` addresses to find one of each family that answers. Then come five connections for TLS with each of
+/// the two, and one for HTTP/2. It sends only handshakes, and the SETTINGS of HTTP/2.
 struct HostProbe: Sendable {
-    /// How many addresses are tried.
+    /// The number of addresses that are tried.
     static let addressLimit = 8
-    /// How long a server may take to refuse a certificate once the handshake is done.
+    /// How long a server may take to refuse a certificate after the handshake.
     static let verdictLimit: Duration = .seconds(1)
-    /// The order of the handshakes: first what providers speak, so that little else is tried on what is not TLS.
+    /// The versions, in the order of the handshakes. Versions that providers use come first: if the peer does not speak
+    /// TLS, the rest is left out.
     static let versions: [TLSVersion] = [.tls12, .tls13, .tls11, .tls10]
 
     var host: String
     var port: Int
     var serverName: String
     var identity: TLSIdentity?
-    /// A client that trusts whom the provider would trust.
+    /// A client with the trust roots of the provider.
     var verifier: TLSContext
-    /// How far the provider goes back for an old server.
+    /// How old the TLS may be that the provider accepts.
     var profile = TLSProfile.modern
     var http2 = HostFacts.HTTP2Demand.none
-    /// For the resolver, for each connection, and for each handshake.
+    /// The limit of the name look-up, of each connection, and of each handshake.
     var limit: Duration
     var eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
 
@@ -97,7 +98,8 @@ struct HostProbe: Sendable {
         }
     }
 
-    /// Shakes hands with the addresses that took a connection, until one speaks TLS; returns that, or else the first.
+    /// Makes handshakes with the addresses that accepted a connection, until one speaks TLS. Returns that address, or
+    /// else the first.
     private func shakeHands(_ facts: inout HostFacts) async throws -> SocketAddress? {
         var first: HostFacts?
         for attempt in facts.attempts where attempt.result == .connected {
@@ -163,7 +165,7 @@ struct HostProbe: Sendable {
         } catch let error as TLSError {
             throw error
         } catch {
-            // The address took a connection before, and now it takes none.
+            // The address accepted a connection before and refuses now.
             return HandshakeReport(ending: .closed)
         }
     }
@@ -193,7 +195,7 @@ struct HostProbe: Sendable {
         } catch let error as TLSError {
             throw error
         } catch {
-            // The address took connections before, and now it takes none.
+            // The address accepted a connection before and refuses now.
             return .closed(nil)
         }
     }
@@ -206,7 +208,7 @@ struct HostProbe: Sendable {
 }
 
 extension HandshakeReport {
-    /// Whether the server had nothing in common with the modern profile, by its own word or by OpenSSL's.
+    /// Whether the handshake failed because server and modern profile have nothing in common. Either side reports it.
     fileprivate var needsLegacyProfile: Bool {
         guard case .failed(let error) = self.ending else { return false }
         return error.code == .incompatiblePeer || error.code == .weakCredentials

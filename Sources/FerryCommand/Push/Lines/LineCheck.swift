@@ -1,15 +1,15 @@
 internal import FerryCore
 internal import FerryHTTP2
 
-/// What a good line is held against before it is submitted.
+/// The check of a good line before it is submitted.
 enum LineCheck: Sendable {
-    /// The binary protocol: the longest payload that the provider sends, in bytes. A longer one is named, submitted, and
-    /// rejected before it is sent.
+    /// The binary protocol, with the longest payload that the provider sends, in bytes. A line with a longer payload is
+    /// reported and submitted; the provider rejects it before sending.
     case payload(limit: Int)
-    /// HTTP/2: a line that APNs would refuse is a bad line.
+    /// HTTP/2. A line that APNs would refuse is a bad line.
     case request(RequestCheck)
 
-    /// What makes a bad line of it; nil when nothing does.
+    /// The reason why the line is bad. Nil if it is good.
     func fault(of line: PushLine) -> String? {
         guard case .request(let check) = self else { return nil }
         let fault = check.fault(
@@ -25,7 +25,7 @@ enum LineCheck: Sendable {
             ? "there is no 'topic', and no --topic for lines without one" : fault.message
     }
 
-    /// What is said of a line that is submitted all the same; nil when nothing is.
+    /// The warning about a line that is submitted anyway. Nil if there is no warning.
     func warning(of line: PushLine) -> String? {
         guard case .payload(let limit) = self, line.payload.count > limit else { return nil }
         return "the payload has \(line.payload.count) bytes; at most \(limit) are sent"

@@ -1,46 +1,45 @@
 internal import Ferry
 internal import FerryCore
 
-/// Reads lines and submits what they say, until the input ends or ``PushStop`` says so.
+/// Reads lines and submits their notifications, until the input ends or ``PushStop`` is set.
 struct LineFeeder {
-    /// Lines that are submitted together at most. What is in memory is never held back for more.
+    /// The largest batch. Lines in memory never wait for a full batch.
     static let batchLimit = 4096
-    /// Bytes of records, at which lines are submitted though they are fewer.
+    /// The size of records, in bytes, at which a smaller batch is submitted.
     static let recordLimit = 1 << 20
 
     let reader: LineReader
     let provider: any PushProvider
-    /// Gets the records of lines; nil when nobody wants them.
+    /// Receives the records of lines. Nil without an events file.
     let ledger: LineLedger?
     let stop: PushStop
     /// Whether a bad line ends the input.
     let isStrict: Bool
-    /// Notifications a second; nil for as many as possible.
+    /// The rate in notifications a second. Nil: no limit.
     let rate: Double?
-    /// The topic of lines that name none; nil where the provider knows it.
+    /// The topic of lines without one. Nil if the provider supplies it.
     let topic: String?
     let check: LineCheck
-    /// Gets messages for people.
+    /// Receives messages for people.
     let say: @Sendable (String) -> Void
 
-    /// What was read.
+    /// The counts of the input.
     struct Result: Equatable, Sendable {
         var submitted = 0
         var badLines = 0
-        /// Lines, with those that are bad or blank.
+        /// The number of all lines, including bad and blank ones.
         var lines: UInt64 = 0
         /// Whether a bad line ended the input.
         var endedBadly = false
-        /// The number of the last line before the first that was stopped on its way out; nil when none was.
+        /// The number of the line before the first that could not be submitted. Nil if all were submitted.
         var stoppedAfter: UInt64?
-        /// Whether the input was read to its end.
         var hasReachedEnd = false
 
-        /// Where to go on after a run that was stopped: behind this line. Nil when nothing is left to be sent.
+        /// The line after which a stopped run can continue. Nil if nothing is left to send.
         var interruptedAfter: UInt64? { self.stoppedAfter ?? (self.hasReachedEnd ? nil : self.lines) }
     }
 
-    /// Reads all there is. What was submitted before the input could not be read any more was submitted.
+    /// Reads all input. If reading fails, the lines before the failure have been submitted.
     func run() async -> (Result, (any Error)?) {
         var lines = LineInspector(
             self.reader,
@@ -57,7 +56,7 @@ struct LineFeeder {
         return (result, failure)
     }
 
-    /// - Returns: why the input could not be read to its end; nil when it was, or when something else ended it.
+    /// - Returns: the error of reading. Nil if the input ended, or if the run was stopped.
     private func feed(_ lines: inout LineInspector, _ result: inout Result) async -> (any Error)? {
         var pacer = self.rate.map { Pacer(perSecond: $0, now: .now) }
         let limit = pacer?.batch ?? Self.batchLimit
@@ -87,7 +86,7 @@ struct LineFeeder {
     }
 
     private static func append(_ line: PushLine, tag: UInt64, to batch: inout PushBatch) -> Bool {
-        // Only a batch of 4 GiB is refused, and none of lines gets there.
+        // A batch refuses a notification only at 4 GiB. A batch of lines never becomes so large.
         batch.append(
             token: line.token,
             payload: line.payload,
@@ -101,7 +100,7 @@ struct LineFeeder {
         )
     }
 
-    /// Submits the batch, when it is its time. What the provider does not take was not submitted.
+    /// Submits the batch at its time. Notifications that the provider does not take are not counted as submitted.
     private func submit(
         _ batch: inout PushBatch,
         _ records: inout LineRecords?,
@@ -125,15 +124,15 @@ struct LineFeeder {
         do throws(SubmitError) {
             try await self.provider.submit(&batch)
         } catch {
-            // The provider was shut down, which ends the input too.
+            // The provider was shut down. That ends the input too.
         }
         result.submitted += count - batch.count
-        // A line's index is the number of the line before it.
+        // The index of a line is the number of the line before it.
         result.stoppedAfter = batch.firstTag
     }
 }
 
 extension PushBatch {
-    /// The tag of the notification that would be taken next.
+    /// The tag of the next notification.
     fileprivate var firstTag: UInt64? { self.isEmpty ? nil : self.storage.entries[self.start].tag }
 }

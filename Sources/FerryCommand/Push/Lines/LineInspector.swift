@@ -1,27 +1,27 @@
-/// Reads lines, and names those that are bad.
+/// Reads lines, and reports bad ones.
 struct LineInspector {
-    /// How long device tokens of APNs are, in bytes. Apple says that it may change ("Registering Your App with APNs"), so
-    /// that another length is no fault.
+    /// The length of APNs' device tokens in bytes. Another length is not a fault, because Apple says that it may change
+    /// ("Registering Your App with APNs").
     private static let usualTokenLength = 32
 
     let reader: LineReader
     let check: LineCheck
     /// Whether a bad line ends the input.
     let isStrict: Bool
-    /// Gets messages for people.
+    /// Receives messages for people.
     let say: @Sendable (String) -> Void
     private let parser: LineParser
-    /// Lines so far, with those that are bad or blank.
+    /// The number of lines so far, including bad and blank ones.
     private(set) var count: UInt64 = 0
     private(set) var goodCount = 0
     private(set) var badCount = 0
-    /// How many of the good ones the provider will reject before it sends them.
+    /// The number of good lines that the provider will reject before sending.
     private(set) var refusedCount = 0
     /// Whether a bad line ended the input.
     private(set) var endedBadly = false
     private var sawShortToken = false
 
-    /// - Parameter topic: of lines that name none; nil where the provider knows it.
+    /// - Parameter topic: the topic of lines without one. Nil if the provider supplies it.
     init(
         _ reader: LineReader,
         topic: String?,
@@ -36,8 +36,8 @@ struct LineInspector {
         self.parser = LineParser(topic: topic)
     }
 
-    /// The next good line that is in memory, with its index; nil when there is none: then ``fill()``, unless the input
-    /// ended badly.
+    /// Returns the next good line in memory, with its index. Nil if memory holds no more lines: then call ``fill()``,
+    /// unless the input ended badly.
     mutating func next() -> (index: UInt64, line: PushLine)? {
         while !self.endedBadly, let line = self.reader.next() {
             self.count += 1
@@ -46,7 +46,7 @@ struct LineInspector {
         return nil
     }
 
-    /// Reads on; false when there is nothing more.
+    /// Reads more input. Returns false at the end.
     func fill() async throws -> Bool { try await self.reader.fill() }
 
     private mutating func parse(_ line: LineReader.Line) -> PushLine? {
@@ -69,7 +69,7 @@ struct LineInspector {
         }
     }
 
-    /// Names the last line.
+    /// Reports the last line, with a message.
     private func name(_ message: String) {
         self.say("\(self.reader.name):\(self.count): \(message)")
     }

@@ -2,12 +2,12 @@ internal import DequeModule
 internal import Ferry
 internal import Synchronization
 
-/// Hands records of lines, and late news of them, to the task that writes events.
+/// Passes records of lines, and late news about lines, to the task that writes events.
 ///
-/// It bounds the memory of records by making the one who adds them wait: see ``waitForRoom()``.
+/// It limits the memory of records: the task that adds them waits in ``waitForRoom()``.
 final class LineLedger: Sendable {
-    /// How many bytes records may have of which a line has no outcome yet. A `ref` may be long, so a bound on the number
-    /// of lines would be none.
+    /// The limit, in bytes, for records with lines that have no outcome yet. A limit on the number of lines would not
+    /// help, because a `ref` may be long.
     static let limit = 256 << 20
 
     struct News {
@@ -17,7 +17,7 @@ final class LineLedger: Sendable {
 
     private struct State {
         var news = News()
-        /// Bytes of records that were made known and not settled.
+        /// The bytes of records that were published and not released.
         var size = 0
         var waiter: CheckedContinuation<Void, Never>?
     }
@@ -29,7 +29,7 @@ final class LineLedger: Sendable {
         self.limit = limit
     }
 
-    /// Makes records known. To be called before the first of their lines is submitted.
+    /// Publishes records. Call it before the first of their lines is submitted.
     func publish(_ records: LineRecords) {
         records.shrink()
         self.state.withLock { state in
@@ -49,7 +49,7 @@ final class LineLedger: Sendable {
         }
     }
 
-    /// Notes that every line of records with so many bytes has its outcome.
+    /// Releases records of `size` bytes, once each of their lines has its outcome.
     func release(_ size: Int) {
         guard size > 0 else { return }
         let waiter = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
@@ -61,7 +61,7 @@ final class LineLedger: Sendable {
         waiter?.resume()
     }
 
-    /// Waits until records have less than ``limit`` bytes, or the task is cancelled. For one task.
+    /// Waits until the records are smaller than ``limit``, or the task is cancelled. For one task.
     func waitForRoom() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -85,25 +85,25 @@ final class LineLedger: Sendable {
     var isWaitedFor: Bool { self.state.withLock { $0.waiter != nil } }
 }
 
-/// Finds the records of lines: of those without an outcome, and for a while of those that have one, because late news
-/// may still come of them.
+/// Finds the records of lines. Settled records are kept for a while, because late news may still come about their
+/// lines.
 struct LineIndex {
-    /// Bytes of records that are kept after the last of their lines has its outcome.
+    /// The limit, in bytes, for settled records that are kept.
     static let memory = 16 << 20
 
-    /// In the order of their lines.
+    /// The records, in the order of their lines.
     private var records: Deque<LineRecords> = []
-    /// Those of which every line has its outcome, and which are still kept.
+    /// The settled records that are still kept.
     private var settled: Deque<LineRecords> = []
     private var settledSize = 0
-    /// Where the last line was found; the next is most often its neighbour.
+    /// The records of the last search. The next line is usually in the same records.
     private var last: LineRecords?
 
     mutating func append(_ records: LineRecords) {
         self.records.append(records)
     }
 
-    /// The records that the line with that index belongs to, if it has any.
+    /// Returns the records that contain the line with this index.
     mutating func find(_ index: UInt64) -> LineRecords? {
         if let last, last.first <= index, index - last.first < last.count { return last }
         var range = 0..<self.records.count

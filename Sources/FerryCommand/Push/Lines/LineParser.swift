@@ -1,10 +1,10 @@
 internal import FerryCore
 
-/// Reads lines such as `{"token":"00ff…","payload":{…},"ref":7}`, without an allocation for each.
+/// Parses lines such as `{"token":"00ff…","payload":{…},"ref":7}` without an allocation for each line.
 ///
 /// For one task at a time.
 final class LineParser {
-    /// Members of a line that Ferry knows.
+    /// The known members of a line.
     enum Member: UInt16, CaseIterable {
         case token, payload, topic, pushType, priority, expiration, collapseID, apnsID, ref
 
@@ -51,16 +51,16 @@ final class LineParser {
 
     private typealias Bytes = UnsafeBufferPointer<UInt8>
 
-    /// The topic of lines that name none.
+    /// The topic of lines without one.
     private let topic: UnsafeMutableBufferPointer<UInt8>
     private let token = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DeviceToken.maximumLength)
-    /// Strings of the line that had escapes, resolved. Freed with the next line.
+    /// Strings of the line with resolved escapes. Freed before the next line.
     private var resolved: [UnsafeMutableBufferPointer<UInt8>] = []
-    /// Members that no line has, by name, that were met and not reported yet.
+    /// The names of unknown members that were found and not reported yet.
     private(set) var unknownMembers: [String] = []
     private var knownUnknownMembers: Set<String> = []
     private static let unknownLimit = 16
-    /// A longer name is not quoted: it may be a device token that stands in the wrong place.
+    /// A longer name is not quoted, because it may be a misplaced device token.
     private static let nameLimit = 32
 
     init(topic: String? = nil) {
@@ -75,7 +75,7 @@ final class LineParser {
         self.forget()
     }
 
-    /// Reads a line, without its line break.
+    /// Parses a line without its line break.
     func parse(_ line: UnsafeBufferPointer<UInt8>) throws(LineFaults) -> PushLine {
         if !self.resolved.isEmpty { self.forget() }
         var result = PushLine(
@@ -100,7 +100,7 @@ final class LineParser {
                 self.read(member, next.value, line, into: &result, &faults)
             }
         } catch {
-            // What was found before is not part of a JSON object.
+            // The faults found so far are dropped: the line is not a JSON object.
             throw LineFaults(messages: ["not a line of JSON: \(error)"])
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
@@ -109,7 +109,7 @@ final class LineParser {
         return result
     }
 
-    /// Unknown members, their names in quotes, that were not reported yet; each is given once.
+    /// Returns the unknown members that were not reported yet, their names in quotes. Each name is returned once.
     func takeUnknownMembers() -> [String] {
         defer { self.unknownMembers = [] }
         return self.unknownMembers
@@ -131,7 +131,7 @@ final class LineParser {
             guard let text = value.text else { return faults.add("'token' is not a string") }
             self.readToken(self.text(text, line), into: &result, &faults)
         default:
-            // Null is as good as leaving a member out that may be left out.
+            // Null means the same as a missing member, for members that may be missing.
             if value.kind != .null { self.readOption(member, value, line, into: &result, &faults) }
         }
     }
@@ -144,7 +144,7 @@ final class LineParser {
     ) {
         guard value.kind == .object else { return faults.add("'payload' is not a JSON object") }
         result.payload = value.bytes(in: line)
-        // The scanner has been over it, so only its length can be wrong.
+        // The scanner has checked the syntax, so only the length can be wrong.
         guard result.payload.count > PushNotification.maximumPayloadLength else { return }
         faults.add(PushNotification.faults(payload: result.payload))
     }
@@ -161,10 +161,10 @@ final class LineParser {
 
     // MARK: Strings
 
-    /// The bytes of a string, escapes resolved.
+    /// The bytes of a string, with resolved escapes.
     private func text(_ text: JSONText, _ line: Bytes) -> Bytes {
         guard !text.isPlain else { return text.bytes(in: line) }
-        // Half a surrogate pair is no part of any string that is looked for, and stays as it stands.
+        // A string with half a surrogate pair stays as it is. It cannot equal any string that is searched for.
         guard let bytes = try? text.decodedBytes(in: line) else { return text.bytes(in: line) }
         let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
         _ = copy.initialize(from: bytes)
@@ -187,7 +187,7 @@ final class LineParser {
     }
 }
 
-// MARK: - Members that may be left out
+// MARK: - Optional members
 
 extension LineParser {
     private func readOption(

@@ -9,41 +9,41 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Reads a file line by line, in big pieces, on a thread that may block; `-` is standard input.
+/// Reads a file line by line, in large pieces, on a thread that may block. `-` is standard input.
 ///
-/// Unchecked because one task at a time reads, and waits while ``fill()`` works on the memory elsewhere. Only
+/// Unchecked, because only one task reads, and it waits while ``fill()`` changes the memory on another thread. Only
 /// ``interrupt()`` may be called from any thread.
 final class LineReader: @unchecked Sendable {
-    /// Bytes that are read at a time.
+    /// The bytes of one read.
     static let piece = 256 << 10
-    /// The longest line that is looked at: much longer than any that is good.
+    /// The length of the longest line that is parsed, far above any good line.
     static let lineLimit = 1 << 20
 
     enum Line {
-        /// Without its line break. Valid until the next ``fill()``.
+        /// The bytes without the line break. Valid until the next ``fill()``.
         case bytes(UnsafeBufferPointer<UInt8>)
         case tooLong
     }
 
-    /// What messages call the file.
+    /// The file's name in messages.
     let name: String
     private let file: FileDescriptor
-    /// A pipe; what is written to its second end wakes who waits for input.
+    /// A pipe. A byte written to its second end wakes the wait for input.
     private let wake: (FileDescriptor, FileDescriptor)
     private let memory: UnsafeMutablePointer<UInt8>
     private var start = 0
     private var end = 0
-    /// How far behind `start` there is no line break.
+    /// The number of bytes after `start` that contain no line break.
     private var searched = 0
-    /// Whether no line was given out yet.
+    /// Whether no line was returned yet.
     private var isAtBeginning = true
-    /// Whether the rest of a line is dropped that is too long.
+    /// Whether the rest of a long line is being dropped.
     private var isSkipping = false
     private var isAtEnd = false
-    /// Whether ``interrupt()`` ended the input, and not its own end.
+    /// Whether ``interrupt()`` ended the input.
     private(set) var wasInterrupted = false
 
-    /// Which file it is.
+    /// The identity of the file.
     var identity: FileIdentity? { FileIdentity(descriptor: self.file.rawValue) }
 
     init(path: String) throws(FileFailure) {
@@ -59,16 +59,16 @@ final class LineReader: @unchecked Sendable {
         self.memory.deallocate()
     }
 
-    /// Ends the input here. From any thread, also while ``fill()`` waits.
+    /// Ends the input at this point. Any thread, also while ``fill()`` waits.
     func interrupt() {
         let byte: UInt8 = 0
         withUnsafeBytes(of: byte) { try? self.wake.1.writeAll($0) }
     }
 
-    /// U+FEFF, which some editors put before a text. A parser may ignore it (RFC 8259 section 8.1).
+    /// The mark U+FEFF, which some editors put before a text. A parser may ignore it (RFC 8259 section 8.1).
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-    /// The next line that is in memory; nil when there is none: then ``fill()``.
+    /// Returns the next line in memory. Nil if there is no more: then call ``fill()``.
     func next() -> Line? {
         guard let line = self.take() else { return nil }
         guard self.isAtBeginning else { return line }
@@ -98,7 +98,7 @@ final class LineReader: @unchecked Sendable {
         }
     }
 
-    /// What there is to say of bytes without a line break.
+    /// Returns the bytes after the last line break as a line, if the input has ended or they are too long.
     private func rest() -> Line? {
         let line = UnsafeBufferPointer(start: self.memory + self.start, count: self.end - self.start)
         self.searched = line.count
@@ -112,9 +112,9 @@ final class LineReader: @unchecked Sendable {
         return .bytes(line)
     }
 
-    /// Reads on; false when there is nothing more. Every line in memory must have been taken.
+    /// Reads more input. Returns false at the end. Take all lines in memory before the call.
     ///
-    /// After the end ``next()`` may still have a last line, which had no line break.
+    /// After the end, ``next()`` may return one more line, which had no line break.
     func fill() async throws -> Bool {
         guard !self.isAtEnd else { return false }
         self.memory.update(from: self.memory + self.start, count: self.end - self.start)
@@ -125,7 +125,7 @@ final class LineReader: @unchecked Sendable {
         return true
     }
 
-    /// Waits for input or for ``interrupt()``, and reads.
+    /// Waits for input or ``interrupt()``, then reads.
     private func read() throws(FileFailure) -> Int {
         while true {
             var waits = [

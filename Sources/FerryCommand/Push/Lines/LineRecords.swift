@@ -1,14 +1,14 @@
-/// What the events file says of some consecutive lines beside their outcome: for each line the beginning of its JSON
-/// object, `{"ref":…,"token":"…"`, without an object in memory for each.
+/// The beginnings of events for consecutive lines of the input: for each line the start of its JSON object,
+/// `{"ref":…,"token":"…"`. One object holds many lines, which saves an allocation for each.
 ///
-/// Unchecked because one task fills it and then hands it over, through a lock, to the one that writes events.
+/// Unchecked, because one task fills it and then passes it, through a lock, to the task that writes events.
 final class LineRecords: @unchecked Sendable {
     /// The index of the first line.
     let first: UInt64
-    /// Where each line's beginning ends in ``bytes``.
+    /// The end of each line's beginning in ``bytes``.
     private var ends: [UInt32] = []
     private var bytes: [UInt8] = []
-    /// How many lines have no outcome yet.
+    /// The number of lines without an outcome.
     private(set) var unsettled = 0
 
     init(first: UInt64, capacity: Int) {
@@ -17,18 +17,18 @@ final class LineRecords: @unchecked Sendable {
         self.bytes.reserveCapacity(capacity * 96)
     }
 
-    /// How many lines there are, with those that have no record.
+    /// The number of lines, including those without a record.
     var count: Int { self.ends.count }
 
     /// Whether ``forget()`` was called.
     private(set) var isForgotten = false
 
-    /// Bytes in memory.
+    /// The size in bytes of memory.
     var size: Int { Self.overhead + self.bytes.capacity + self.ends.capacity * MemoryLayout<UInt32>.stride }
-    /// What the object and its arrays have beside their content.
+    /// The size of the object and its arrays without their content.
     private static let overhead = 256
 
-    /// Adds the line with that index, which lies behind all others; lines in between have no record.
+    /// Adds the line with this index, which must follow all others. Lines in between get no record.
     func append(_ index: UInt64, ref: UnsafeBufferPointer<UInt8>?, hex: UnsafeBufferPointer<UInt8>) {
         let end = self.ends.last ?? 0
         while self.ends.count < Int(index - self.first) { self.ends.append(end) }
@@ -45,14 +45,14 @@ final class LineRecords: @unchecked Sendable {
         self.unsettled += 1
     }
 
-    /// Gives back what was reserved and not needed; to be called when the last line was added.
+    /// Releases unused capacity. Call it after the last line was added.
     func shrink() {
         guard self.bytes.capacity > self.bytes.count * 2 else { return }
         self.bytes = self.bytes.withUnsafeBufferPointer { Array($0) }
         self.ends = self.ends.withUnsafeBufferPointer { Array($0) }
     }
 
-    /// Gives the beginning of a line to `body`; false when there is none.
+    /// Passes a line's beginning to `body`. Returns false if the line has no record.
     func withBeginning(of index: UInt64, _ body: (UnsafeBufferPointer<UInt8>) -> Void) -> Bool {
         let place = Int(index - self.first)
         guard place < self.ends.count else { return false }
@@ -63,13 +63,12 @@ final class LineRecords: @unchecked Sendable {
         return true
     }
 
-    /// Notes an outcome; true when it was the last.
+    /// Notes an outcome. Returns true if it was the last.
     func settle() -> Bool {
         self.unsettled -= 1
         return self.unsettled == 0
     }
 
-    /// Frees the memory.
     func forget() {
         self.isForgotten = true
         self.bytes = []

@@ -1,11 +1,11 @@
 internal import FerryCore
 
-/// What a good line of the input says. Its bytes belong to the line and the parser, and are valid until the next one.
+/// A good line of the input. Its bytes belong to the line and the parser, and are valid until the next line.
 struct PushLine {
-    /// The device token as the line has it: hexadecimal digits.
+    /// The device token in hexadecimal digits, as in the line.
     var hex: UnsafeBufferPointer<UInt8>
     var token: UnsafeBufferPointer<UInt8>
-    /// As it stands in the line.
+    /// The payload, as in the line.
     var payload: UnsafeBufferPointer<UInt8>
     var topic: UnsafeBufferPointer<UInt8>
     var collapseID: UnsafeBufferPointer<UInt8>
@@ -13,11 +13,11 @@ struct PushLine {
     var pushType: PushType?
     var priority: Priority?
     var expiration: Expiration?
-    /// The JSON value of `ref`, as it stands in the line; nil when there is none.
+    /// The JSON value of `ref`, as in the line. Nil if there is no `ref`.
     var ref: UnsafeBufferPointer<UInt8>?
 }
 
-/// Everything that is wrong with a line, in words. Quotes nothing of the line.
+/// All faults of a line, in words. Quotes no part of the line.
 struct LineFaults: Error, Equatable, CustomStringConvertible {
     var messages: [String] = []
 

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryBinary
 
-/// Options that only the binary protocol has.
+/// Options of the binary protocol only.
 struct BinaryOptionGroup: ParsableArguments {
     enum Policy: String, ExpressibleByArgument, CaseIterable {
         case hold, evict
@@ -87,10 +87,11 @@ struct BinaryOptionGroup: ParsableArguments {
         ].filter(\.1).map(\.0)
     }
 
-    /// Puts what these options say in place of what `options` had.
+    /// Applies the given options to `options`.
     func apply(to options: inout BinaryOptions) {
         if let cachePolicy { options.cachePolicy = cachePolicy == .hold ? .hold : .evict }
-        // The limit is asked for in notifications; its bytes follow, at what an ordinary one has.
+        // The option counts notifications. The limit in bytes is derived from it, with the size of an ordinary
+        // notification.
         let cacheLimit = self.cacheLimit ?? Self.cacheLimit
         options.cacheLimit.bytes = max(options.cacheLimit.bytes, cacheLimit * 256)
         options.cacheLimit.entries = cacheLimit

@@ -3,7 +3,7 @@ internal import Ferry
 internal import FerryBinary
 internal import FerryHTTP2
 
-/// Options of connections, which mean the same on both wires.
+/// Options of connections, with the same meaning for both protocols.
 struct ConnectionOptionGroup: ParsableArguments {
     enum OnUnknown: String, ExpressibleByArgument, CaseIterable {
         case resend, report
@@ -58,10 +58,11 @@ struct ConnectionOptionGroup: ParsableArguments {
 
     static let counts = 1...1000
     static let retryLimits = 0...(1 << 30)
-    /// Time decides, not a number: a person waits, and a gateway that is started anew refuses many times in a second.
+    /// The limit of retries. It is a time, because a person waits. A number would not fit: a gateway that restarts
+    /// refuses many times a second.
     private static let retryTime: Duration = .seconds(30)
 
-    /// What holds for the binary protocol unless an option or a configuration file says something else.
+    /// The defaults for the binary protocol, for the command line and a configuration file to replace.
     static let binaryDefaults = {
         var options = BinaryOptions()
         options.connectionRetryLimit = 0
@@ -69,7 +70,7 @@ struct ConnectionOptionGroup: ParsableArguments {
         return options
     }()
 
-    /// What holds for HTTP/2 unless an option says something else.
+    /// The defaults for HTTP/2, for the command line to replace.
     static let http2Defaults = {
         var options = HTTP2Options()
         options.connectionRetryLimit = 0
@@ -84,7 +85,7 @@ struct ConnectionOptionGroup: ParsableArguments {
         try self.connectTimeout?.validate("--connect-timeout")
     }
 
-    /// Puts what these options say in place of what `options` had.
+    /// Applies the given options to `options`.
     func apply(to options: inout BinaryOptions) {
         if let onUnknown { options.onUnknown = onUnknown == .resend ? .resend : .report }
         if let connections { options.maxConnections = connections }
@@ -96,7 +97,7 @@ struct ConnectionOptionGroup: ParsableArguments {
         if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration }
     }
 
-    /// Puts what these options say in place of what `options` had.
+    /// Applies the given options to `options`.
     func apply(to options: inout HTTP2Options) {
         if let onUnknown { options.onUnknown = onUnknown == .resend ? .resend : .report }
         if let connections { options.maxConnections = connections }

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Ferry
 internal import FerryHTTP2
 
-/// Options that only HTTP/2 has.
+/// Options of HTTP/2 only.
 struct HTTP2OptionGroup: ParsableArguments {
     @Option(
         parsing: .unconditional,
@@ -86,7 +86,7 @@ struct HTTP2OptionGroup: ParsableArguments {
         ].filter(\.1).map(\.0)
     }
 
-    /// Puts what these options say in place of what `options` had.
+    /// Applies the given options to `options`.
     func apply(to options: inout HTTP2Options) {
         if let deadline { options.deadline = deadline.duration }
         if let attemptTimeout { options.attemptTimeout = attemptTimeout.duration }

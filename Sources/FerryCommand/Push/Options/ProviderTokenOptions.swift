@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import Ferry
 
-/// Options that say where provider tokens come from: a key that signs them here, or a file of tokens made elsewhere.
+/// Options for the source of provider tokens: a key that signs them here, or a file of tokens from another program.
 struct ProviderTokenOptions: ParsableArguments {
     @OptionGroup
     var key: TokenKeyOptions
@@ -26,12 +26,12 @@ struct ProviderTokenOptions: ParsableArguments {
     /// The options that were given.
     var given: [String] { self.key.given + (self.providerTokenFile == nil ? [] : [Self.fileOption]) }
 
-    /// Checks that everything is there that a token needs, if a key is named.
+    /// Checks that both identifiers are given if a key is named.
     func validateIdentifiers() throws { try self.key.validateIdentifiers() }
 
-    /// Reads the key, or the token; nil when none was named.
+    /// Reads the key or the token. Returns nil if no option names one.
     ///
-    /// - Throws: ``CommandFailure`` with status 2 when a file is of no use.
+    /// - Throws: ``CommandFailure`` with status 2 when a file cannot be used.
     func source() throws -> ProviderTokenSource? {
         guard let providerTokenFile else { return try self.key.source() }
         return try Self.source(OptionFile(Self.fileOption, providerTokenFile))
@@ -40,13 +40,13 @@ struct ProviderTokenOptions: ParsableArguments {
     private static func source(_ file: OptionFile) throws(CommandFailure) -> ProviderTokenSource {
         let text: String
         do {
-            // Here the option is known, which an error names in place of the file.
+            // The file is read here because an error must name the option, which is unknown later.
             text = String(decoding: try file.bytes(), as: UTF8.self)
         } catch {
             throw .usage(error.description)
         }
         file.warnIfOpen(holding: "a provider token")
-        // What a shell makes for `<(…)` can be read once.
+        // A shell's pipe for `<(…)` can be read only once, so its token is kept.
         let source = file.isRegular ? ProviderTokenSource(tokenFile: file.path) : ProviderTokenSource { text }
         do {
             _ = try source.token()

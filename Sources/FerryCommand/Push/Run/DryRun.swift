@@ -1,9 +1,9 @@
-/// `ferry push --dry-run`: reads every line as a run would, and sends nothing.
+/// `ferry push --dry-run`: reads and checks every line, and sends nothing.
 struct DryRun {
     static let nothingSent = "nothing was sent: this was a dry run"
 
     private(set) var lines: LineInspector
-    /// Why the input could not be read to its end.
+    /// The error of reading the input.
     private(set) var failure: (any Error)?
 
     init(_ lines: LineInspector) {
@@ -21,13 +21,13 @@ struct DryRun {
         } while self.failure == nil
     }
 
-    /// What a run would exit with at best.
+    /// The best exit status that a real run could have.
     var status: ExitStatus {
         if self.failure != nil || self.lines.endedBadly { return .badUsage }
         return self.lines.badCount + self.lines.refusedCount > 0 ? .notAllAccepted : .success
     }
 
-    /// What was found, one sentence each.
+    /// The findings, one sentence each.
     var sentences: [String] {
         var sentences = ["\(Self.nothingSent); \(self.findings)"]
         if self.lines.endedBadly {
@@ -37,7 +37,7 @@ struct DryRun {
         return sentences
     }
 
-    /// How many lines are how: "3 lines are good, 1 is bad".
+    /// The number of lines of each kind: "3 lines are good, 1 is bad".
     private var findings: String {
         let good = self.lines.goodCount - self.lines.refusedCount
         var findings = [good == 1 ? "1 line is good" : "\(good) lines are good"]

@@ -12,9 +12,9 @@ internal import FerryCore
 /// {"ref":5,"token":"00ff…","event":"contradicted","line":5,"oneOf":12,"reason":"BadDeviceToken","status":8,"origin":"gateway"}
 /// ```
 ///
-/// With `oneOf` the gateway refused one of so many without a name, and discarded those behind it.
+/// With `oneOf`, the gateway refused one of that many notifications without naming it, and discarded those after it.
 enum EventLine {
-    /// Appends what follows the beginning of a line that has an outcome.
+    /// Appends the rest of a line with an outcome.
     static func append(_ record: OutcomeRecord, to bytes: inout [UInt8]) {
         if let apnsID = record.apnsID {
             bytes.append(#","apnsId":""#)
@@ -54,11 +54,11 @@ enum EventLine {
         bytes.appendJSONString(name)
     }
 
-    /// Appends what follows the beginning of a line that says that an outcome was wrong.
+    /// Appends the rest of a line about an outcome that was wrong.
     ///
     /// - Parameters:
-    ///   - line: the line's number, from 1; nil when it is not known.
-    ///   - suspects: among how many the wrong one is; nil: it is this one.
+    ///   - line: the line's number, from 1. Nil if it is unknown.
+    ///   - suspects: the number of lines of which one is wrong. Nil: this line is wrong.
     static func append(
         _ kind: Contradiction.Kind,
         line: UInt64?,
@@ -101,7 +101,7 @@ enum EventLine {
         self.append(#","origin":""#, rejection.origin.word, to: &bytes)
     }
 
-    /// Appends the last member of an object, whose value needs no escapes.
+    /// Appends the last member of an object. Its value must need no escapes.
     private static func append(_ key: StaticString, _ word: StaticString, to bytes: inout [UInt8]) {
         bytes.append(key)
         bytes.append(word)

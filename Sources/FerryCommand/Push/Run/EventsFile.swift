@@ -4,23 +4,23 @@ internal import NIOPosix
 
 /// Writes one line for each outcome. For one task at a time.
 ///
-/// It reads outcomes only when the last ones are on their way to the disk, and an outcome that is not read holds its
-/// notification's place in the provider's queue: so a slow disk slows reading the input, and no memory grows.
+/// It reads outcomes only after the last ones were written. An unread outcome keeps its notification's place in the
+/// provider's queue. So a slow disk slows the reading of the input, and memory does not grow.
 ///
-/// A FIFO may have a reader that stops reading, or none. It is given up, because everything here has an end: see
-/// ``Limits``.
+/// A FIFO may have no reader, or a reader that stops reading. It is then given up after a time: see ``Limits``.
+/// Otherwise the run would never end.
 struct EventsFile {
     struct Limits {
-        /// How long a FIFO may take to get its reader when it is opened.
+        /// How long a FIFO may take to get a reader.
         var opening: Duration = .seconds(5)
-        /// How long it may take nothing while the run goes on.
+        /// How long a FIFO may take no bytes during the run.
         var stall: Duration = .seconds(600)
-        /// How long it may still be read once the run should be over: the outcomes that ended it have to get out.
+        /// How long a FIFO may still be read after the end of the run, so that its last outcomes can be written.
         var grace: Duration = .seconds(5)
-        /// When the run should be over; nil while nothing ends it.
+        /// The time at which the run should end. Nil while nothing ends it.
         var runEnd: @Sendable () -> ContinuousClock.Instant? = { nil }
 
-        /// Whether a FIFO that takes nothing since then is given up.
+        /// Whether to give up a FIFO that has taken no bytes since `since`.
         func isGivenUp(_ since: ContinuousClock.Instant) -> Bool {
             let now = ContinuousClock.now
             if let end = self.runEnd(), now >= end + self.grace { return true }
@@ -28,9 +28,9 @@ struct EventsFile {
         }
     }
 
-    /// Bytes that are written at a time; outcomes may come by the hundred thousand.
+    /// The size of a write in bytes. Outcomes may come by the hundred thousand.
     private static let chunk = 1 << 20
-    /// How often who waits for a FIFO's reader looks for it.
+    /// The interval at which the opening of a FIFO is tried again.
     private static let openingInterval: Duration = .milliseconds(20)
 
     private let file: FileDescriptor
@@ -39,12 +39,12 @@ struct EventsFile {
     private let limits: Limits
     private var index = LineIndex()
     private var bytes: [UInt8] = []
-    /// Set by the first write that failed. Nothing is written after it, but outcomes are still read.
+    /// The first failed write. After it nothing is written, but outcomes are still read.
     private(set) var failure: FileFailure?
-    /// How many outcomes were written.
+    /// The number of outcomes that were written.
     private(set) var written = 0
 
-    /// Opens the file, and empties it if it is there.
+    /// Opens the file. Empties an existing file.
     init(path: String, ledger: LineLedger, limits: Limits) async throws(FileFailure) {
         self.file = try await Self.open(path, until: .now + limits.opening)
         self.name = FileName(path).shown
@@ -66,7 +66,7 @@ struct EventsFile {
         }
     }
 
-    /// Writes lines for outcomes, and what else has become known.
+    /// Writes lines for outcomes and for late news.
     mutating func write(_ outcomes: [OutcomeRecord]) async {
         guard self.failure == nil else { return }
         let news = self.ledger.take()
@@ -81,7 +81,7 @@ struct EventsFile {
         await self.flush()
     }
 
-    /// Appends a line; returns the size of the records that need not be waited for any more.
+    /// Appends a line. Returns the size of the records that may be released.
     private mutating func append(_ record: OutcomeRecord) -> Int {
         let line = record.tag.rawValue
         guard let records = self.index.find(line) else { return 0 }

@@ -2,20 +2,20 @@ internal import Ferry
 internal import FerryCore
 internal import Synchronization
 
-/// Counts why notifications were not accepted. Safe from any thread.
+/// Counts the causes for which notifications were not accepted. Safe from any thread.
 final class OutcomeTally: OutcomeSink {
-    /// How many causes are told apart: a peer may make up reasons.
+    /// The number of causes that are counted separately. It is limited because a peer may invent reasons.
     private static let limit = 64
-    /// How many of them are listed.
+    /// The number of causes that the table lists.
     private static let lines = 5
 
     private struct State {
         var counts: [Outcome: Int] = [:]
-        /// Those beyond the limit.
+        /// The notifications with other causes, beyond the limit.
         var others = 0
     }
 
-    /// Whether the provider sends again by itself what may have arrived.
+    /// Whether the provider itself resends notifications that may have arrived.
     private let resendsUnknown: Bool
     private let state = Mutex(State())
 
@@ -25,7 +25,7 @@ final class OutcomeTally: OutcomeSink {
 
     func settled(_ outcomes: Span<OutcomeRecord>) {
         for index in outcomes.indices {
-            // Nearly all are accepted, and those cost nothing more.
+            // Nearly all notifications are accepted. They must cost no lock.
             if case .accepted = outcomes[index].outcome { continue }
             self.count(outcomes[index].outcome)
         }
@@ -34,7 +34,7 @@ final class OutcomeTally: OutcomeSink {
     private func count(_ outcome: Outcome) {
         var cause = outcome
         if case .rejected(var rejection) = outcome {
-            // Each device has another one.
+            // Each device has a different timestamp, and each timestamp would make a separate cause.
             rejection.timestamp = nil
             cause = .rejected(rejection)
         }
@@ -47,10 +47,10 @@ final class OutcomeTally: OutcomeSink {
         }
     }
 
-    /// The most frequent causes with their numbers, a line for each; nil when everything was accepted.
+    /// The most frequent causes with their counts, a line for each. Nil if everything was accepted.
     var table: String? {
         let (counts, others) = self.state.withLock { ($0.counts, $0.others) }
-        // The text decides between equals, so that the same run says the same.
+        // Causes with equal counts are sorted by text, so that equal runs print equal tables.
         let causes = counts.map { (count: $0.value, outcome: $0.key, text: "\($0.key)") }
             .sorted { ($1.count, $0.text) < ($0.count, $1.text) }
         guard !causes.isEmpty else { return nil }

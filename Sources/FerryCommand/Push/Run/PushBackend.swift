@@ -1,25 +1,25 @@
 internal import Ferry
 internal import FerryHTTP2
 
-/// What a run sends with: everything that differs between the wires.
+/// The part of a run that depends on the protocol.
 struct PushBackend: Sendable {
-    /// Makes the provider, whose outcomes go there.
+    /// Makes the provider, with this delivery of its outcomes.
     ///
-    /// Throws what the provider's initialiser throws.
+    /// Throws the error of the provider's initialiser.
     var make: @Sendable (OutcomeDelivery) throws -> any LoopProvider
-    /// How many connections there may be at a time.
+    /// The largest number of connections at the same time.
     var connectionLimit: Int
     var check: LineCheck
-    /// The topic of lines that name none; nil where the provider knows it.
+    /// The topic of lines without one. Nil if the provider supplies it.
     var topic: String?
-    /// Whether a certificate is shown.
+    /// Whether the provider shows a certificate.
     var hasIdentity: Bool
-    /// Whether provider tokens speak for the provider.
+    /// Whether the provider uses provider tokens.
     var usesTokens = false
-    /// Whether what may have arrived is sent again.
+    /// Whether notifications that may have arrived are sent again.
     var resendsUnknown: Bool
 
-    /// - Throws: ``CommandFailure`` with status 2 when the credentials or what else was configured are of no use.
+    /// - Throws: ``CommandFailure`` with status 2 when the credentials or other settings cannot be used.
     func makeProvider(_ outcomes: OutcomeDelivery) throws(CommandFailure) -> any LoopProvider {
         do {
             return try self.make(outcomes)
@@ -28,7 +28,7 @@ struct PushBackend: Sendable {
         }
     }
 
-    /// - Parameter topic: of lines that name none.
+    /// - Parameter topic: the topic of lines without one.
     static func binary(_ configuration: BinaryConfiguration, topic: String?) -> PushBackend {
         PushBackend(
             make: { outcomes in

@@ -1,10 +1,10 @@
 internal import Ferry
 
-/// The line on a terminal that says how a run goes.
+/// The progress line of a run on a terminal.
 enum PushProgress {
     private static let interval: Duration = .milliseconds(250)
 
-    /// Shows the line until it is cancelled, and takes it away.
+    /// Shows the line until the task is cancelled, then removes it.
     static func task(_ provider: any PushProvider, _ watch: PushWatch) -> Task<Void, Never> {
         Task {
             var last = (time: ContinuousClock.now, settled: 0)

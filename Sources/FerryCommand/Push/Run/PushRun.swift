@@ -16,26 +16,25 @@ struct PushRun {
 
     var backend: PushBackend
     var input: LineReader
-    /// The file for outcomes.
+    /// The path of the events file.
     var events: String?
     var proof = Proof.automatic
-    /// How long outcomes may take to come once the input has ended.
+    /// How long outcomes may take after the end of the input.
     var drainLimit: Duration = .seconds(600)
     var isStrict = false
     var rate: Double?
-    /// Whether to show how it goes.
     var showsProgress = false
-    /// Whether to say what happens at the provider.
+    /// Whether to report events of the provider.
     var isVerbose = false
-    /// Gets messages for people.
+    /// Receives messages for people.
     var say: @Sendable (String) -> Void = { Console.error($0) }
 
     struct Result: Sendable {
         var summary: PushSummary
         var status: ExitStatus
-        /// Why notifications were not accepted, for people; nil when all were.
+        /// The causes for which notifications were not accepted, for people. Nil if all were accepted.
         var causes: String?
-        /// Why the run did not go well, one sentence each.
+        /// The problems of the run, one sentence each.
         var complaints: [String]
     }
 
@@ -124,18 +123,18 @@ struct PushRun {
         }
     }
 
-    /// What else the file for events is used for.
+    /// Names the other use of the events file, if there is one.
     private func otherUser(of events: String) -> String? {
         guard let file = FileIdentity(path: events) else { return nil }
         if file == self.input.identity { return "the input" }
-        // Two who write to the same pipe write one after the other.
+        // A FIFO may have two writers, because their lines do not overwrite each other.
         guard file.isRegular else { return nil }
         if file == FileIdentity(descriptor: STDOUT_FILENO) { return "the summary on standard output" }
         if file == FileIdentity(descriptor: STDERR_FILENO) { return "the messages on standard error" }
         return nil
     }
 
-    /// Reads and submits all input, in a task that can be stopped.
+    /// Reads and submits all input, in a task that can be cancelled.
     private func feed(
         _ provider: any PushProvider,
         _ ledger: LineLedger?,
@@ -161,10 +160,10 @@ struct PushRun {
         return await reading.value
     }
 
-    /// What became of the events.
+    /// The result of writing events.
     private struct Written: Sendable {
         var failure: FileFailure?
-        /// Outcomes that have their line; nil when the file failed.
+        /// The number of outcomes with a line. Nil if writing failed.
         var count: Int?
     }
 
@@ -189,7 +188,7 @@ struct PushRun {
                 stop.fail(failure)
             }
         }
-        // Late news may have come after the last outcome.
+        // Late news may come after the last outcome.
         await watching.value
         await file.write([])
         return Written(failure: file.failure, count: file.failure == nil ? file.written : nil)

@@ -1,13 +1,13 @@
 internal import Ferry
 internal import Synchronization
 
-/// Ends a run before its input does, from any thread: stops reading, and shuts the provider down.
+/// Ends a run before its input ends, from any thread: stops reading, and shuts the provider down.
 final class PushStop: Sendable {
-    /// How long everything may take to get its outcome after the first interrupt. The second allows nothing.
+    /// The limit for all outcomes after the first interrupt. After the second it is zero.
     static let interruptLimit: Duration = .seconds(30)
-    /// The same after a failure that ends the run.
+    /// The limit for all outcomes after a failure that ends the run.
     static let failureLimit: Duration = .seconds(10)
-    /// The same after credentials were refused, on either side: what is answered then is refused, too.
+    /// The limit for all outcomes after credentials were refused by either side. Later requests would be refused too.
     static let refusalLimit: Duration = .seconds(2)
 
     enum Cause: Sendable {
@@ -18,12 +18,12 @@ final class PushStop: Sendable {
 
     private struct State {
         var cause: Cause?
-        /// When the provider has given everything its outcome.
+        /// The time at which every notification has its outcome.
         var end: ContinuousClock.Instant?
-        /// What has to be told.
+        /// The callbacks for the stop.
         var listeners: [@Sendable () -> Void] = []
 
-        /// The shortest limit counts.
+        /// Shortens the time to `limit` from now. A shorter time stays.
         mutating func bound(_ limit: Duration) {
             let end = ContinuousClock.now + limit
             self.end = self.end.map { min($0, end) } ?? end
@@ -45,16 +45,16 @@ final class PushStop: Sendable {
     /// The first cause.
     var cause: Cause? { self.state.withLock { $0.cause } }
 
-    /// When the provider has given everything its outcome, at the latest; nil while nothing ends the run.
+    /// The latest time at which every notification has its outcome. Nil while nothing ends the run.
     var end: ContinuousClock.Instant? { self.state.withLock { $0.end } }
 
-    /// Ends a run whose input has ended, or that was stopped.
+    /// Shuts the provider down, after the input has ended or the run was stopped.
     func finish(within limit: Duration) async -> DrainReport {
         self.state.withLock { $0.bound(limit) }
         return await self.provider.shutdown(within: limit, proof: self.proof)
     }
 
-    /// Calls `listener` when the run is stopped, or now if it was.
+    /// Calls `listener` when the run is stopped. Calls it at once if the run was stopped before.
     func onStop(_ listener: @escaping @Sendable () -> Void) {
         let isStopped = self.state.withLock { state in
             if state.cause == nil { state.listeners.append(listener) }
@@ -63,14 +63,14 @@ final class PushStop: Sendable {
         if isStopped { listener() }
     }
 
-    /// Stops the run for the `count`th interrupt.
+    /// Stops the run because of the `count`th interrupt.
     func interrupt(_ count: Int) {
         self.stop(.interrupted, within: count == 1 ? Self.interruptLimit : .zero)
     }
 
     func fail(_ error: ProviderError) {
         let isRefusal = error.code == .credentialsRejected || error.code == .peerNotTrusted
-        // With a peer that does not speak the protocol every further attempt is in vain.
+        // If the peer does not speak the protocol, no further attempt can succeed.
         let isVain = error.code == .protocolViolation || error.isOfForeignProtocol || error.isOfMissingHTTP2
         let limit = isVain ? .zero : isRefusal ? Self.refusalLimit : Self.failureLimit
         self.stop(.failed(error), within: limit)

@@ -1,31 +1,31 @@
 internal import Ferry
 
-/// What a run came to.
+/// The result of a run.
 struct PushSummary: Equatable {
-    /// Notifications that the provider took.
+    /// The number of notifications that the provider took.
     var submitted = 0
     var outcomes = OutcomeCounts()
-    /// Presumed acceptances at the end of the run that were to be proved and could not.
+    /// The number of presumed acceptances at the end of the run that should have been proved and could not be.
     var unproved = 0
     var contradicted = 0
     var resent = 0
     var badLines = 0
     var duration: Duration = .zero
 
-    /// Whether everything that was to be sent was accepted, as far as anyone knows.
+    /// Whether everything was accepted, as far as the provider knows.
     var isAllAccepted: Bool {
         self.outcomes.accepted == self.submitted && self.contradicted == 0 && self.badLines == 0
     }
 
     private var milliseconds: Int { Int((self.duration / .milliseconds(1)).rounded()) }
 
-    /// With three decimals.
+    /// The duration in seconds, with three decimals.
     private var seconds: String {
         let fraction = String(self.milliseconds % 1000)
         return "\(self.milliseconds / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
     }
 
-    /// With one decimal.
+    /// The rate in outcomes a second, with one decimal.
     private var perSecond: String {
         guard self.milliseconds > 0 else { return "0.0" }
         let tenths = Int((Double(self.outcomes.settled) * 10_000 / Double(self.milliseconds)).rounded())

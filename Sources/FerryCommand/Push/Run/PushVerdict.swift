@@ -1,31 +1,31 @@
 internal import Ferry
 
-/// What a run came to: the exit status, and the sentences that say why.
+/// The verdict on a run: the exit status, and the sentences that explain it.
 struct PushVerdict {
     var summary: PushSummary
     var fed: LineFeeder.Result
-    /// Why the input could not be read to its end.
+    /// The error of reading the input.
     var inputFailure: (any Error)?
     var eventsFailure: FileFailure?
-    /// What ended the run before its input did.
+    /// The cause that ended the run before its input ended.
     var cause: PushStop.Cause?
     var connection: PushWatch.Connection
-    /// The last rejection for the provider's credentials.
+    /// The last rejection that concerned the provider's credentials.
     var refusal: Rejection?
-    /// Why there was no provider token at some time.
+    /// The reason why there was no provider token for a while.
     var lack: ProviderError?
     /// Whether the provider has a certificate.
     var hasIdentity = true
-    /// Whether provider tokens speak for the provider.
+    /// Whether the provider uses provider tokens.
     var usesTokens = false
 
-    /// The gravest of what happened, which has the highest number.
+    /// The gravest status of all findings: the highest number.
     var status: ExitStatus {
         let own: ExitStatus = self.summary.isAllAccepted ? .success : .notAllAccepted
         return self.findings.map(\.status).reduce(own, max)
     }
 
-    /// Why the run did not go well, one sentence each. None about notifications, whose outcomes are in the summary.
+    /// The problems of the run, one sentence each. Notifications are left out; the summary has their outcomes.
     var complaints: [String] { self.findings.map(\.message) }
 
     private var findings: [CommandFailure] {
@@ -65,6 +65,6 @@ struct PushVerdict {
 }
 
 extension PushStop.Cause? {
-    /// Whether an error of the provider ended the run, which is told anyway.
+    /// Whether an error of the provider ended the run. It is reported anyway.
     fileprivate var isFailure: Bool { if case .failed = self { true } else { false } }
 }

@@ -2,36 +2,36 @@ internal import Ferry
 internal import FerryHTTP2
 internal import Synchronization
 
-/// Looks at what happens at a provider. Safe from any thread.
+/// Follows the events of a provider. Safe from any thread.
 final class PushWatch: Sendable {
     private let stop: PushStop
-    /// Gets contradictions; nil when nobody wants them.
+    /// Receives contradictions. Nil without an events file.
     private let ledger: LineLedger?
-    /// Gets what happens, in words.
+    /// Receives all events, in words.
     private let say: (@Sendable (String) -> Void)?
-    /// Gets what a person must know in any case.
+    /// Receives messages that people must see in any case.
     private let warn: @Sendable (String) -> Void
     private let state = Mutex(State())
 
     private struct State {
         var window: Int?
         var connection = Connection.none
-        /// Whether a connection that was made has ended.
+        /// Whether an established connection has ended.
         var hasEnded = false
-        /// Outcomes that turned out wrong.
+        /// The number of outcomes that turned out wrong.
         var contradicted = 0
         var refusal: Rejection?
-        /// Why nothing could be sent for a while: there was no provider token.
+        /// The reason why nothing could be sent for a while: a missing provider token.
         var lack: ProviderError?
-        /// Whether it was said that sending pauses.
+        /// Whether the pause was reported.
         var hasPaused = false
     }
 
-    /// What came of connecting.
+    /// The result of connecting.
     enum Connection: Sendable {
-        /// Nothing yet.
+        /// No result yet.
         case none
-        /// Only failures; this was the last.
+        /// All attempts failed. The error is the last.
         case failed(ProviderError)
         case made
 
@@ -50,18 +50,18 @@ final class PushWatch: Sendable {
         self.warn = warn
     }
 
-    /// How many notifications may be unsettled, since that was last limited.
+    /// The limit of unsettled notifications. Nil until it is limited.
     var window: Int? { self.state.withLock { $0.window } }
 
     var connection: Connection { self.state.withLock { $0.connection } }
 
-    /// How many outcomes turned out wrong, as far as events say. Events may be lost: what a report says is right.
+    /// The number of outcomes that turned out wrong, according to the events. Events may be lost; a report is exact.
     var contradicted: Int { self.state.withLock { $0.contradicted } }
 
-    /// The last rejection for the provider's credentials, of which APNs speaks with status 403.
+    /// The last rejection that concerned the provider's credentials: status 403 of APNs.
     var refusal: Rejection? { self.state.withLock { $0.refusal } }
 
-    /// Why there was no provider token at some time; nil when there always was one.
+    /// The reason why there was no provider token for a while. Nil if there always was one.
     var lack: ProviderError? { self.state.withLock { $0.lack } }
 
     func note(_ event: ProviderEvent) {
@@ -77,20 +77,20 @@ final class PushWatch: Sendable {
                 if !state.connection.isMade { state.connection = .failed(error) }
                 return (state.connection.isMade, state.hasEnded)
             }
-            // What is so at the first attempt will be so at the next.
+            // These faults appear at the first attempt and at every later one.
             let isLasting = error.code == .peerNotTrusted || error.isOfMissingHTTP2
-            // What comes after other connections may be the word of something in between.
+            // After an earlier connection, foreign bytes may come from a device on the path. Then the run goes on.
             if error.isOfForeignProtocol && !hasEnded || isLasting && !isMade { self.stop.fail(error) }
             self.say?(error.message)
         case .error(let error) where error.code == .tooManyRejections:
-            // Sending pauses and goes on; what was rejected has its outcome.
+            // Sending pauses and then continues. Rejected notifications have their outcomes.
             let isFirst = self.state.withLock { state in
                 defer { state.hasPaused = true }
                 return !state.hasPaused
             }
             if let say { say(error.message) } else if isFirst { self.warn("ferry: \(error.message)") }
         case .error(let error) where error.code == .noProviderToken:
-            // Another program makes the tokens, and the next one may be a moment late.
+            // Another program makes the tokens, so the next token may only be late.
             self.state.withLock { $0.lack = error }
             if !self.stop.isSet { self.warn("ferry: \(error.message)") }
         case .error(let error):
@@ -119,7 +119,7 @@ final class PushWatch: Sendable {
 }
 
 extension Rejection {
-    /// Whether APNs refused the provider, not the notification.
+    /// Whether APNs refused the provider rather than the notification.
     fileprivate var isOfCredentials: Bool {
         self.origin == .apns && self.status == HTTPStatus.forbidden.rawValue && self.reason != .forbidden
     }
