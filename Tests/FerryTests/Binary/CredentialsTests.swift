@@ -10,7 +10,7 @@ import Glibc
 import Musl
 #endif
 
-/// Connections that are never good for anything.
+/// Tests of connections that can never be established.
 @Suite(.timeLimit(.minutes(10)))
 struct CredentialsTests {
     private static func errors(_ events: [ProviderEvent]) -> [ProviderError.Code] {
@@ -40,7 +40,7 @@ struct CredentialsTests {
         var script = GatewayScript()
         script.handshake = .refuseClient
         try await Harness.run(script, maximumTLSVersion: version) { harness in
-            // With TLS 1.3 the refusal comes after the handshake, and silence before it is no acceptance.
+            // With TLS 1.3 the refusal comes after the handshake. Silence before it must not count as acceptance.
             var configuration = harness.proving
             configuration.tlsVersions = .tls12...version
             let provider = try BinaryProvider(configuration)
@@ -55,7 +55,7 @@ struct CredentialsTests {
         }
     }
 
-    /// Submits to what cannot be connected to, until the client gives up.
+    /// Submits to a gateway that cannot be reached, until the client gives up.
     private func expectFailure(
         _ code: ProviderError.Code,
         _ harness: Harness,
@@ -132,7 +132,7 @@ struct CredentialsTests {
 
     #if os(Linux)
     @Test func `a host that does not answer times out`() async throws {
-        // A listener that accepts nobody and has no room for more: the kernel drops what comes.
+        // The listener accepts no connection and its queue is full, so the kernel drops every SYN.
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

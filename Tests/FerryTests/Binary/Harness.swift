@@ -3,14 +3,14 @@ import FerryTesting
 import NIOCore
 import Synchronization
 
-/// A simulated gateway, a provider that sends to it, and what both saw.
+/// A simulated gateway, a provider that sends to it, and the records of both.
 struct Harness: Sendable {
     let credentials: TestCredentials
     let gateway: SimulatedGateway
     let recorder: GatewayMemoryRecorder
     let outcomes = OutcomeCollector()
 
-    /// Longer than any wait on a slow machine: it only ends what hangs.
+    /// Longer than any wait on a slow machine. It only ends a test that hangs.
     static let forever: Duration = .seconds(300)
 
     /// Starts a gateway, runs `body`, and stops the gateway.
@@ -50,15 +50,15 @@ struct Harness: Sendable {
         return configuration
     }
 
-    /// For a gateway that has something to say: acceptance is proved and nothing rests on silence, since a gateway that
-    /// got no processor time is silent, too.
+    /// The configuration for a gateway that sends answers. Every acceptance is proved: a gateway without processor time
+    /// is silent too, so silence proves nothing.
     var proving: BinaryConfiguration {
         var configuration = self.configuration
         configuration.options.finality = .proof
         return configuration
     }
 
-    /// Waits until the gateway has accepted that many.
+    /// Waits until the gateway has accepted `count` notifications.
     func accepted(reaches count: Int) async {
         while self.gateway.counts.accepted < count, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
     }
@@ -68,7 +68,7 @@ struct Harness: Sendable {
         try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * min($0, 7))) })
     }
 
-    /// Which notification goes to that device.
+    /// The number of the notification for `device`.
     static func number(_ device: DeviceToken) -> Int {
         device.bytes.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
@@ -87,7 +87,7 @@ struct Harness: Sendable {
         try await provider.submit(&batch)
     }
 
-    /// The numbers of the notifications that arrived, and how often.
+    /// How often each notification arrived, by number.
     var arrived: [Int: Int] {
         get throws {
             var result: [Int: Int] = [:]
@@ -137,7 +137,7 @@ final class OutcomeCollector: OutcomeSink {
 
     var all: [Int: [Outcome]] { self.state.withLock { $0.records } }
 
-    /// The notifications that have exactly one outcome, and it is one that `matches`.
+    /// The numbers of the notifications with exactly one outcome, if that outcome `matches`.
     func numbers(where matches: (Outcome) -> Bool) -> Set<Int> {
         Set(self.all.filter { $0.value.count == 1 && matches($0.value[0]) }.keys)
     }
@@ -151,13 +151,13 @@ extension Outcome {
 }
 
 extension ProviderEvents {
-    /// The first event that `matches`; nil when the provider ends before.
+    /// Returns the first event that `matches`. Nil if the provider ends before.
     func first(where matches: (ProviderEvent) -> Bool) async -> ProviderEvent? {
         for await event in self where matches(event) { return event }
         return nil
     }
 
-    /// All events until the provider ends.
+    /// Returns all events, once the provider has ended.
     func all() async -> [ProviderEvent] {
         var events: [ProviderEvent] = []
         for await event in self { events.append(event) }

@@ -218,7 +218,7 @@ struct LifetimeTests {
                 configuration.eventLoopGroup = group
                 let provider = try BinaryProvider(configuration)
                 try await Harness.submit(0..<count, to: provider)
-                // The system's answer to a name look-up needs the loop, too.
+                // The answer of the name look-up also needs the loop.
                 while count > 0, harness.gateway.counts.connections == 0 { await Task.yield() }
                 async let report = provider.drain(within: .seconds(3600))
                 try await group.shutdownGracefully()

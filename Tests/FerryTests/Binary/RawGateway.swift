@@ -4,40 +4,40 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A gateway that is nothing but a listener, TLS and a closure, for what no script can say.
+/// A gateway made of a listener, TLS and a closure, for behaviour that no script can describe.
 ///
-/// It reads frames of command 2 by itself, so that nothing of Ferry's codec is needed.
+/// It parses frames of command 2 itself, so that it does not depend on Ferry's codec.
 final class RawGateway: Sendable {
-    /// A frame, by its items in their order.
+    /// A frame with its items, in order.
     struct Frame: Sendable {
         var items: [(id: UInt8, bytes: [UInt8])] = []
 
         subscript(id: UInt8) -> [UInt8]? { self.items.first { $0.id == id }?.bytes }
 
-        /// Whether it is a probe, which has no token and gets an answer without an identifier.
+        /// Whether the frame is a probe. A probe has an empty token, and its answer has no identifier.
         var isProbe: Bool { self[1]?.isEmpty == true }
 
-        /// The number of the notification, as ``Harness/device(_:)`` hides it in the token.
+        /// The number of the notification, which ``Harness/device(_:)`` stores in the token.
         var number: Int? { self[1].map { $0.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) } } }
     }
 
-    /// What to do.
+    /// A reaction to a frame.
     enum Action: Sendable {
-        /// A gateway that knows no identifier for a probe answers it so.
+        /// The answer to a probe of a gateway that reports no identifier.
         static let answersToProbe: [Action] = [.write([8, 2, 0, 0, 0, 0]), .closeOutput]
 
         case write([UInt8])
-        /// close_notify and FIN; reading goes on.
+        /// Sends close_notify and FIN. Reading continues.
         case closeOutput
-        /// FIN without close_notify; reading goes on.
+        /// Sends FIN without close_notify. Reading continues.
         case endOutput
-        /// Everything, without close_notify.
+        /// Closes both directions without close_notify.
         case drop
-        /// These a little later; what comes meanwhile is discarded.
+        /// Does these actions a little later. Frames that come before are discarded.
         indirect case later([Action])
     }
 
-    /// Called for each frame with the number of its connection and its place there, both from 1.
+    /// Called for each frame, with the number of its connection and its number there. Both count from 1.
     typealias Behaviour = @Sendable (_ frame: Frame, _ connection: Int, _ place: Int) -> [Action]
 
     let port: Int
@@ -102,7 +102,7 @@ final class RawGateway: Sendable {
         for channel in self.children.channels.withLock({ $0 }) { try? await channel.close() }
     }
 
-    /// Below TLS, for ends that TLS knows nothing of.
+    /// A handler below TLS, for connection ends that TLS does not offer.
     private final class Transport: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
@@ -178,7 +178,7 @@ final class RawGateway: Sendable {
 }
 
 extension TLSHandler.Limits {
-    /// The end of the handshake and of the connection, however slow a machine is.
+    /// Limits for the handshake and the end of the connection that hold on a slow machine too.
     static var patient: Self {
         var limits = Self()
         limits.handshake = .seconds(300)

@@ -3,10 +3,10 @@ import FerryTesting
 import Synchronization
 import Testing
 
-/// Gateways that are strict, rude or broken in ways of their own.
+/// Tests with gateways that are strict, rude or broken in unusual ways.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct RawGatewayTests {
-    /// What a gateway read, by the number of the notification.
+    /// The notifications that a gateway read, by number.
     private final class Log: Sendable {
         let reads = Mutex<[Int: Int]>([:])
 
@@ -90,7 +90,7 @@ struct RawGatewayTests {
             return [isOrderly ? .closeOutput : .endOutput]
         } _: { gateway, credentials in
             let (report, _) = try await self.push(200, to: gateway, credentials) {
-                // No probe before the end of the first connection.
+                // The settle time is long, so that no probe is sent before the first connection ends.
                 $0.options.settleTime = .seconds(5)
             } until: {
                 log.all.count == 200
@@ -188,7 +188,7 @@ struct RawGatewayTests {
             return frame.isProbe ? [.closeOutput] : []
         } _: { gateway, credentials in
             let (report, _) = try await self.push(100, to: gateway, credentials, finality: .silence) {
-                // Silence settles nothing before the shutdown begins.
+                // The settle time is long, so that silence settles nothing before the shutdown begins.
                 $0.options.settleTime = .seconds(5)
             }
             #expect(report.outcomes.uncertain == 100)

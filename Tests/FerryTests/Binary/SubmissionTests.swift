@@ -55,14 +55,15 @@ struct SubmissionTests {
             let notification = try Self.notification()
             let task = Task { try await provider.send(notification, to: device) }
             task.cancel()
-            // Cancelled before it was taken, or withdrawn after.
+            // The notification was either cancelled before it was taken, or withdrawn after.
             let early = await task.result
             switch early {
             case .success(let outcome): #expect(outcome == .undelivered(.cancelled))
             case .failure(let error): #expect(error as? SubmitError == .cancelled)
             }
             let late = Task { try await provider.send(notification, to: device) }
-            // Nothing is ever written here; this waits until the other one was taken at least.
+            // The handshake never completes, so nothing is written. This submission waits at least until the other
+            // notification was taken.
             var filler = PushBatch()
             try filler.append(notification, to: device, tag: 7)
             try await provider.submit(&filler)
@@ -191,7 +192,7 @@ struct SubmissionTests {
         }
     }
 
-    /// Asks again and again.
+    /// Polls until the condition holds.
     private static func poll(_ condition: () async -> Bool) async {
         let deadline = ContinuousClock.now + Harness.forever
         while ContinuousClock.now < deadline {
@@ -209,7 +210,7 @@ struct SubmissionTests {
         func increment() { self.count.add(1, ordering: .relaxed) }
     }
 
-    /// Submits one more from within each outcome, until there were `limit`.
+    /// A sink that submits one more notification for each outcome, until there were `limit`.
     private final class Chain: OutcomeSink {
         let provider = Mutex<BinaryProvider?>(nil)
         let seen = Mutex<[UInt64]>([])
@@ -274,7 +275,8 @@ struct SubmissionTests {
                     }
                     _ = await provider.shutdown(within: Harness.forever)
                 }
-                // Nobody reads: the queue, the cache and the unread outcomes fill, and then submit waits.
+                // The outcomes are not read. So the queue, the cache and the unread outcomes fill up, and then submit
+                // waits.
                 await Self.poll { await provider.drain(within: .milliseconds(50)).outcomes.settled >= 50 }
                 let report = await provider.drain(within: .milliseconds(200))
                 #expect(submitted.value <= 50 + 50 + 50 + 1)

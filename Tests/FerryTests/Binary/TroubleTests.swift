@@ -3,13 +3,13 @@ import FerryBinary
 import FerryTesting
 import Testing
 
-/// A gateway that makes trouble, over real sockets.
+/// Tests with a gateway that causes trouble, over real sockets.
 @Suite(.timeLimit(.minutes(10)))
 struct TroubleTests {
-    /// How late a gateway speaks that names nobody.
+    /// The delay of an error response that names no notification.
     private static let errorDelay: Duration = .milliseconds(60)
 
-    /// Sends `count` notifications, has their acceptance proved, and shuts down.
+    /// Sends `count` notifications, proves their acceptance, and shuts down.
     private func push(
         _ count: Int,
         through script: GatewayScript,
@@ -31,7 +31,7 @@ struct TroubleTests {
         }
     }
 
-    /// Everything but `bad` arrived once and was accepted.
+    /// Expects that every notification but `bad` arrived once and was accepted.
     private func expectComplete(_ count: Int, bad: Set<Int> = [], _ harness: Harness) throws {
         let arrived = try harness.arrived
         #expect(Set(arrived.keys) == Set(0..<count).subtracting(bad))
@@ -52,7 +52,7 @@ struct TroubleTests {
     }
 
     @Test func `a cache of 10 is emptied by probes when it is held`() async throws {
-        // A probe costs a connection, of which there are ten a second.
+        // Each probe costs a connection, and the client makes at most ten connections a second.
         try await self.push(100, through: GatewayScript(), proof: .probe) {
             $0.finality = .silence
             $0.cacheLength = 10
@@ -130,7 +130,7 @@ struct TroubleTests {
     @Test func `a token on which the gateway closes without a word is found`() async throws {
         let rule = GatewayRule(tokens: try Harness.devices([2]), action: .close, delay: Self.errorDelay)
         try await self.push(4, through: GatewayScript(rules: [rule])) {
-            // A close after a probe proves nothing, so this one is for silence to find.
+            // A close after a probe proves nothing, so silence must find this token.
             $0.finality = .silence
             $0.settleTime = .seconds(5)
             $0.backOff = .milliseconds(20) ... .milliseconds(100)
@@ -158,7 +158,7 @@ struct TroubleTests {
                 if named.count == 2 { break }
             }
             #expect(named == [50, 120])
-            // An error response is late only for a client that had the time to find silence before it.
+            // An error response counts as late only if silence had settled the notification before it.
             let report = await provider.shutdown(within: Harness.forever)
             #expect(report.contradicted + report.outcomes.rejected == 2)
             #expect(report.outcomes.presumed == 200 - report.outcomes.rejected)

@@ -2,7 +2,7 @@ import Ferry
 import Synchronization
 import Testing
 
-/// What every provider promises, whatever its wire.
+/// Tests of the promises that every provider makes, with either protocol.
 @Suite(.timeLimit(.minutes(10)))
 struct ProviderContractTests {
     private static func notification() throws -> PushNotification {

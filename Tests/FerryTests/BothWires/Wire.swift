@@ -1,21 +1,21 @@
 import Ferry
 import FerryTesting
 
-/// A wire to test a provider on: what differs between the two, and nothing else.
+/// A protocol to test a provider with. It contains only the differences between the two.
 enum Wire: String, CaseIterable {
     case binary, http2
 
-    /// What goes wrong at the peer.
+    /// The trouble that the peer causes.
     struct Trouble: Sendable {
-        /// Devices that are rejected.
+        /// The numbers of the devices that are rejected.
         var bad: Set<Int> = []
-        /// After how many notifications the peer ends a connection and says how far it had read.
+        /// The number of notifications after which the peer ends a connection and says how far it has read.
         var endsEvery: Int?
-        /// Whether the peer takes connections and then says nothing.
+        /// Whether the peer accepts connections and then stays silent.
         var isSilent = false
     }
 
-    /// A provider on a wire, what it gave, and what arrived.
+    /// A provider with one protocol, its outcomes, and the notifications that arrived.
     struct Run: Sendable {
         var provider: any PushProvider
         var outcomes: OutcomeCollector
@@ -90,7 +90,7 @@ enum Wire: String, CaseIterable {
             configuration.options.connectTimeout = Harness.forever
             configuration.options.attemptTimeout = Harness.forever
             configuration.options.deadline = Harness.forever
-            // So many in a row are meant here.
+            // This test rejects many notifications in a row on purpose.
             configuration.options.circuitBreaker = nil
             try await body(
                 Run(

@@ -39,7 +39,7 @@ struct AddressRaceTests {
         race.connected(1)
         #expect(race.next(now: Self.at(251)) == .wait(until: Self.at(2250)))
         #expect(race.next(now: Self.at(2250)) == .start(2))
-        // The first two may still come through.
+        // The first two may still complete.
         race.failed(2)
         #expect(race.next(now: Self.at(2251)) == .wait(until: nil))
         race.failed(0)

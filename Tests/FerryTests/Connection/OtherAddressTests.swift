@@ -6,18 +6,18 @@ import NIOPosix
 import Synchronization
 import Testing
 
-/// A host with several addresses, of which only the last is good: 127.0.0.2 and on for what is not, and 127.0.0.1.
+/// Tests of a host with several addresses. Only the last one is good: 127.0.0.1. The bad ones count from 127.0.0.2.
 #if os(Linux)
 @Suite(.timeLimit(.minutes(5)))
 struct OtherAddressTests {
-    /// What listens at an address that is no good.
+    /// The behaviour of a bad address.
     enum Fault: String, CaseIterable {
-        /// Takes connections and says nothing.
+        /// Accepts connections and stays silent.
         case silence
-        /// Closes as soon as it hears anything.
+        /// Closes when the first bytes arrive.
         case closes
         case speaksNoTLS
-        /// Another authority's certificate.
+        /// Shows a certificate of another authority.
         case isAnother
         case refuses
     }
@@ -39,7 +39,7 @@ struct OtherAddressTests {
         }
     }
 
-    /// Listens at `address` and the port of the good one while `body` runs, and counts connections.
+    /// Listens at `address`, with the port of the good address, while `body` runs. Counts the connections.
     private static func with(
         _ fault: Fault,
         at address: String,

@@ -3,7 +3,7 @@ import NIOCore
 import Testing
 
 @Suite struct ProxyAnswerTests {
-    /// What is said of `text`, whole, byte by byte, and cut at every place.
+    /// The results for `text`: whole, byte by byte, and cut at every position.
     private func results(_ text: String) -> [ProxyAnswer.Result] {
         let bytes = Array(text.utf8)
         var cuts = (0...bytes.count).map { [bytes[..<$0], bytes[$0...]] }

@@ -2,14 +2,14 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An HTTP proxy over loopback that knows CONNECT, and misbehaves if it is told to.
+/// An HTTP proxy over loopback that supports CONNECT and can misbehave.
 final class TestProxy: Sendable {
     enum Behaviour: Sendable {
-        /// Connects, if the request brings this `Proxy-Authorization`.
+        /// Connects, if the request contains this `Proxy-Authorization`.
         case tunnel(authorization: String? = nil)
-        /// As ``tunnel(authorization:)``, with an answer that comes byte by byte.
+        /// Like ``tunnel(authorization:)``, but the answer comes byte by byte.
         case tunnelSlowly
-        /// Says this, and closes if asked to.
+        /// Sends this text, and then closes if `closes` is true.
         case say(String, closes: Bool)
         case silence
     }
@@ -51,7 +51,7 @@ final class TestProxy: Sendable {
         await proxy.stop()
     }
 
-    /// The heads of the requests that came.
+    /// The heads of the requests that arrived.
     var requests: [String] { self.state.requests.withLock { $0 } }
 
     private func stop() async {
@@ -130,7 +130,7 @@ private final class ProxyHandler: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 }
 
-/// Passes what comes from upstream to the client.
+/// Passes bytes from the upstream to the client.
 private final class Relay: ChannelInboundHandler, Sendable {
     typealias InboundIn = ByteBuffer
 

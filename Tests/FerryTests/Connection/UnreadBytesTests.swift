@@ -32,13 +32,13 @@ struct UnreadBytesTests {
         try await read.futureResult.get()
         #expect(try await !hasUnread())
         try await client.close()
-        // Nobody waits for a socket that is gone.
+        // A closed socket must not make the caller wait.
         #expect(try await hasUnread())
         try await listener.close()
     }
 }
 
-/// Answers what it is asked.
+/// Echoes the bytes that it receives.
 private final class Greeter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

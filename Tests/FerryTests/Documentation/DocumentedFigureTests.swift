@@ -9,9 +9,9 @@ import Testing
 @testable import FerryMachine
 @testable import FerryOpenSSL
 
-/// The tables of options, bounds and deadlines in `Docs` against the code.
+/// Compares the tables of options, bounds and deadlines in `Docs` with the code.
 ///
-/// A row is found by a name that it has in backticks, so it may move and be reworded.
+/// A row is found by a name in backticks, so it may be moved and reworded.
 @Suite struct DocumentedFigureTests {
     private static let docs = URL(filePath: #filePath)
         .deletingLastPathComponent().appending(path: "../../../Docs").standardized
@@ -20,7 +20,7 @@ import Testing
         TableRow.all(of: page, try String(contentsOf: Self.docs.appending(path: page), encoding: .utf8))
     }
 
-    /// Each figure stands in a row of the page that has the name.
+    /// Expects each figure in a row of the page that contains the name.
     private static func expect(_ facts: [String: [String]], in page: String) throws {
         let rows = try Self.rows(page)
         for (name, figures) in facts.sorted(by: { $0.key < $1.key }) {
@@ -124,7 +124,7 @@ import Testing
         try Self.expect(Self.constants[page] ?? [:], in: page)
     }
 
-    /// A new row of "Every bound" or "Every deadline" that names a constant needs a line above.
+    /// Fails for a new row of "Every bound" or "Every deadline" whose constant is missing in the list above.
     @Test(arguments: constants.keys.sorted())
     func `every constant that a row names is compared`(page: String) throws {
         for row in try Self.rows(page) where row.section.hasPrefix("Every ") {

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Numbers as the pages of `Docs` write them.
+/// Formats numbers like the pages of `Docs`.
 enum Figure {
-    /// `1000`, and `65,536` from five digits on.
+    /// `1000`, or `65,536` for five digits and more.
     static func count(_ number: Int) -> String {
         guard number >= 10_000 else { return "\(number)" }
         var groups: [Substring] = []
@@ -14,7 +14,7 @@ enum Figure {
         return groups.joined(separator: ",")
     }
 
-    /// `96 KiB`: in the largest unit that divides it.
+    /// `96 KiB`, in the largest unit that divides the number.
     static func bytes(_ number: Int) -> String {
         for (power, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] where number.isMultiple(of: 1 << power) {
             return "\(number >> power) \(unit)"
@@ -22,7 +22,7 @@ enum Figure {
         return "\(self.count(number)) bytes"
     }
 
-    /// `250 ms`: in the largest unit that divides it.
+    /// `250 ms`, in the largest unit that divides the time.
     static func time(_ duration: Duration) -> String {
         let units: [(Duration, String)] = [
             (.seconds(3600), "h"), (.seconds(1), "s"), (.milliseconds(1), "ms"), (.microseconds(1), "µs"),
@@ -45,7 +45,7 @@ enum Figure {
 /// A row of a table in a page of `Docs`.
 struct TableRow: CustomStringConvertible {
     var page: String
-    /// The heading of the second level above it.
+    /// The heading of the second level above the row.
     var section: Substring
     var text: Substring
 
@@ -62,14 +62,14 @@ struct TableRow: CustomStringConvertible {
 
     var description: String { "\(self.page), \(self.section): \(self.text)" }
 
-    /// What stands in backticks.
+    /// The texts in backticks.
     var names: [Substring] {
         self.text.split(separator: "`", omittingEmptySubsequences: false).enumerated()
             .filter { !$0.offset.isMultiple(of: 2) }
             .map(\.element)
     }
 
-    /// Whether the figure stands here as words of its own: 10 does not stand in 100, nor in 10,000.
+    /// Whether the row contains the figure as separate words: 10 is not in 100 or 10,000.
     func says(_ figure: String) -> Bool { Self.words(self.text).contains(Self.words(figure[...])) }
 
     private static func words(_ text: Substring) -> [Substring] {

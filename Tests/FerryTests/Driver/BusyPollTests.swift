@@ -26,7 +26,7 @@ import Testing
     @Test("is left out for longer each time that nothing came, and a success makes up for the last")
     func pauses() {
         var poll = BusyPoll()
-        /// How many calls it takes until one looks.
+        /// Returns the number of calls until one of them looks.
         func callsToNextLook(finds: Bool) -> Int {
             var hasLooked = false
             var calls = 0

@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// Connections on which no list can be read.
+/// Tests of connections on which no list can be read.
 @Suite(.timeLimit(.minutes(10)))
 struct FeedbackCredentialsTests {
     private func expectFailure(

@@ -4,7 +4,7 @@ import Logging
 import ServiceLifecycle
 import Testing
 
-/// The list, read again and again.
+/// Tests of repeated readings of the list.
 @Suite(.timeLimit(.minutes(10)))
 struct FeedbackEventsTests {
     private static func events(_ harness: FeedbackHarness, every interval: Duration) throws -> FeedbackEvents {
@@ -13,7 +13,7 @@ struct FeedbackEventsTests {
         return try FeedbackReader(configuration).events()
     }
 
-    /// An event without what differs between runs.
+    /// An event without the parts that differ between runs.
     private static func word(_ event: FeedbackEvent) -> String {
         switch event {
         case .tuple(let tuple): "\(tuple.time)"
@@ -134,7 +134,7 @@ struct FeedbackEventsTests {
             var iterator = words.makeAsyncIterator()
             for word in ["0", "1", "2", "completed 3"] { #expect(await iterator.next() == word) }
             await group.triggerGracefulShutdown()
-            // A service that ends by itself is a failure of its group, unless the group is shutting down.
+            // A service that ends on its own is a failure of its group, except during the shutdown of the group.
             try await running
         }
     }

@@ -1,7 +1,7 @@
 import Ferry
 import FerryTesting
 
-/// A simulated feedback service, and a reader of it.
+/// A simulated feedback service, and its reader.
 struct FeedbackHarness: Sendable {
     let credentials: TestCredentials
     let service: SimulatedFeedback
@@ -36,7 +36,7 @@ struct FeedbackHarness: Sendable {
         return try FeedbackReader(configuration).sweep()
     }
 
-    /// Tuples with tokens of their own.
+    /// Makes tuples with different device tokens.
     static func tuples(_ numbers: Range<Int>) throws -> [FeedbackTuple] {
         try numbers.map { try FeedbackTuple(time: UInt32($0), token: Harness.device($0)) }
     }
@@ -69,7 +69,7 @@ extension FeedbackSweep {
         return try await iterator.next()
     }
 
-    /// All tuples, and the error behind them.
+    /// Returns all tuples, and the error after them.
     func all() async -> (tuples: [FeedbackTuple], error: FeedbackError?) {
         var tuples: [FeedbackTuple] = []
         do {

@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// What a service sends, and what a reader makes of it.
+/// Tests of one reading: the bytes of a service, and the tuples and errors that they become.
 @Suite(.timeLimit(.minutes(10)))
 struct FeedbackSweepTests {
     @Test(arguments: [1, 5, 38, 1000, nil] as [Int?])
@@ -105,7 +105,7 @@ struct FeedbackSweepTests {
             #expect(found.error?.code == .truncated)
             #expect(sweep.report == FeedbackReport(tuples: 2, truncatedBytes: 37, ending: .closeNotify))
             #expect(found.error?.report == sweep.report)
-            // A second look does not turn the failure into an empty list.
+            // A second iteration must not turn the failure into an empty list.
             #expect(await sweep.all().error?.code == .truncated)
         }
     }
@@ -125,7 +125,7 @@ struct FeedbackSweepTests {
         try await FeedbackHarness.run(FeedbackHarness.script(0..<3, .neverCloses)) { harness in
             let sweep = try harness.sweep { $0.idleTimeout = .milliseconds(200) }
             let found = await sweep.all()
-            // All three, unless the machine was busy elsewhere for so long.
+            // All three come, unless the machine was busy for the whole time-out.
             #expect(try found.tuples == FeedbackHarness.tuples(0..<found.tuples.count))
             #expect(found.error?.code == .notClosed)
             #expect(sweep.report == FeedbackReport(tuples: found.tuples.count, ending: .unfinished))
@@ -189,7 +189,8 @@ struct FeedbackSweepTests {
                 if numbers == count, fault == .neverCloses { break }
             }
             #expect(numbers == count)
-            // Ten, and what a read of 16 KiB completes in two records of TLS. With the end comes what the system had received by then.
+            // Ten tuples, and those that a read of 16 KiB completes in two TLS records. At the end of the stream also
+            // the bytes in the system's receive buffer.
             let limit = fault == nil ? 10 + (512 << 10) / 38 : 10 + (32 << 10) / 38
             #expect(sweep.mostHeld <= limit)
         }

@@ -11,9 +11,9 @@ import Glibc
 import Musl
 #endif
 
-/// A feedback service that does what a test tells it, when it tells it.
+/// A feedback service whose every action a test controls.
 final class RawFeedback: Sendable {
-    /// A connection whose handshake is done.
+    /// A connection after its handshake.
     final class Connection: Sendable {
         private let channel: any Channel
         private let tls: NIOLoopBound<ChannelHandlerContext>
@@ -23,7 +23,7 @@ final class RawFeedback: Sendable {
             self.tls = NIOLoopBound(context, eventLoop: context.eventLoop)
         }
 
-        /// Sends bytes, and returns when the system has them.
+        /// Sends bytes. Returns once the system has them.
         func send(_ tuples: [FeedbackTuple], dropLast missing: Int = 0) async throws {
             var buffer = ByteBuffer()
             for tuple in tuples {
@@ -37,19 +37,19 @@ final class RawFeedback: Sendable {
             try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes))
         }
 
-        /// close_notify and FIN.
+        /// Sends close_notify and FIN.
         func close() {
             self.channel.close(promise: nil)
         }
 
-        /// RST.
+        /// Sends RST.
         func reset() async throws {
             let provider = self.channel as? any SocketOptionProvider
             try await provider?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
             self.channel.eventLoop.execute { self.tls.value.close(promise: nil) }
         }
 
-        /// Returns when the client has ended the connection.
+        /// Waits until the client has ended the connection.
         func ended() async throws {
             try await self.channel.closeFuture.get()
         }
@@ -57,7 +57,7 @@ final class RawFeedback: Sendable {
 
     let port: Int
     let credentials: TestCredentials
-    /// Connections, as their handshakes end.
+    /// The connections, in the order in which their handshakes complete.
     let connections: AsyncStream<Connection>
     private let listener: any Channel
 

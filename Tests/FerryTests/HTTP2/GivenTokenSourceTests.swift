@@ -8,7 +8,7 @@ import Testing
 
 @testable import Ferry
 
-/// Provider tokens that another program makes.
+/// Tests of provider tokens that another program makes.
 @Suite(.timeLimit(.minutes(2))) struct GivenTokenSourceTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     private static let epochSeconds: UInt32 = 1_700_000_000
@@ -26,7 +26,7 @@ import Testing
         try body(directory.appending(path: "token.jwt").path)
     }
 
-    /// As a careful writer does: beside it, then renamed.
+    /// Writes the way a careful program does: to a temporary file, which is then renamed.
     private static func write(_ text: String, _ path: String) throws {
         try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
     }
@@ -168,7 +168,7 @@ import Testing
             let other = try Self.token("ZZZZZ99999", issuedAt: epochSeconds)
             try Self.write(other, path)
             let deadline = ContinuousClock.now + .seconds(30)
-            // The file is looked at once a second.
+            // The file is checked once a second.
             while apns.connections < 2, .now < deadline {
                 #expect(try await provider.send(notification, to: Harness.device(2)) == .accepted(.confirmed))
             }

@@ -3,7 +3,7 @@ import FerryOpenSSL
 import FerryTesting
 import Testing
 
-/// The provider over real sockets, TLS and HTTP/2.
+/// Tests of the provider over real sockets, TLS and HTTP/2.
 @Suite(.timeLimit(.minutes(10)))
 struct HTTP2ProviderTests {
     private static func socketErrors(_ events: [ProviderEvent]) -> [ProviderError] {

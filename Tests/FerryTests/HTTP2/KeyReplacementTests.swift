@@ -6,7 +6,7 @@ import NIOCore
 import Synchronization
 import Testing
 
-/// A key of provider tokens is replaced while a provider sends over real sockets.
+/// Tests that replace the key of provider tokens while a provider sends over real sockets.
 @Suite(.timeLimit(.minutes(5))) struct KeyReplacementTests {
     @Test func `a key that is replaced and then revoked under load costs no notification and doubles none`()
         async throws
@@ -29,9 +29,9 @@ import Testing
             first.withLock { $0 = "bearer \(token)" }
             let outcomes = OutcomeCollector()
             var configuration = try apns.configuration(.token(source), outcomes)
-            // Nothing pauses for the refusals of the old key.
+            // The threshold is never reached, so refusals of the old key do not pause sending.
             configuration.options.circuitBreaker?.threshold = 2
-            // A slow machine is no reason to give up.
+            // The deadlines are long, so that a slow machine does not fail the test.
             configuration.options.attemptTimeout = .seconds(600)
             configuration.options.deadline = .seconds(600)
             let provider = try HTTP2Provider(configuration)

@@ -4,10 +4,10 @@ import NIOCore
 import NIOPosix
 import Testing
 
-/// Through HTTP proxies, good and bad, over loopback.
+/// Tests through HTTP proxies, good and bad, over loopback.
 @Suite(.timeLimit(.minutes(10)))
 struct ProxyTests {
-    /// `Basic` and the base64 of `ferry:open sesame`.
+    /// `Basic` and the Base64 form of `ferry:open sesame`.
     private static let authorization = "Basic ZmVycnk6b3BlbiBzZXNhbWU="
 
     private static func proxy(_ port: Int, password: String? = "open sesame") -> HTTPProxy {
@@ -37,7 +37,7 @@ struct ProxyTests {
         }
     }
 
-    /// Sends through a proxy that is of no use, until the client gives up; returns what it said of each connection.
+    /// Sends through a bad proxy until the client gives up. Returns the error of each connection.
     private func errors(
         _ behaviour: TestProxy.Behaviour,
         password: String? = nil,
@@ -123,7 +123,7 @@ struct ProxyTests {
     }
 
     @Test func `a proxy that is not there is named`() async throws {
-        // Bound and closed: nobody listens there.
+        // The port was bound and closed again, so connections to it are refused.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let port = listener.localAddress?.port ?? 0

@@ -6,14 +6,14 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// An APNs that is nothing but a listener, TLS, a session and a closure, for what no script can say.
+/// An APNs made of a listener, TLS, a session and a closure, for behaviour that no script can describe.
 final class RawAPNs: Sendable {
     struct Request: Sendable {
-        /// The last field of each name.
+        /// The fields by name. If a name occurs twice, the last value counts.
         var fields: [String: String] = [:]
         var body: [UInt8] = []
 
-        /// The device token's number, as ``Harness/device(_:)`` hides it.
+        /// The number that ``Harness/device(_:)`` stores in the device token.
         var number: Int? {
             let hex = self.fields[":path"]?.dropFirst("/3/device/".count).prefix(16) ?? ""
             return UInt64(hex, radix: 16).map { Int($0.byteSwapped) }
@@ -25,7 +25,7 @@ final class RawAPNs: Sendable {
         var body = ""
     }
 
-    /// Answers a request; nil: never.
+    /// Answers a request. Nil: no answer.
     typealias Behaviour = @Sendable (Request) -> Answer?
 
     struct Options {
@@ -100,7 +100,7 @@ final class RawAPNs: Sendable {
         )
     }
 
-    /// For a provider that tries little and reports to `outcomes`.
+    /// The configuration of a provider that gives up early and reports to `outcomes`.
     func configuration(
         _ credentials: HTTP2Configuration.Credentials? = nil,
         _ outcomes: OutcomeCollector

@@ -22,7 +22,7 @@ struct SubmissionQueueTests {
         _ = queue.offer(&batch)
     }
 
-    /// The loop takes what was handed over, and writes `count` of what is queued.
+    /// Plays the loop: takes the notifications that callers handed over, and writes `count` of the queued ones.
     private static func run(_ queue: SubmissionQueue, writing count: Int, of limit: Int) {
         _ = queue.collect()
         queue.occupy(queued: limit - count, delayed: 0, unread: 0)
