@@ -2,7 +2,7 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-/// Few files and sockets are a sentence, and never the end by a trap.
+/// A low limit of files and sockets must lead to a message, and never to a trap.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DescriptorLimitTests {
     private static let commands: [[String]] = [
         ["push", "lines", "--to", "localhost:1", "--connection-retry-limit", "1"],
@@ -16,7 +16,7 @@ import Testing
     ]
     private static let words = "files and sockets may be open at a time (ulimit -n)"
 
-    /// Below 8 the loader finds no room for the program's own libraries.
+    /// The smallest limit is 8: below it, the loader cannot load the program's own libraries.
     @Test(arguments: [8, 12, 17, 25])
     func `every command that opens sockets says that it needs more, with status 2`(limit: Int) async throws {
         try await TemporaryDirectory.with { directory in

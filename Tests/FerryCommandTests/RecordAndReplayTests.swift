@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `ferry record` and `ferry replay`, as programs that know nothing of each other.
+/// Tests of `ferry record` and `ferry replay` as separate programs.
 @Suite(.timeLimit(.minutes(10))) struct RecordAndReplayTests {
     private struct Listener {
         var program: FerryProgram
@@ -47,7 +47,7 @@ import Testing
             gateway.program.interrupt()
             _ = try await gateway.program.output()
 
-            // The rule holds once, so that the replay needs a gateway that has not met it.
+            // The rule applies only once, so the replay needs a new gateway.
             let fresh = try await Listener.start(simulate, "binary", in: directory)
             let replayed = try await FerryProgram.run(
                 ["replay", transcript, "--to", "localhost:\(fresh.port)"] + client,

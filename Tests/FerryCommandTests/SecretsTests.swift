@@ -2,10 +2,10 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-/// A secret that stands in the wrong place comes to light nowhere.
+/// A misplaced secret must appear in no message.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct SecretsTests {
-    /// What is typed or pasted where it does not belong; each has `mark` in every part that may be quoted. None
-    /// looks like the name of a host: where one belongs, such a secret cannot be told from it.
+    /// Secrets that a user may type or paste in the wrong place. Each has `mark` in every part that may be quoted. A
+    /// secret that looks like a host name is missing: where a host name belongs, the program cannot recognise it.
     private static let secrets: [String] = [
         "Hunter2+geheim",
         "geheim correct geheim horse geheim",
@@ -20,10 +20,9 @@ import Testing
     ]
     private static let mark = "geheim"
 
-    /// A command line with `$` where the secret goes. Everything else is as it should be, as far as that can be without
-    /// a server: nothing listens on port 1.
     private static let token = "--p8 key.p8 --key-id ABCDE12345 --team-id FGHIJ67890"
 
+    /// Command lines with `$` in the place of the secret. The rest is correct, but no server listens on port 1.
     private static let commandLines: [String] = [
         "$", "help $", "$ push", "push $", "push lines $", "push lines --$", "push lines -$",
         "push lines --to localhost:1 --cert $", "push lines --to localhost:1 --cert=$",
@@ -65,7 +64,8 @@ import Testing
         "bench binary --run=$", "--version=$", "--generate-completion-script $", "--generate-completion-script=$",
     ]
 
-    /// How many of the secrets each command line is tried with, another few each: a process takes its time.
+    /// The number of secrets that each command line is tested with. It is small because starting a process takes time,
+    /// and each command line gets different ones.
     private static let share = 2
 
     @Test func `no command says a secret in the place of something else`() async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import FerryCommand
 
 @Suite(.timeLimit(.minutes(10))) struct ConnectionAdviceTests {
-    /// What a provider with these settings says of its first connection.
+    /// The message of a provider with these settings about its first connection.
     static func failure(
         authority: ThrowAwayCA? = nil,
         hasIdentity: Bool = true,

@@ -3,11 +3,11 @@ import FerryOpenSSL
 import FerryTesting
 import Testing
 
-/// `--tls-profile`, against servers that speak TLS 1.0 and nothing newer.
+/// Tests of `--tls-profile` with servers that speak only TLS 1.0.
 @Suite(.timeLimit(.minutes(2))) struct TLSProfileTests {
     private static let line = #"{"token":"00000000000000000000000000000000","payload":{"aps":{}}}"#
 
-    /// Certificate and key of RSA, which suits every version.
+    /// Certificate and key are RSA, which every version supports.
     private static func withHarness(_ body: (DoctorHarness, TLSIdentity, [String]) async throws -> Void) async throws {
         try await DoctorHarness.run { harness in
             let options = try harness.options(harness.authority.client(key: .rsa2048))
@@ -100,7 +100,7 @@ import Testing
                 let output = try await push()
                 #expect(output.status == 2)
                 #expect(output.messages.contains("MinProtocol"), "\(output.messages)")
-                // The profile is a decision against the policy, for one run.
+                // The option overrides the system's policy, for one run.
                 #expect(try await push("--tls-profile", "legacy", "--settle-time", "1").status == 0)
             }
         }

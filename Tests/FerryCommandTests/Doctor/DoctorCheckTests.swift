@@ -6,7 +6,7 @@ import Testing
 
 @testable import FerryCommand
 
-/// Checks of facts that no test can bring about: years that pass, networks that drop packets.
+/// Tests of checks with facts that no test can produce: years that pass, networks that drop packets.
 @Suite struct DoctorCheckTests {
     private func facts(_ results: [(String, HostFacts.Attempt.Result)]) throws -> HostFacts {
         let attempts = try results.map { address, result in

@@ -39,7 +39,7 @@ import Testing
             let finding = try #require(report.problems.first)
             #expect(finding.sentence.contains(options[1]) && finding.sentence.contains(options[3]))
             #expect(finding.cure?.contains("the key that the certificate's request was made with") == true)
-            // What the certificate says is told nevertheless.
+            // The contents of the certificate are reported nevertheless.
             #expect(report.findings.contains { $0.check == "topics" })
         }
     }
@@ -169,7 +169,7 @@ import Testing
             #expect(pinned.status == 0)
             #expect(pinned.problems.map(\.problem) == ["selfSigned", "noTopic"])
             #expect(pinned.finding("selfSigned")?.cure?.contains("by its fingerprint, SHA-256 ") == true)
-            // The host is retired, so that nothing is connected to.
+            // The host is retired, so the command does not connect to it.
             let apple = try await harness.doctor(["gateway.push.apple.com"] + own)
             #expect(apple.problems.map(\.problem) == ["selfSigned", "noTopic", "notFromApple", "serviceRetired"])
             #expect(apple.finding("selfSigned")?.severity == "fault")

@@ -7,7 +7,7 @@ import Testing
 @testable import FerryCommand
 
 @Suite(.timeLimit(.minutes(10))) struct DoctorHTTP2Tests {
-    /// Calls `body` with the port of a simulated APNs, and the options that name the key of its provider tokens.
+    /// Calls `body` with the port of a simulated APNs and the options that name its token key.
     static func withAPNs(
         _ change: (inout SimulatedAPNs.Configuration) -> Void = { _ in },
         _ body: (DoctorHarness, Int, [String]) async throws -> Void
@@ -110,14 +110,14 @@ import Testing
         }
     }
 
-    /// What a server says once TLS has agreed on HTTP/2, and the problem that is made of it.
+    /// The bytes of a server after TLS has agreed on HTTP/2, and the problem that the command reports.
     static let openings: [(@Sendable () -> any ChannelHandler, String)] = [
         ({ ClosingHandler() }, "closedBeforeSettings"),
         ({ SpeakingHandler(Array("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".utf8)) }, "brokenHTTP2"),
         ({ SpeakingHandler([]) }, "silentHTTP2"),
         // SETTINGS with a limit of 0 streams.
         ({ SpeakingHandler([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]) }, "noStreams"),
-        // GOAWAY before SETTINGS is no HTTP/2.
+        // GOAWAY before SETTINGS violates HTTP/2.
         ({ SpeakingHandler([0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]) }, "brokenHTTP2"),
     ]
 
@@ -128,7 +128,7 @@ import Testing
             )
             for (handler, problem) in Self.openings {
                 try await harness.withServer({ [try TLSHandler(server: context), handler()] }) { port in
-                    // Only silence lasts as long as it is allowed to.
+                    // Only the silent server makes the command wait for the whole time-out.
                     let limit = problem == "silentHTTP2" ? "10" : "300"
                     let report = try await harness.doctor(
                         ["localhost:\(port)", "--http2", "--timeout", limit] + harness.ca

@@ -5,7 +5,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// Credentials in files, servers in this process, and `ferry doctor` at them.
+/// Credentials in files, servers in this process, and `ferry doctor` examining both.
 struct DoctorHarness: Sendable {
     struct Report: Decodable, Sendable {
         struct Finding: Decodable, Sendable {
@@ -22,7 +22,7 @@ struct DoctorHarness: Sendable {
         var warnings: Int
         var status: Int32
 
-        /// The findings that are not in order.
+        /// The findings with a warning or a fault.
         var problems: [Finding] { self.findings.filter { $0.severity != "ok" } }
 
         func finding(_ problem: String) -> Finding? { self.findings.first { $0.problem == problem } }
@@ -53,7 +53,8 @@ struct DoctorHarness: Sendable {
         return ["--cert", certificate, "--key", try self.secret("\(name).key", (key ?? identity).privateKeyPEM())]
     }
 
-    /// Runs `ferry doctor` with a limit that only ends what hangs, unless there is another, and reads what it prints.
+    /// Runs `ferry doctor` and parses its output. Without --timeout in `arguments`, the limit only ends a run that
+    /// hangs.
     func doctor(_ arguments: [String]) async throws -> Report {
         let limit = arguments.contains("--timeout") ? [] : ["--timeout", "300"]
         let output = try await FerryProgram.run(["doctor", "--json"] + limit + arguments, in: self.directory)
@@ -90,7 +91,7 @@ struct DoctorHarness: Sendable {
         await gateway.stop()
     }
 
-    /// Calls `body` with the port of a server whose connections have the handlers that `handlers` makes.
+    /// Calls `body` with the port of a server. `handlers` makes the handlers of its connections.
     func withServer(
         _ handlers: @escaping @Sendable () throws -> [any ChannelHandler],
         _ body: (Int) async throws -> Void
@@ -112,7 +113,7 @@ struct DoctorHarness: Sendable {
         try await listener.close().get()
     }
 
-    /// A port on which nothing listens.
+    /// Returns a port without a listener.
     func closedPort() async throws -> Int {
         var port = 0
         try await self.withServer({ [] }) { port = $0 }
@@ -120,7 +121,7 @@ struct DoctorHarness: Sendable {
     }
 }
 
-/// Says something as soon as a client says anything, or at once.
+/// Sends `bytes` at once, or when the client sends its first bytes.
 final class SpeakingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -146,7 +147,7 @@ final class SpeakingHandler: ChannelInboundHandler {
     }
 }
 
-/// Closes as soon as a client says anything.
+/// Closes when the client sends its first bytes.
 final class ClosingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

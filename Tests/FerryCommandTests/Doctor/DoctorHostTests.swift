@@ -44,7 +44,7 @@ import Testing
                 let finding = try #require(report.finding("wrongName"))
                 #expect(finding.sentence.hasSuffix("not for localhost, but for push.example.com and 10.0.0.1."))
                 #expect(finding.cure?.contains("--server-name") == true)
-                // And the cure works.
+                // The cure works.
                 #expect(try await harness.doctor(arguments + ["--server-name", "push.example.com"]).status == 0)
             }
         }
@@ -67,7 +67,8 @@ import Testing
                 #expect(report.status == 3)
                 #expect(report.problems.map(\.problem) == ["unknownIssuer"])
                 #expect(report.finding("unknownIssuer")?.cure?.contains("name the CA that issued it with --ca") == true)
-                // As when a directory of credentials was made anew, and --ca names a copy of the old authority.
+                // This happens when a directory of credentials was made anew and --ca names a copy of the old
+                // authority.
                 let namesake = try harness.directory.write("old-ca.pem", ThrowAwayCA().certificatePEM)
                 let old = try await harness.doctor(["localhost:\(port)", "--ca", namesake] + client)
                 #expect(old.problems.map(\.problem) == ["otherIssuer"])
@@ -173,7 +174,7 @@ import Testing
             for (text, speaksFirst, words) in cases {
                 let bytes = Array(text.utf8)
                 try await harness.withServer({ [SpeakingHandler(bytes, speaksFirst: speaksFirst)] }) { port in
-                    // Two bytes may be the beginning of more, until the time is over.
+                    // The two bytes could be the start of more, so the probe waits for the whole time-out.
                     let limit = text == "no" ? "5" : "300"
                     let report = try await harness.doctor(["127.0.0.1:\(port)", "--timeout", limit])
                     #expect(report.status == 3)

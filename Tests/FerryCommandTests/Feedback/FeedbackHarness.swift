@@ -1,7 +1,7 @@
 import FerryOpenSSL
 import FerryTesting
 
-/// A simulated feedback service in this process, its credentials in files, and `ferry feedback` from it.
+/// A simulated feedback service in this process, its credentials in files, and `ferry feedback` reading from it.
 struct FeedbackHarness: Sendable {
     let directory: TemporaryDirectory
     let service: SimulatedFeedback
@@ -29,7 +29,7 @@ struct FeedbackHarness: Sendable {
         }
     }
 
-    /// The arguments of `ferry feedback` from the service, as a client that it knows.
+    /// The arguments of `ferry feedback` for the service, with a client certificate that it accepts.
     func arguments(port: Int? = nil) -> [String] {
         [
             "feedback", "--to", "localhost:\(port ?? self.service.port)", "--ca", self.directory.path("ca.pem"),

@@ -3,9 +3,9 @@ import FerryTesting
 import Foundation
 import Testing
 
-/// `ferry push --config`, from the file to the gateway.
+/// Tests of `ferry push --config`, from the file to the gateway.
 @Suite(.timeLimit(.minutes(10))) struct NodeAPNConfigTests {
-    /// Writes an options object that is good for the harness's gateway, with `more` in it.
+    /// Writes an options object for the harness's gateway, with the members of `more` added.
     private static func config(_ harness: PushHarness, _ more: [String: Any] = [:]) throws -> String {
         let object: [String: Any] = [
             "cert": harness.directory.path("client.pem"), "key": harness.directory.path("client-key.pem"),

@@ -27,7 +27,7 @@ import Testing
     private static let pem = "-----BEGIN CERTIFICATE-----\\nTUlJ\\n-----END CERTIFICATE-----\\n"
     private static let pemBytes = Array(pem.replacing("\\n", with: "\n").utf8)
 
-    /// What stands in an object, what it changes, and what is said.
+    /// The members of an object, the settings that they make, and the remarks.
     private static let cases: [(String, NodeAPNSettings, [String])] = [
         (#""cert":"c.pem""#, changed { $0.certificate = .file("c.pem") }, ["cert: as --cert c.pem"]),
         (
@@ -243,7 +243,7 @@ import Testing
     @Test(
         arguments: [
             "", "[]", "7", "{", #"{"a":1,}"#, #"{"a":1} x"#, #"{a:1}"#, #"{"a":"\ud800"}"#, "\u{feff}\u{feff}{}",
-            // A fault behind a name that stands twice: the text is no object at all.
+            // The syntax fault is behind a duplicate name. The syntax fault counts, because the text is not an object.
             #"{"a":1,"a":2"#,
         ]
     )

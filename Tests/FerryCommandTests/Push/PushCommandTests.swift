@@ -195,7 +195,7 @@ import Testing
             let lines = try harness.lines(1...3)
             _ = try harness.directory.write("other.pem", ThrowAwayCA().certificatePEM)
             try harness.write(ThrowAwayCA().client(), as: "unknown")
-            // A port that was free a moment ago, and that nobody else is given so soon.
+            // The port was free a moment ago, and the system does not give it to another process so soon.
             let free = try await SimulatedGateway.start(.init(credentials: TestCredentials()))
             await free.stop()
             for limit in [["--connection-retry-limit", "1"], ["--connection-retry-time", "0.3"]] {

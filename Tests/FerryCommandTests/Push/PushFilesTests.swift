@@ -11,8 +11,8 @@ import Testing
         return path
     }
 
-    /// What is written to a FIFO until its end; nil when nothing comes for a minute. To open it as usual would wait for a
-    /// writer without end.
+    /// Reads a FIFO to its end. Returns nil if nothing comes for a minute. A usual open would wait for a writer for
+    /// ever.
     private static func read(_ fifo: String) -> Data? {
         let file = open(fifo, O_RDONLY | O_NONBLOCK)
         defer { close(file) }
@@ -36,7 +36,7 @@ import Testing
             let fifo = Self.fifo(harness.directory)
             let arguments = try harness.arguments(harness.lines(1...2000)) + ["--events", fifo]
             let program = try FerryProgram(arguments, in: harness.directory)
-            // On a thread of its own, which may block, and which does not wait for other tests to begin.
+            // The separate thread may block, and need not wait for other tests.
             let (read, reader) = AsyncStream.makeStream(of: Data?.self)
             Thread.detachNewThread {
                 reader.yield(Self.read(fifo))
@@ -59,7 +59,7 @@ import Testing
                 "--drain-limit",
                 "2"
             )
-            // On a busy machine the limit may come before the connection, which is a complaint of its own.
+            // On a busy machine the limit may pass before there is a connection. That adds a complaint.
             #expect(output.status == 2 || output.status == 3)
             #expect(output.messages.hasPrefix("ferry: The events cannot be written: \(fifo): nobody reads it\n"))
             #expect(output.number("submitted") == 2000)

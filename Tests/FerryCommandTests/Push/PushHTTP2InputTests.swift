@@ -4,7 +4,7 @@ import FerryTesting
 import Foundation
 import Testing
 
-/// What is wrong with input, credentials and options is said before anything is sent.
+/// Faults of input, credentials and options must be reported before anything is sent.
 @Suite(.timeLimit(.minutes(10))) struct PushHTTP2InputTests {
     @Test(
         arguments: [
@@ -84,7 +84,7 @@ import Testing
 
     // MARK: Credentials
 
-    /// A key on the curve P-384, which Ferry itself makes none of.
+    /// A key on the curve P-384, which Ferry cannot make itself.
     static let otherCurve = """
         -----BEGIN PRIVATE KEY-----
         MIG2AgEAMBAGByqGSM49AgEGBSuBBAAiBIGeMIGbAgEBBDC6dcctkV00gWvGG/Y3

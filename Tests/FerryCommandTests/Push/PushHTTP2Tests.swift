@@ -165,7 +165,7 @@ import Testing
                 "--on-unknown",
                 "resend"
             )
-            // How far it comes until then is a matter of time.
+            // The time until the end decides how far the run comes, so only these facts are certain.
             #expect(output.status != 0)
             #expect(output.settled == 3)
         }
@@ -217,7 +217,7 @@ import Testing
     }
 
     @Test func `a burst of bad tokens pauses sending and does not end the run`() async throws {
-        // Good ones first, so that more than one at a time are under way.
+        // The good tokens come first, so that the limit of streams has been raised when the bad ones follow.
         let bad = try APNsHarness.tokens(11...115)
         try await APNsHarness.run(rules: [.reject(bad)]) { harness in
             let lines = try harness.lines(1...200)

@@ -56,13 +56,13 @@ import Testing
     }
 
     @Test func `the second interrupt does not wait, and is honest about it`() async throws {
-        // Nothing settles: the gateway reads no further.
+        // The gateway stops reading, so nothing settles.
         try await PushHarness.run(GatewayScript(rules: [.end(by: .stopReading, after: 1)])) { harness in
             let arguments = try harness.arguments(harness.lines(1...100_000)) + ["--settle-time", "3600"]
             let program = try FerryProgram(arguments, in: harness.directory)
             #expect(try await eventually { harness.recorder.notifications.count == 1 })
             program.interrupt()
-            // Signals that come at once may arrive as one.
+            // Two signals sent at once may be delivered as one.
             #expect(try await eventually { try program.messages.contains("interrupted") })
             program.interrupt()
             let output = try await program.output()

@@ -2,7 +2,7 @@ import Ferry
 import FerryTesting
 import Testing
 
-/// `ferry push` to a server of the other wire.
+/// Tests of `ferry push` with a server of the other protocol.
 @Suite(.timeLimit(.minutes(10))) struct PushWrongWireTests {
     @Test func `a server of HTTP/2 is named to who sends over the binary protocol`() async throws {
         try await APNsHarness.run { harness in

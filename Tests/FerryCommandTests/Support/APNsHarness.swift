@@ -3,7 +3,7 @@ import FerryOpenSSL
 import FerryTesting
 import Foundation
 
-/// A simulated APNs over HTTP/2 in this process, its credentials in files, and `ferry push` to it.
+/// A simulated APNs over HTTP/2 in this process, its credentials in files, and `ferry push` sending to it.
 struct APNsHarness: Sendable {
     static let topic = "com.example.ferry"
 
@@ -46,12 +46,12 @@ struct APNsHarness: Sendable {
         }
     }
 
-    /// A script of these rules alone.
+    /// Runs with a script that contains only these rules.
     static func run(rules: [HTTP2Rule], _ body: (APNsHarness) async throws -> Void) async throws {
         try await self.run(HTTP2Script(rules: rules), body)
     }
 
-    /// The options that name the key of provider tokens.
+    /// The options that name the key for provider tokens.
     func token(p8: String? = nil, keyID: String? = nil, teamID: String? = nil) -> [String] {
         [
             "--p8", p8 ?? self.directory.path("key.p8"), "--key-id", keyID ?? self.credentials.keyID,
@@ -59,7 +59,7 @@ struct APNsHarness: Sendable {
         ]
     }
 
-    /// Signs with the key of provider tokens.
+    /// A source that signs with the key for provider tokens.
     func tokenSource() throws -> ProviderTokenSource {
         try ProviderTokenSource(
             key: self.credentials.tokenKey,
@@ -73,10 +73,10 @@ struct APNsHarness: Sendable {
         ["--cert", self.directory.path("client.pem"), "--key", self.directory.path("client-key.pem")]
     }
 
-    /// Times that only end what hangs, unless others follow.
+    /// Limits that only end a run that hangs. Later options replace them.
     static let patience = ["--connect-timeout", "300", "--attempt-timeout", "300", "--deadline", "600"]
 
-    /// The options that say where the simulated APNs is.
+    /// The options that name the simulated APNs.
     func server(port: Int? = nil) -> [String] {
         ["--to", "localhost:\(port ?? self.apns.port)", "--ca", self.directory.path("ca.pem")]
     }
@@ -86,12 +86,12 @@ struct APNsHarness: Sendable {
         try self.directory.write("lines", numbers.map { PushHarness.line($0) + "\n" }.joined())
     }
 
-    /// The tokens of notifications `numbers`.
+    /// The device tokens of notifications `numbers`.
     static func tokens(_ numbers: some Sequence<Int>) throws -> Set<DeviceToken> {
         try Set(numbers.map { try DeviceToken(hex: PushHarness.token($0)) })
     }
 
-    /// `ferry push --backend http2 FILE` with a provider token, unless other credentials are given.
+    /// Runs `ferry push --backend http2 FILE`, with a provider token unless other credentials are given.
     func push(
         _ file: String,
         port: Int? = nil,

@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// The built `ferry`, run as a process of its own.
+/// The built `ferry`, run as a separate process.
 final class FerryProgram: Sendable {
     struct Output: Sendable {
         var status: Int32
         var result: String
         var messages: String
 
-        /// The result read as one JSON object.
+        /// The output, parsed as one JSON object.
         var summary: [String: Any] {
             (try? JSONSerialization.jsonObject(with: Data(self.result.utf8))) as? [String: Any] ?? [:]
         }
@@ -30,7 +30,7 @@ final class FerryProgram: Sendable {
 
     /// Starts the program.
     ///
-    /// - Parameter shell: a script of `sh` that begins the program as it wants, with `exec "$@"`.
+    /// - Parameter shell: a script for `sh` that starts the program with `exec "$@"`.
     init(
         _ arguments: [String],
         in directory: TemporaryDirectory,
@@ -72,17 +72,17 @@ final class FerryProgram: Sendable {
         try await FerryProgram(arguments, in: directory, shell: shell).output()
     }
 
-    /// What the program said on standard output so far.
+    /// The output on standard output so far.
     var result: String {
         get throws { try self.directory.read("\(self.name).out") }
     }
 
-    /// What the program said on standard error so far.
+    /// The messages on standard error so far.
     var messages: String {
         get throws { try self.directory.read("\(self.name).err") }
     }
 
-    /// Waits for the program's end. A test whose time is over ends it by force.
+    /// Waits for the program's end. When the test is cancelled, kills the program.
     func output() async throws -> Output {
         let status = await withTaskCancellationHandler {
             await self.exit.value
@@ -107,14 +107,14 @@ final class FerryProgram: Sendable {
         self.process.withLock { $0.terminate() }
     }
 
-    /// The program lies beside the tests.
+    /// The program is in the directory of the tests.
     private static var url: URL {
         let tests = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
         return tests.appending(path: "ferry")
     }
 }
 
-/// Waits until another process has done something, unless it hangs.
+/// Waits until another process has met the condition. Returns false if it hangs.
 func eventually(within limit: Duration = .seconds(300), _ condition: () throws -> Bool) async throws -> Bool {
     let deadline = ContinuousClock.now + limit
     while try !condition() {

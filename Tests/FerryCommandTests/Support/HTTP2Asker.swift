@@ -21,7 +21,7 @@ struct HTTP2Asker {
         self.port = port
     }
 
-    /// The status of the answer; 0 when there is none.
+    /// Makes a request and returns the status. 0 if no answer comes.
     func ask(token: String) async throws -> Int {
         let context = self.context
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()

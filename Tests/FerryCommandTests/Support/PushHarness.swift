@@ -3,7 +3,7 @@ import FerryOpenSSL
 import FerryTesting
 import Foundation
 
-/// A simulated gateway in this process, its credentials in files, and `ferry push` to it.
+/// A simulated gateway in this process, its credentials in files, and `ferry push` sending to it.
 struct PushHarness: Sendable {
     let directory: TemporaryDirectory
     let authority: ThrowAwayCA
@@ -59,11 +59,12 @@ struct PushHarness: Sendable {
         try self.directory.write("lines", numbers.map { Self.line($0) + "\n" }.joined())
     }
 
-    /// Has acceptance proved once the gateway was silent for 5 s: silence alone of a gateway that got no processor time is
-    /// none. For runs in which no window between two rejections waits for silence: of ten lines, then.
+    /// Options that prove acceptance by a probe after 5 s of silence. Silence alone proves nothing, because a gateway
+    /// without processor time is silent too. Only for runs of about ten lines: with more, a window between two
+    /// rejections would also wait for silence.
     static let proving = ["--proof", "probe", "--settle-time", "5"]
 
-    /// The arguments of `ferry push FILE` to the gateway as a client that it knows.
+    /// The arguments of `ferry push FILE` for the gateway, with a client certificate that it accepts.
     func arguments(
         _ file: String,
         port: Int? = nil,

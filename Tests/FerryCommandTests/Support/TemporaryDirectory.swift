@@ -1,6 +1,6 @@
 import Foundation
 
-/// A directory that is gone when a test is over.
+/// A directory that is removed at the end of a test.
 struct TemporaryDirectory: Sendable {
     private let url: URL
 
@@ -17,7 +17,7 @@ struct TemporaryDirectory: Sendable {
 
     /// Writes a file and returns its path.
     ///
-    /// - Parameter mode: who may read it. Ferry warns of secrets that others than the owner may read.
+    /// - Parameter mode: the permission bits. Ferry warns about secrets that other users may read.
     func write(_ name: String, _ bytes: some Sequence<UInt8>, mode: Int = 0o600) throws -> String {
         try Data(bytes).write(to: self.url.appending(path: name))
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: self.path(name))

@@ -6,7 +6,7 @@ import Testing
 @testable import FerryCommand
 
 @Suite(.timeLimit(.minutes(10))) struct LineLedgerTests {
-    /// Takes everything, and gives no outcome.
+    /// A provider that takes everything and gives no outcomes.
     private final class SilentProvider: PushProvider {
         private let count = Atomic<Int>(0)
         var taken: Int { self.count.load(ordering: .acquiring) }
@@ -40,7 +40,7 @@ import Testing
 
     static let kibibyte = String(repeating: "x", count: 1024)
 
-    /// Lines of which each has a reference of so many KiB.
+    /// Lines with a `ref` of `kibibytes` KiB each.
     static func lines(_ count: Int, kibibytes: Int) -> String {
         let ref = String(repeating: Self.kibibyte, count: kibibytes)
         return String(repeating: #"{"token":"00","payload":{},"ref":"\#(ref)"}"# + "\n", count: count)
@@ -68,7 +68,7 @@ import Testing
             while next < 12 {
                 #expect(try await eventually { provider.taken > next || ledger.isWaitedFor })
                 let records = ledger.take().records
-                // One piece of records goes beyond the limit at most.
+                // At most one set of records exceeds the limit.
                 #expect(records.reduce(0) { $0 + $1.size } <= (2 << 20) + LineFeeder.recordLimit + (1 << 20))
                 for record in records {
                     index.append(record)

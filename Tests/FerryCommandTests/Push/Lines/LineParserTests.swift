@@ -4,7 +4,7 @@ import Testing
 @testable import FerryCommand
 
 @Suite struct LineParserTests {
-    /// What a line says, copied out.
+    /// A copy of a parsed line.
     struct Copy: Equatable {
         var hex: String
         var token: [UInt8]

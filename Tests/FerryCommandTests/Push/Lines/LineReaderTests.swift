@@ -48,7 +48,7 @@ import Testing
         try await TemporaryDirectory.with { directory in
             let path = directory.path("pipe")
             #expect(mkfifo(path, 0o600) == 0)
-            // Opening a FIFO for both directions waits for nobody, and keeps it open and silent.
+            // Opening a FIFO for both directions does not block, and keeps it open and silent.
             let end = open(path, O_RDWR)
             defer { close(end) }
             let reader = try LineReader(path: path)

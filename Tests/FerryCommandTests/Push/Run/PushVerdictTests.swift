@@ -6,7 +6,7 @@ import Testing
 @Suite struct PushVerdictTests {
     static let refused = ProviderError(.connectFailed, "No connection.")
 
-    /// The verdict on a run of three lines, all accepted or none delivered.
+    /// The verdict on a run of three lines. Either all were accepted or all were undelivered.
     static func verdict(
         delivered: Bool = true,
         cause: PushStop.Cause? = nil,

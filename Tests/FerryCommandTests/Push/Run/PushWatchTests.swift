@@ -13,7 +13,7 @@ import Testing
         func say(_ line: String) { self.lines.withLock { $0.append(line) } }
     }
 
-    /// - Parameter warnings: of a run that says nothing else.
+    /// - Parameter warnings: receives the warnings of a run that is not verbose.
     private static func watch(
         _ words: Words,
         _ ledger: LineLedger = LineLedger(),
@@ -130,7 +130,7 @@ import Testing
         watch.note(.connected(ConnectionID(2), open: 1))
         watch.note(.socketError(ConnectionID(2), error))
         #expect(!stop.isSet)
-        // So says the provider when it has seen enough of them.
+        // The provider reports this error itself after enough such connections.
         watch.note(.error(error))
         #expect(stop.isSet)
     }
