@@ -1,4 +1,4 @@
-/// SplitMix64: the same numbers for the same seed, so that a failing round can be repeated.
+/// A SplitMix64 generator. The same seed gives the same numbers, so that a failing round can be repeated.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

@@ -57,7 +57,7 @@ import Testing
             #expect(isEmpty == (count == 0))
         }
         runs.append(batch.takeFirst(.max))
-        // Only now, when the batch has grown, moved and been emptied since most runs were taken.
+        // The runs are checked only now, after the batch has grown, moved and been emptied.
         let out = runs.flatMap { run in
             (0..<run.count).map { ($0, run) }
         }

@@ -76,10 +76,10 @@ import Testing
                 buckets[Int(bytes.withUnsafeBufferPointer(DeviceToken.stableHash) % 16)] += 1
             }
         }
-        // 512 on average; without any spread one bucket would hold thousands.
+        // The average is 512. Without a spread, one bucket would hold thousands.
         #expect(buckets.allSatisfy { 256...1024 ~= $0 }, "\(buckets)")
     }
 
-    /// Written down once: shares of a migration must not move with an update.
+    /// Fixed values: the shares of a migration must not change with an update.
     private static let knownHashes: [UInt32] = [1_507_794_777, 76_757_624, 908_050_944, 1_709_387_265, 2_446_745_230]
 }

@@ -50,11 +50,11 @@ import Testing
     }
 
     @Test func `an explanation holds for each way to its outcome, on either wire`() {
-        // Connections may have been made and closed by the peer, or the deadline came between two.
+        // The peer may have made and closed connections, or the deadline passed between two of them.
         #expect(Outcome.undelivered(.noConnection).explanation?.contains("failed") == false)
-        // Over HTTP/2 nothing waits for silence.
+        // Over HTTP/2 no outcome waits for silence.
         #expect(Outcome.uncertain(.shutDown).explanation?.contains("answered") == true)
-        // A token that cannot be signed was refused by nobody.
+        // A token that cannot be signed was never refused.
         #expect(Outcome.undelivered(.credentials).explanation?.contains("token") == true)
     }
 }

@@ -29,7 +29,7 @@ import Testing
     }
 }
 
-/// Takes `limit` batches whole and is shut down then.
+/// A provider that takes `limit` whole batches and is then shut down.
 private final class RecordingProvider: PushProvider {
     let batches = Mutex<[[UInt64]]>([])
     private let limit: Int

@@ -8,7 +8,7 @@ import Testing
             "key.pem", "tls/client-key.pem", "AuthKey_ABCDE12345.p8", "../push.P12", "~/secret.txt",
             "/nowhere/at/all/ca.crt",
             "lines.jsonl", "schlüssel.pem",
-            // Their directory is there.
+            // The directory of these names exists.
             "/tmp/anything at all", "./hunter2",
             "/tmp", ".",
         ]

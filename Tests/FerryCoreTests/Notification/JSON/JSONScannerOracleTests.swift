@@ -2,7 +2,7 @@ import FerryCore
 import Foundation
 import Testing
 
-/// The scanner beside Foundation's parser, on texts that are valid and on texts that nearly are.
+/// Compares the scanner with Foundation's parser, on texts that are valid and on texts that nearly are.
 @Suite struct JSONScannerOracleTests {
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `Scanner and Foundation agree on random texts and their mutations`(seed: UInt64) {
@@ -23,8 +23,9 @@ import Testing
         }
     }
 
-    /// Where Foundation is not the RFC: it guesses UTF-16 and UTF-32 from zero bytes, takes a byte order mark, a
-    /// comma before a closing bracket, and refuses numbers that no Double holds and halves of surrogate pairs.
+    /// Whether Foundation differs from the RFC for this text. It guesses UTF-16 and UTF-32 from zero bytes. It accepts
+    /// a byte order mark, and a comma before a closing bracket. It refuses numbers that no Double can hold, and half
+    /// surrogate pairs.
     private static func isBeyondOracle(_ text: [UInt8]) -> Bool {
         if text.contains(0) || text.starts(with: [0xef]) || text.starts(with: [0xfe]) || text.starts(with: [0xff]) {
             return true

@@ -96,7 +96,7 @@ import Testing
 
     static func json(_ payload: Payload) throws -> String {
         let json = try payload.json()
-        // What a payload holds as its own bytes is what a notification takes.
+        // A notification must take the payload's bytes unchanged.
         #expect(try PushNotification(payload).payload == json)
         return String(decoding: json, as: UTF8.self)
     }
