@@ -10,7 +10,7 @@ struct ES256Tests {
     func signAndVerify() throws {
         let key = try ES256Key.generate()
         let other = try ES256Key.generate()
-        // Short integers are padded: among hundreds of signatures some have them.
+        // Short integers must be padded. Among hundreds of signatures some have them.
         for _ in 0..<300 {
             let signature = try key.sign(message)
             #expect(signature.count == ES256Key.signatureLength)
@@ -67,7 +67,7 @@ struct ES256Tests {
         #expect(missing?.code == .fileNotFound)
     }
 
-    /// SEQUENCE { INTEGER r, INTEGER s }
+    /// Encodes a raw signature in DER: SEQUENCE { INTEGER r, INTEGER s }
     private func derSignature(_ raw: [UInt8]) -> [UInt8] {
         func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
             var digits = Array(bytes.drop { $0 == 0 })

@@ -2,7 +2,7 @@ import FerryOpenSSL
 import Foundation
 import Testing
 
-/// Credentials as old tools wrote them, made by the `openssl` program with its legacy provider.
+/// Tests of credentials in the form of old tools, made by the `openssl` program with its legacy provider.
 @Suite("Old credentials")
 struct OldCredentialTests {
     static let legacy = ["-provider", "legacy", "-provider", "default"]
@@ -50,7 +50,8 @@ struct OldCredentialTests {
         #expect(!String(reflecting: wrong).contains("a wrong one"))
         let missing = error { _ = try TLSIdentity(certificatePath: chain, privateKeyPath: path) }
         #expect(missing?.code == .passphraseRequired)
-        // And they were read apart from the rest of the process.
+        // Without the legacy provider the key cannot be read. Ferry loads that provider apart from the rest of the
+        // process.
         #expect(throws: OpenSSLTool.Failure.self) {
             try OpenSSLTool.run(["pkey", "-in", path, "-passin", "pass:\(Self.passphrase)", "-noout"])
         }
@@ -154,7 +155,7 @@ struct OldCredentialTests {
         let twice = try identity.privateKeyPEM() + identity.privateKeyPEM()
         let read = try TLSIdentity(certificateChain: identity.certificateChainPEM, privateKey: twice)
         #expect(read.summary == identity.summary)
-        // One that cannot be opened is there all the same.
+        // A key that cannot be opened also counts.
         let closed = try identity.privateKeyPEM() + other.privateKeyPEM(passphrase: "secret")
         let unread = self.error {
             _ = try TLSIdentity(certificateChain: identity.certificateChainPEM, privateKey: closed)
@@ -185,10 +186,11 @@ struct OldCredentialTests {
         #expect(try TLSIdentity(pkcs12: same, passphrase: Self.passphrase).summary == identity.summary)
     }
 
-    /// An archive with all that these have, which are without a MAC. The openssl program puts one key into an archive.
+    /// Joins the contents of several archives into one without a MAC, because the openssl program puts only one key
+    /// into an archive.
     private static func joined(_ archives: [[UInt8]]) -> [UInt8] { DER.archive(archives.flatMap { DER.parts($0) }) }
 
-    /// An archive whose bags stand in a bag each, behind a part of a kind that nobody knows.
+    /// Puts each bag of an archive into another bag, after a part of an unknown kind.
     private static func nested(_ archive: [UInt8]) -> [UInt8] {
         let unknown = DER.element(0x30, [6, 2, 0x2A, 3] + DER.element(0xA0, [5, 0]))
         var rest = DER.parts(archive)[...]
@@ -205,8 +207,8 @@ struct OldCredentialTests {
         return DER.archive(parts)
     }
 
-    /// Just enough of DER to take an archive apart: PFX is a SEQUENCE of a version and a ContentInfo, of data that is the
-    /// SEQUENCE of the parts (RFC 7292, 4).
+    /// The minimum of DER for taking an archive apart. A PFX is a SEQUENCE of a version and a ContentInfo. Its data is
+    /// the SEQUENCE of the parts (RFC 7292, 4).
     private enum DER {
         static let version: [UInt8] = [2, 1, 3]
         static let data: [UInt8] = [6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 7, 1]
@@ -240,7 +242,7 @@ struct OldCredentialTests {
         }
     }
 
-    /// The first digits of the digest of the public key, as the `openssl` program has it.
+    /// The first digits of the public key's digest, from the `openssl` program.
     private func publicKeyDigest(_ key: String) throws -> String {
         let der = directory.path("public.der")
         try OpenSSLTool.run(["pkey", "-in", key, "-pubout", "-outform", "DER", "-out", der])

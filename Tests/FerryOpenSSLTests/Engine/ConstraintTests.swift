@@ -1,7 +1,7 @@
 import FerryOpenSSL
 import Testing
 
-/// Chains that lead to a trusted authority and are refused all the same.
+/// Tests of chains that lead to a trusted authority but must be refused.
 @Suite("Certificates outside what their authorities permit")
 struct ConstraintTests {
     enum Fault: String, CaseIterable {

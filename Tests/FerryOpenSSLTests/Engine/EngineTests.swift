@@ -203,7 +203,7 @@ struct EngineTests {
             return Kept(pair)
         }
         let kept = try (0..<40).map { _ in try connectionAfterBurst() }
-        // Each connection would hold 8 MiB on either side.
+        // Without the release of memory, each connection would hold 8 MiB on each side.
         #expect(residentBytes() - before < 200 << 20)
         withExtendedLifetime(kept) {}
     }
@@ -222,7 +222,7 @@ struct EngineTests {
         try connect(1_000)
         let before = residentBytes()
         try connect(10_000)
-        // A leak would be some 400 MiB; the tests that run meanwhile, or a sanitizer, need their share.
+        // A leak would need about 400 MiB. The limit leaves room for concurrent tests or a sanitizer.
         #expect(residentBytes() - before < 200 << 20)
     }
 }

@@ -2,7 +2,7 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-/// Who believes whom: each fault has a code of its own, under TLS 1.2 as under 1.3.
+/// Tests of verification: each fault has a separate code, with TLS 1.2 and with 1.3.
 @Suite("Verification of the peer")
 struct VerificationTests {
     static let versions: [TLSVersion] = [.tls12, .tls13]

@@ -121,7 +121,7 @@ struct ClosingTests {
         pair.server.send("answer")
         try pair.exchange()
         #expect(pair.client.application.entries.last == .read("answer"))
-        // The socket's own end of stream adds nothing to close_notify.
+        // After close_notify, the socket's end of the stream must add no event.
         pair.server.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         #expect(pair.server.application.entries.filter { $0 == .inputClosed }.count == 1)
         pair.server.channel.close(promise: nil)
@@ -153,7 +153,7 @@ struct ClosingTests {
         try pair.server.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
         pair.server.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
         #expect(pair.server.application.entries.suffix(2) == [.error(.uncleanShutdown), .inputClosed])
-        // An answer can still be sent.
+        // The server can still send an answer.
         pair.server.send("answer")
         try pair.exchange()
         #expect(pair.client.application.entries.last == .read("answer"))

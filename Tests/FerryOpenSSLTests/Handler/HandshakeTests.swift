@@ -144,7 +144,7 @@ struct HandshakeTests {
         let handshake: [Recorder.Entry] = version == .tls13 ? [.handshake(nil)] : []
         #expect(pair.client.application.entries == [.active] + handshake + [.error(.certificateRejected), .inactive])
         #expect(pair.server.application.entries == [.active, .error(.peerCertificateMissing)])
-        // The server keeps reading, so that its alert is not destroyed by a reset.
+        // The server keeps reading. Otherwise a reset could destroy its alert.
         #expect(pair.server.wire.entries.suffix(2) == [.write, .closeOutput])
         #expect(pair.server.channel.isActive)
         pair.server.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -199,7 +199,7 @@ struct HandshakeTests {
         #expect(pair.client.wire.reads == idle)
         pair.client.channel.read()
         #expect(pair.client.wire.reads == idle + 1)
-        // A piece of a record carries no data yet.
+        // An incomplete record contains no data, so the handler reads again.
         pair.server.send("record")
         var record = try #require(try pair.server.channel.readOutbound(as: ByteBuffer.self))
         let head = record.readSlice(length: 3) ?? ByteBuffer()

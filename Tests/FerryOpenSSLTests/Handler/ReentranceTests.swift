@@ -4,9 +4,9 @@ import NIOEmbedded
 import NIOTLS
 import Testing
 
-/// Writes, flushes, reads, and in the end closes, from inside every callback that it gets.
+/// A handler that writes, flushes and reads inside each of its callbacks, and closes in the end.
 ///
-/// What it writes are ascending numbers, so that a lost, doubled or overtaken write shows.
+/// It writes ascending numbers, so that a lost, doubled or overtaken write shows.
 final class ReentrantPeer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -97,7 +97,8 @@ struct ReentranceTests {
         #expect(client.received == Array(0..<UInt32(client.received.count)))
     }
 
-    /// A write that fails inside a callback makes the channel read what is left and close, still inside the callback.
+    /// A write that fails inside a callback makes the channel read the remaining bytes and close, still inside the
+    /// callback.
     @Test("What arrives with the end of the connection speaks first, inside a callback, too")
     func lastWord() throws {
         let pair = try ChannelPair.unconnected(version: .tls12)
@@ -107,7 +108,7 @@ struct ReentranceTests {
             guard entry == .handshake(nil) else { return }
             context.channel.writeAndFlush(ByteBuffer(string: "no"), promise: nil)
         }
-        // Until the server has sent its end of the handshake, and its word right behind it.
+        // Carries bytes until the server has sent the end of its handshake and the text after it.
         var fromServer: [ByteBuffer] = []
         while fromServer.count < 2 {
             while let bytes = try pair.client.channel.readOutbound(as: ByteBuffer.self) {

@@ -12,7 +12,7 @@ struct CredentialFormTests {
         directory = try TemporaryDirectory()
     }
 
-    /// What the openssl program makes of a key or certificate.
+    /// The form of a key or certificate after the openssl program has converted it.
     private func made(_ arguments: [String], from bytes: [UInt8]) throws -> CredentialForm {
         let output = directory.path("out")
         try OpenSSLTool.run(arguments + ["-in", directory.write("in", bytes), "-out", output])

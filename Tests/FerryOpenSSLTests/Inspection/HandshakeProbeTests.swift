@@ -23,7 +23,7 @@ struct HandshakeProbeTests {
             try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         }
 
-        /// Carries bytes between probe and server, those of the server one by one.
+        /// Carries bytes between probe and server. Those of the server arrive one by one.
         func talk(to server: consuming TLSEngine) throws {
             while true {
                 while let ciphertext = try channel.readOutbound(as: ByteBuffer.self) { server.ingest(ciphertext) }

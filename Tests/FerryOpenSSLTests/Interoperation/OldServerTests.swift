@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Servers whose settings are narrow, old or weak, as `openssl s_server` plays them.
+/// Tests with narrow, old or weak servers, played by `openssl s_server`.
 @Suite("Our client and narrow or old servers")
 struct OldServerTests {
     let ca: ThrowAwayCA

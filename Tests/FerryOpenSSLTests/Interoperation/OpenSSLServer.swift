@@ -2,7 +2,7 @@ import FerryOpenSSL
 import NIOCore
 import Testing
 
-/// `openssl s_server`, which answers each line with the reverse of it, on a port that it chooses.
+/// `openssl s_server` on a port that it chooses. It answers each line with the reversed line.
 struct OpenSSLServer {
     let tool: RunningTool
     let port: Int
@@ -26,12 +26,12 @@ struct OpenSSLServer {
         self.port = try #require(port)
     }
 
-    /// Sends a line; closes when the answer is there.
+    /// Sends a line, and closes after the answer.
     func ask(_ context: TLSContext) throws -> Gatherer.Result {
         try Self.ask(context, port: port)
     }
 
-    /// Sends a line; closes when the answer is there.
+    /// Sends a line, and closes after the answer.
     static func ask(
         _ context: TLSContext,
         port: Int,

@@ -1,7 +1,7 @@
 import FerryOpenSSL
 import Foundation
 
-/// Certificates with any extensions, made by the `openssl` program.
+/// Makes certificates with any extensions, using the `openssl` program.
 struct CertificateWorkshop {
     struct Certificate {
         var path: String
@@ -10,7 +10,7 @@ struct CertificateWorkshop {
 
     let directory: TemporaryDirectory
 
-    /// A self-signed certificate.
+    /// Makes a self-signed certificate.
     func root(_ name: String, _ extensions: [String] = []) throws -> Certificate {
         let made = paths(name)
         try OpenSSLTool.run(
@@ -20,7 +20,7 @@ struct CertificateWorkshop {
         return made
     }
 
-    /// A certificate that `issuer` signs.
+    /// Makes a certificate that `issuer` signs.
     func issue(_ name: String, by issuer: Certificate, _ extensions: [String]) throws -> Certificate {
         let made = paths(name)
         let request = directory.path("\(name).csr")

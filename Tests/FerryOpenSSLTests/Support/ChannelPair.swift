@@ -3,7 +3,7 @@ import NIOCore
 import NIOEmbedded
 import NIOTLS
 
-/// What the application behind TLS sees, in order.
+/// The events of the application above TLS, in order.
 final class Recorder: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -54,7 +54,7 @@ final class Recorder: ChannelInboundHandler {
     }
 }
 
-/// What the socket below TLS is asked to do.
+/// The calls to the socket below TLS.
 final class Wire: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -69,7 +69,7 @@ final class Wire: ChannelOutboundHandler {
     var reads = 0
     /// Completes writes with this error instead of passing them on.
     var failure: (any Error)?
-    /// Holds back the completion of writes.
+    /// Whether to hold back the completion of writes.
     var isStuck = false
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -90,7 +90,7 @@ final class Wire: ChannelOutboundHandler {
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        // An embedded channel knows no half close.
+        // An embedded channel does not support a half close.
         guard mode == .all else {
             entries.append(.closeOutput)
             promise?.succeed()
@@ -118,7 +118,7 @@ struct Side {
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }
 
-    /// Sends a text, and gives what becomes of it.
+    /// Sends a text. The future completes with the write.
     @discardableResult
     func send(_ text: String) -> EventLoopFuture<Void> {
         channel.writeAndFlush(ByteBuffer(string: text))
@@ -140,7 +140,7 @@ struct ChannelPair {
         self.server = try Side(TLSHandler(server: server, limits: limits), loop: loop)
     }
 
-    /// A pair that trust each other, up to the end of the handshake.
+    /// A pair that trust each other, after the handshake.
     static func connected(version: TLSVersion = .tls13, limits: TLSHandler.Limits = .init()) throws -> ChannelPair {
         let pair = try unconnected(version: version, limits: limits)
         try pair.connect()
@@ -162,7 +162,7 @@ struct ChannelPair {
         try client.connect()
     }
 
-    /// Carries bytes to and fro until both sides are silent.
+    /// Carries bytes in both directions until both sides are silent.
     func exchange() throws {
         var isBusy = true
         while isBusy {
@@ -177,13 +177,13 @@ struct ChannelPair {
         var carried = false
         while let bytes = try source.channel.readOutbound(as: ByteBuffer.self) {
             carried = true
-            // A closed socket takes nothing.
+            // A closed socket accepts no bytes.
             if target.channel.isActive { try target.channel.writeInbound(bytes) }
         }
         return carried
     }
 
-    /// Closes what the test has left open.
+    /// Closes the channels that the test has left open.
     func finish() {
         for side in [client, server] {
             if side.channel.isActive { side.channel.pipeline.fireChannelInactive() }

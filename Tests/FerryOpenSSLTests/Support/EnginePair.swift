@@ -1,7 +1,7 @@
 import FerryOpenSSL
 import NIOCore
 
-/// A client and a server engine, back to back, with a log of what each of them found.
+/// A client engine and a server engine, connected directly, with a log of the events of each.
 struct EnginePair: ~Copyable {
     struct Log {
         var handshakes: [String?] = []
@@ -9,7 +9,7 @@ struct EnginePair: ~Copyable {
         var plaintextEvents = 0
         var peerClosed = 0
         var failures: [TLSError] = []
-        /// Kinds of events in their order.
+        /// The kinds of events, in order.
         var order: [String] = []
 
         mutating func note(_ event: TLSEngine.Event) {
@@ -35,7 +35,7 @@ struct EnginePair: ~Copyable {
     var server: TLSEngine
     var clientLog = Log()
     var serverLog = Log()
-    /// How many bytes are handed over at once; nil for all.
+    /// The number of bytes that are handed over at once. Nil: all.
     var pieceLength: Int?
 
     init(client: TLSContext, server: TLSContext, host: String? = "localhost", pieceLength: Int? = nil) throws(TLSError)
@@ -47,7 +47,7 @@ struct EnginePair: ~Copyable {
         self.pieceLength = pieceLength
     }
 
-    /// Carries bytes to and fro until both sides are silent.
+    /// Carries bytes in both directions until both sides are silent.
     mutating func run() {
         while true {
             while let event = client.step() { clientLog.note(event) }
@@ -76,7 +76,7 @@ struct EnginePair: ~Copyable {
     }
 }
 
-/// Keeps a pair alive where only copyable values go.
+/// Keeps a pair alive where only copyable values are allowed.
 final class Kept {
     private let pair: EnginePair
 
@@ -88,7 +88,7 @@ final class Kept {
 struct NothingProduced: Error {}
 
 extension TLSEngine {
-    /// The ciphertext that must be there.
+    /// Returns the ciphertext. Throws if there is no ciphertext.
     mutating func output() throws -> ByteBuffer {
         guard let ciphertext = takeCiphertext() else { throw NothingProduced() }
         return ciphertext

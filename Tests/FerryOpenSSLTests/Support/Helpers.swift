@@ -13,14 +13,14 @@ struct SplitMix: RandomNumberGenerator {
     }
 }
 
-/// The resident memory of this process; 0 where /proc does not tell.
+/// The resident memory of this process. 0 if /proc does not report it.
 func residentBytes() -> Int {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .ascii) else { return 0 }
     let fields = text.split(separator: " ")
     return fields.count > 1 ? (Int(fields[1]) ?? 0) * 4_096 : 0
 }
 
-/// A directory that is removed with its last reference.
+/// A directory that is removed when its last reference is dropped.
 final class TemporaryDirectory: Sendable {
     let url: URL
 
@@ -33,7 +33,7 @@ final class TemporaryDirectory: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// Writes a file and gives its path.
+    /// Writes a file and returns its path.
     func write(_ name: String, _ bytes: [UInt8]) throws -> String {
         let file = url.appending(path: name)
         try Data(bytes).write(to: file)

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import NIOTLS
 
-/// An end of a real connection: gathers what arrives, and lets a test wait for it.
+/// One end of a real connection: gathers the bytes that arrive, and lets a test wait for them.
 final class Gatherer: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -15,7 +15,7 @@ final class Gatherer: ChannelInboundHandler {
         var isClosedByPeer = false
         var version: TLSVersion?
         var cipherSuite: String?
-        /// What the last error says.
+        /// The description of the last error.
         var complaint = ""
         var peer: CertificateSummary?
     }
@@ -26,8 +26,8 @@ final class Gatherer: ChannelInboundHandler {
     private let reply: (@Sendable (ByteBuffer, any Channel) -> Void)?
 
     /// - Parameters:
-    ///   - finished: gets the result when the channel becomes inactive.
-    ///   - start: runs when the handshake has ended.
+    ///   - finished: receives the result when the channel becomes inactive.
+    ///   - start: runs after the handshake.
     ///   - reply: runs for each piece that arrives.
     init(
         finished: EventLoopPromise<Result>,
@@ -74,7 +74,7 @@ final class Gatherer: ChannelInboundHandler {
 enum Loopback {
     struct Late: Error {}
 
-    /// It only ends what hangs.
+    /// The deadline only ends a test that hangs.
     static let deadline = TimeAmount.seconds(300)
 
     static func gatherer(on loop: any EventLoop) -> EventLoopPromise<Gatherer.Result> {
@@ -83,7 +83,7 @@ enum Loopback {
         return promise
     }
 
-    /// A listener on a port of its own that serves one connection.
+    /// Opens a listener on a free port. It serves one connection.
     static func listen(
         _ context: TLSContext,
         allowsHalfClosure: Bool = false,
@@ -129,7 +129,7 @@ enum Loopback {
 }
 
 extension TLSHandler.Limits {
-    /// The end of the handshake and of the connection, however slow a machine is.
+    /// Limits for the handshake and the end of the connection that hold on a slow machine too.
     static var patient: Self {
         var limits = Self()
         limits.handshake = .seconds(300)

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// The `openssl` program as an independent peer. It comes with the package that the README asks for.
+/// The `openssl` program as an independent peer. The README names its package.
 enum OpenSSLTool {
     struct Failure: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// No wait in a test is longer: it only ends what hangs.
+    /// The longest wait in a test. It only ends a test that hangs.
     static let deadline: TimeInterval = 300
 
     static func path() throws -> String {
@@ -18,7 +18,7 @@ enum OpenSSLTool {
         throw Failure(description: "The openssl program is missing: install it with `apt-get install openssl`.")
     }
 
-    /// Runs to the end and gives the output; throws when the program fails.
+    /// Runs the program to its end and returns the output. Throws when the program fails.
     @discardableResult
     static func run(_ arguments: [String]) throws -> String {
         let process = try RunningTool(arguments)
@@ -28,7 +28,7 @@ enum OpenSSLTool {
     }
 }
 
-/// A running `openssl`, its input and its output. Ended with its last reference.
+/// A running `openssl` with its input and output. It is killed when the last reference is dropped.
 final class RunningTool: Sendable {
     private struct State {
         var output = Data()
@@ -70,7 +70,7 @@ final class RunningTool: Sendable {
         }
         (input, output) = pipes
         self.process = process
-        // A thread of its own: tests block the threads of the shared pools.
+        // A separate thread, because tests block the threads of the shared pools.
         let reading = pipes.1.fileHandleForReading
         Thread.detachNewThread { [state, changed] in
             while true {
@@ -89,7 +89,7 @@ final class RunningTool: Sendable {
         self.end()
     }
 
-    /// By force: a child of a test run inherits a signal mask under which it would survive `terminate`.
+    /// Kills the process: a child of a test run inherits a signal mask that blocks `terminate`.
     private func end() {
         guard self.process.isRunning else { return }
         kill(self.process.processIdentifier, SIGKILL)
@@ -104,7 +104,7 @@ final class RunningTool: Sendable {
         try input.fileHandleForWriting.close()
     }
 
-    /// Waits until the output fulfils a condition; throws at its end or at the deadline.
+    /// Waits until the output meets a condition. Throws at the end of the output or at the deadline.
     @discardableResult
     func wait(until condition: (String) -> Bool) throws -> String {
         let deadline = DispatchTime.now() + OpenSSLTool.deadline
