@@ -1,7 +1,7 @@
 import FerryCore
 import FerryMachine
 
-/// A run of `count` notifications whose tags count up from `first`.
+/// Makes a run of `count` notifications with ascending tags, starting with `first`.
 func makeRun(_ count: Int, first: UInt64 = 0, order: UInt64 = 0) throws -> BatchRun {
     var batch = PushBatch()
     for tag in first..<first + UInt64(count) {
