@@ -16,9 +16,13 @@ struct BulkSender {
         let gateway = try await SimulatedGateway.start(simulation)
 
         let tally = Tally()
-        var configuration = BinaryConfiguration(host: gateway.host, port: gateway.port, identity: credentials.client)
+        var configuration = BinaryConfiguration(
+            host: gateway.host,
+            port: gateway.port,
+            identity: credentials.client,
+            outcomes: .sink(tally)
+        )
         configuration.trustRoots = credentials.trustRoots
-        configuration.outcomes = .sink(tally)
 
         let report = try await withProvider(configuration) { provider in
             let notification = try PushNotification(Payload(alert: "The shop opens at nine."))

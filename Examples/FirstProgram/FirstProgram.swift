@@ -10,7 +10,12 @@ struct FirstProgram {
 
         // For another gateway: its host and port, TLSIdentity(certificatePath: "push.pem", privateKeyPath: "key.pem"),
         // and trustRoots only if its certificate does not come from an authority that the system knows.
-        var configuration = BinaryConfiguration(host: gateway.host, port: gateway.port, identity: credentials.client)
+        var configuration = BinaryConfiguration(
+            host: gateway.host,
+            port: gateway.port,
+            identity: credentials.client,
+            outcomes: .discard
+        )
         configuration.trustRoots = credentials.trustRoots
 
         let notification = try PushNotification(Payload(alert: "Hello", badge: 1))

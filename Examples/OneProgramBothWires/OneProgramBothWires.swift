@@ -45,7 +45,12 @@ struct OneProgramBothWires {
         var simulated = SimulatedGateway.Configuration(credentials: credentials)
         simulated.script.rules = [.reject(bad)]
         let gateway = try await SimulatedGateway.start(simulated)
-        var configuration = BinaryConfiguration(host: gateway.host, port: gateway.port, identity: credentials.client)
+        var configuration = BinaryConfiguration(
+            host: gateway.host,
+            port: gateway.port,
+            identity: credentials.client,
+            outcomes: .discard
+        )
         configuration.trustRoots = credentials.trustRoots
         let report = try await deliver(to: devices, with: BinaryProvider(configuration))
         await gateway.stop()
@@ -64,7 +69,8 @@ struct OneProgramBothWires {
         var configuration = HTTP2Configuration(
             host: apns.host,
             port: apns.port,
-            credentials: .certificate(credentials.client)
+            credentials: .certificate(credentials.client),
+            outcomes: .discard
         )
         configuration.trustRoots = credentials.trustRoots
         let report = try await deliver(to: devices, with: HTTP2Provider(configuration))

@@ -27,9 +27,13 @@ struct ReplayedTranscript {
         let replay = Replay(try Transcript(parsing: self.session), playing: .server)
         let socket = try await ReplaySocket.listen(replay, as: credentials)
 
-        var configuration = BinaryConfiguration(host: socket.host, port: socket.port, identity: credentials.client)
+        var configuration = BinaryConfiguration(
+            host: socket.host,
+            port: socket.port,
+            identity: credentials.client,
+            outcomes: .stream
+        )
         configuration.trustRoots = credentials.trustRoots
-        configuration.outcomes = .stream
 
         var batch = PushBatch()
         for (index, hex) in ["aaaaaaaa", "bbbbbbbb", "cccccccc"].enumerated() {

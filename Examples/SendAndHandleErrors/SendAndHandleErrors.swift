@@ -27,7 +27,6 @@ struct SendAndHandleErrors {
         let scene = try await Scene(arguments: Array(CommandLine.arguments.dropFirst()))
         var configuration = scene.configuration
         // Outcomes wait until they are read, and are never dropped. A `.sink` gets them without a separate task.
-        configuration.outcomes = .stream
         // TLS and the certificate are checked here. The first connection is made when there is work.
         let provider = try BinaryProvider(configuration)
         let events = provider.events(bufferingNewest: 1000)
@@ -165,7 +164,7 @@ struct Scene {
     private init(certificate: String, key: String, tokens: String) throws {
         let identity = try TLSIdentity(certificatePath: certificate, privateKeyPath: key)
         let environment = ProcessInfo.processInfo.environment
-        self.configuration = BinaryConfiguration(production: true, identity: identity)
+        self.configuration = BinaryConfiguration(production: true, identity: identity, outcomes: .stream)
         if let gateway = environment["FERRY_GATEWAY"] {
             let parts = gateway.split(separator: ":")
             guard parts.count == 2, let port = Int(parts[1]) else { throw Failure("FERRY_GATEWAY is not HOST:PORT.") }
@@ -192,7 +191,12 @@ struct Scene {
 
         self.devices = devices
         self.simulation = (gateway, bad)
-        self.configuration = BinaryConfiguration(host: gateway.host, port: gateway.port, identity: credentials.client)
+        self.configuration = BinaryConfiguration(
+            host: gateway.host,
+            port: gateway.port,
+            identity: credentials.client,
+            outcomes: .stream
+        )
         self.configuration.trustRoots = credentials.trustRoots
     }
 

@@ -35,7 +35,12 @@ struct SendOverHTTP2 {
             keyID: arguments[1],
             teamID: arguments[2]
         )
-        let configuration = HTTP2Configuration(production: false, credentials: .token(tokens), topic: arguments[3])
+        let configuration = HTTP2Configuration(
+            production: false,
+            credentials: .token(tokens),
+            topic: arguments[3],
+            outcomes: .stream
+        )
         _ = try await deliver(to: arguments[4...].map { try DeviceToken(hex: $0) }, configuration)
     }
 
@@ -56,7 +61,8 @@ struct SendOverHTTP2 {
             host: "localhost",
             port: apns.port,
             credentials: .token(tokens),
-            topic: "com.example.ferry"
+            topic: "com.example.ferry",
+            outcomes: .stream
         )
         configuration.trustRoots = credentials.trustRoots
         let dead = try await deliver(to: devices, configuration)
@@ -74,7 +80,6 @@ struct SendOverHTTP2 {
             expiration: .after(.seconds(600))
         )
         var configuration = configuration
-        configuration.outcomes = .stream
         let provider = try HTTP2Provider(configuration)
 
         async let dead = report(provider.outcomes, devices)

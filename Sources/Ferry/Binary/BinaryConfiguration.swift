@@ -36,7 +36,7 @@ public struct BinaryConfiguration: Sendable {
     /// The behaviour of the provider.
     public var options = BinaryOptions()
     /// The receiver of the outcomes.
-    public var outcomes: OutcomeDelivery = .discard
+    public var outcomes: OutcomeDelivery
     /// The event loops. The provider runs on one of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     /// Receives the events of the provider, at `debug` and `trace`, without device tokens or payloads.
@@ -45,14 +45,27 @@ public struct BinaryConfiguration: Sendable {
     package var addressSource: HostAddresses.Source = Resolver.addresses
 
     /// Makes a configuration for any gateway.
-    public init(host: String, port: Int = Self.defaultPort, identity: TLSIdentity? = nil) {
+    ///
+    /// - Parameter outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits ``PushProvider/send(_:to:)``
+    ///   or reads the counts.
+    public init(
+        host: String,
+        port: Int = Self.defaultPort,
+        identity: TLSIdentity? = nil,
+        outcomes: OutcomeDelivery
+    ) {
         self.host = host
         self.port = port
         self.identity = identity
+        self.outcomes = outcomes
     }
 
     /// Makes a configuration for Apple's gateway, for production or for development.
-    public init(production: Bool, identity: TLSIdentity) {
-        self.init(host: production ? Self.productionHost : Self.sandboxHost, identity: identity)
+    public init(production: Bool, identity: TLSIdentity, outcomes: OutcomeDelivery) {
+        self.init(
+            host: production ? Self.productionHost : Self.sandboxHost,
+            identity: identity,
+            outcomes: outcomes
+        )
     }
 }

@@ -51,26 +51,37 @@ public struct HTTP2Configuration: Sendable {
     /// The behaviour of the provider.
     public var options = HTTP2Options()
     /// The receiver of the outcomes.
-    public var outcomes: OutcomeDelivery = .discard
+    public var outcomes: OutcomeDelivery
     /// The event loops. The provider runs on one of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     /// Receives the events of the provider, at `debug` and `trace`, without tokens or payloads.
     public var logger = Logger(label: "ferry.http2") { _ in SwiftLogNoOpLogHandler() }
 
     /// Makes a configuration for any server that behaves like APNs.
-    public init(host: String, port: Int = Self.defaultPort, credentials: Credentials, topic: String? = nil) {
+    ///
+    /// - Parameter outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits ``PushProvider/send(_:to:)``
+    ///   or reads the counts.
+    public init(
+        host: String,
+        port: Int = Self.defaultPort,
+        credentials: Credentials,
+        topic: String? = nil,
+        outcomes: OutcomeDelivery
+    ) {
         self.host = host
         self.port = port
         self.credentials = credentials
         self.topic = topic
+        self.outcomes = outcomes
     }
 
     /// Makes a configuration for APNs, for production or for development.
-    public init(production: Bool, credentials: Credentials, topic: String? = nil) {
+    public init(production: Bool, credentials: Credentials, topic: String? = nil, outcomes: OutcomeDelivery) {
         self.init(
             host: production ? Self.productionHost : Self.sandboxHost,
             credentials: credentials,
-            topic: topic
+            topic: topic,
+            outcomes: outcomes
         )
     }
 }

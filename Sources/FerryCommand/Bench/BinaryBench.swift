@@ -84,12 +84,12 @@ struct BinaryBench: Benchmark {
         var configuration = BinaryConfiguration(
             host: gateway.host,
             port: gateway.port,
-            identity: self.credentials.client
+            identity: self.credentials.client,
+            outcomes: .sink(sink)
         )
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options = scenario.options
-        configuration.outcomes = .sink(sink)
         configuration.eventLoopGroup = self.threads.clients
         return try await self.measure(
             scenario,

@@ -95,12 +95,12 @@ struct HTTP2Bench: Benchmark {
             host: server.host,
             port: server.port,
             credentials: .token(try self.source()),
-            topic: Self.topic
+            topic: Self.topic,
+            outcomes: .sink(sink)
         )
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options.maxStreams = scenario.streams
-        configuration.outcomes = .sink(sink)
         configuration.eventLoopGroup = self.threads.clients
         return try await self.measure(
             scenario,

@@ -71,12 +71,12 @@ struct BinaryDemo {
         var configuration = BinaryConfiguration(
             host: gateway.host,
             port: gateway.port,
-            identity: credentials.client
+            identity: credentials.client,
+            outcomes: .sink(self.sink)
         )
         configuration.trustRoots = credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options.settleTime = Self.settleTime
-        configuration.outcomes = .sink(self.sink)
         let provider = try BinaryProvider(configuration)
         let telling = Task { [narrator = self.narrator, events = provider.events(bufferingNewest: 65_536)] in
             var narrator = narrator

@@ -62,11 +62,11 @@ struct HTTP2Demo {
             host: apns.host,
             port: apns.port,
             credentials: .token(tokens),
-            topic: "com.example.ferry"
+            topic: "com.example.ferry",
+            outcomes: .sink(self.sink)
         )
         configuration.trustRoots = credentials.trustRoots
         configuration.serverName = "localhost"
-        configuration.outcomes = .sink(self.sink)
         let provider = try HTTP2Provider(configuration)
         let telling = Task { [narrator = self.narrator, events = provider.events(bufferingNewest: 65_536)] in
             var narrator = HTTP2Narrator(narrator: narrator)

@@ -40,7 +40,8 @@ extension PushCommand {
             ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
         var configuration = BinaryConfiguration(
             host: self.server.to?.host ?? file.host ?? apple,
-            port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort
+            port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort,
+            outcomes: .discard
         )
         configuration.identity = try self.credentials.identity(or: file)
         if let roots = try file.trustRoots() { configuration.trustRoots = roots }

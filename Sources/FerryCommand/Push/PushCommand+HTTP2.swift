@@ -39,7 +39,8 @@ extension PushCommand {
             host: self.server.to?.host ?? apple,
             port: self.server.to?.port ?? HTTP2Configuration.defaultPort,
             credentials: try self.http2Credentials(),
-            topic: self.topic
+            topic: self.topic,
+            outcomes: .discard
         )
         if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
         configuration.serverName = self.server.serverName

@@ -38,8 +38,6 @@ public enum ProviderEvent: Sendable {
     case contradicted(Contradiction)
     /// The limit of unsettled notifications on one connection has changed.
     case windowAdjusted(Int)
-    /// A migrating provider moved the share `share` (0…1) to the new protocol.
-    case migrated(share: Double)
     /// This many events were lost because they were not read in time.
     case dropped(Int)
 }

@@ -17,7 +17,8 @@ import Testing
         var configuration = BinaryConfiguration(
             host: gateway.host,
             port: gateway.port,
-            identity: hasIdentity ? credentials.client : nil
+            identity: hasIdentity ? credentials.client : nil,
+            outcomes: .discard
         )
         configuration.trustRoots = credentials.trustRoots
         if let authority { configuration.trustRoots = authority.trustRoots }

@@ -27,7 +27,9 @@ struct CredentialsTests {
             do { try make() } catch { return (error as? ConfigurationError)?.description }
             return nil
         }
-        let binary = fault { _ = try BinaryProvider(BinaryConfiguration(host: "localhost", port: port)) }
+        let binary = fault {
+            _ = try BinaryProvider(BinaryConfiguration(host: "localhost", port: port, outcomes: .discard))
+        }
         let feedback = fault { _ = try FeedbackReader(FeedbackConfiguration(host: "localhost", port: port)) }
         #expect(binary == "The port of localhost is not 1 to 65535.")
         #expect(feedback == binary)

@@ -40,13 +40,13 @@ struct Harness: Sendable {
         var configuration = BinaryConfiguration(
             host: self.gateway.host,
             port: self.gateway.port,
-            identity: self.credentials.client
+            identity: self.credentials.client,
+            outcomes: .sink(self.outcomes)
         )
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options.connectTimeout = Self.forever
         configuration.options.settleTime = .milliseconds(200)
-        configuration.outcomes = .sink(self.outcomes)
         return configuration
     }
 

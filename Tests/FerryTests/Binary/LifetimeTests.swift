@@ -191,9 +191,8 @@ struct LifetimeTests {
     {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         try await group.shutdownGracefully()
-        var configuration = BinaryConfiguration(host: "127.0.0.1", port: 1)
+        var configuration = BinaryConfiguration(host: "127.0.0.1", port: 1, outcomes: .stream)
         configuration.eventLoopGroup = group
-        configuration.outcomes = .stream
         let provider = try BinaryProvider(configuration)
         await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<3, to: provider) }
         let notification = try PushNotification(json: "{}".utf8)

@@ -32,13 +32,17 @@ struct RawGatewayTests {
         until isDone: () -> Bool = { true }
     ) async throws -> (DrainReport, OutcomeCollector) {
         let outcomes = OutcomeCollector()
-        var configuration = BinaryConfiguration(host: "127.0.0.1", port: gateway.port, identity: credentials.client)
+        var configuration = BinaryConfiguration(
+            host: "127.0.0.1",
+            port: gateway.port,
+            identity: credentials.client,
+            outcomes: .sink(outcomes)
+        )
         configuration.trustRoots = credentials.trustRoots
         configuration.options.connectTimeout = Harness.forever
         configuration.options.settleTime = .seconds(1)
         configuration.options.finality = finality
         configuration.options.backOff = .milliseconds(20) ... .milliseconds(200)
-        configuration.outcomes = .sink(outcomes)
         configure(&configuration)
         let provider = try BinaryProvider(configuration)
         try await Harness.submit(0..<count, to: provider)
@@ -141,12 +145,11 @@ struct RawGatewayTests {
             [.write(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)), .closeOutput]
         } _: { gateway, credentials in
             let outcomes = OutcomeCollector()
-            var configuration = BinaryConfiguration(host: "127.0.0.1", port: gateway.port)
+            var configuration = BinaryConfiguration(host: "127.0.0.1", port: gateway.port, outcomes: .sink(outcomes))
             configuration.identity = credentials.client
             configuration.trustRoots = credentials.trustRoots
             configuration.options.connectTimeout = Harness.forever
             configuration.options.backOff = .milliseconds(10) ... .milliseconds(20)
-            configuration.outcomes = .sink(outcomes)
             let provider = try BinaryProvider(configuration)
             let events = provider.events(bufferingNewest: 1000)
             try await Harness.submit(0..<3, to: provider)

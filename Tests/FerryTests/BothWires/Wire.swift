@@ -81,11 +81,11 @@ enum Wire: String, CaseIterable {
                 host: apns.host,
                 port: apns.port,
                 credentials: .token(source),
-                topic: "com.example.ferry"
+                topic: "com.example.ferry",
+                outcomes: .sink(outcomes)
             )
             configuration.trustRoots = credentials.trustRoots
             configuration.serverName = "localhost"
-            configuration.outcomes = .sink(outcomes)
             configuration.options.queueLimit = queueLimit
             configuration.options.connectTimeout = Harness.forever
             configuration.options.attemptTimeout = Harness.forever

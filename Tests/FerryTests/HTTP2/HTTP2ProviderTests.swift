@@ -77,7 +77,8 @@ struct HTTP2ProviderTests {
         var configuration = HTTP2Configuration(
             host: "127.0.0.1",
             port: port,
-            credentials: .certificate(credentials.client)
+            credentials: .certificate(credentials.client),
+            outcomes: .discard
         )
         configuration.rejectUnauthorized = false
         #expect(throws: ConfigurationError.self) { try HTTP2Provider(configuration) }
@@ -163,7 +164,7 @@ struct HTTP2ProviderTests {
             teamID: credentials.teamID
         )
         func error(_ change: (inout HTTP2Configuration) -> Void) -> String? {
-            var configuration = HTTP2Configuration(production: false, credentials: .token(source))
+            var configuration = HTTP2Configuration(production: false, credentials: .token(source), outcomes: .discard)
             change(&configuration)
             do {
                 _ = try HTTP2Provider(configuration)
@@ -190,8 +191,16 @@ struct HTTP2ProviderTests {
 
     @Test func `Apple's hosts and ports are the documented ones`() throws {
         let credentials = try TestCredentials()
-        let production = HTTP2Configuration(production: true, credentials: .certificate(credentials.client))
-        let sandbox = HTTP2Configuration(production: false, credentials: .certificate(credentials.client))
+        let production = HTTP2Configuration(
+            production: true,
+            credentials: .certificate(credentials.client),
+            outcomes: .discard
+        )
+        let sandbox = HTTP2Configuration(
+            production: false,
+            credentials: .certificate(credentials.client),
+            outcomes: .discard
+        )
         #expect(production.host == "api.push.apple.com")
         #expect(sandbox.host == "api.sandbox.push.apple.com")
         #expect(production.port == 443)

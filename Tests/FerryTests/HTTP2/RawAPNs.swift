@@ -109,11 +109,11 @@ final class RawAPNs: Sendable {
             host: "127.0.0.1",
             port: self.port,
             credentials: try credentials ?? .token(self.source()),
-            topic: "com.example.ferry"
+            topic: "com.example.ferry",
+            outcomes: .sink(outcomes)
         )
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
-        configuration.outcomes = .sink(outcomes)
         configuration.options.connectTimeout = Harness.forever
         configuration.options.attemptTimeout = Harness.forever
         configuration.options.deadline = Harness.forever

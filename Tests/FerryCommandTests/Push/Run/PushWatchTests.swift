@@ -19,7 +19,10 @@ import Testing
         _ ledger: LineLedger = LineLedger(),
         warnings: Words? = nil
     ) throws -> (PushWatch, PushStop) {
-        let stop = try PushStop(BinaryProvider(BinaryConfiguration(host: "localhost")), proof: .silence)
+        let stop = try PushStop(
+            BinaryProvider(BinaryConfiguration(host: "localhost", outcomes: .discard)),
+            proof: .silence
+        )
         return (
             PushWatch(
                 stop: stop,
