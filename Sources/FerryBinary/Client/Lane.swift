@@ -2,126 +2,136 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// One of a provider's `maxConnections` places for a connection, with the notifications that belong there.
+/// One of a provider's `maxConnections` places for a connection, with the notifications that belong there and what was
+/// learned from the connections before.
 ///
-/// ```
-///            work                 TLS is up
-///   idle ───────────▶ dialing ──────────────▶ open ──┐
-///    ▲ ▲                 │                     │     │ everything settled, shutting down
-///    │ └── time ── waiting ◀── failed ─────────┤     ▼
-///    │                                         │   finishing
-///    └────────────── ended, no failure ────────┴─────┘
-/// ```
-struct Lane {
-    /// The way to the next connection.
-    enum Dial {
-        case idle
-        /// After a failure, or for want of permission to dial.
-        case waiting(until: NIODeadline)
-        case dialing(ConnectionID, since: NIODeadline)
-    }
-
-    /// Has a meaning only while there is no connection.
-    var dial: Dial = .idle
-    var connection: Connection?
-    var queue = RunQueue()
-    var backOff: BackOff
-    /// When the first of its failures in a row was.
-    var failingSince = NIODeadline.uptimeNanoseconds(0)
-    var isolation: Isolation?
-    var window = Window()
-    /// How many notifications were accepted since the peer last ended some.
-    var acceptedSinceError = 0
+/// A class, because a lane has identity: a copy of it would count references, and be changed in its place unseen. Only its
+/// client has it.
+final class Lane {
+    /// A machine with verbs of its own.
+    var connection = BinaryConnection()
+    private(set) var queue = RunQueue()
+    private(set) var window = Window()
+    /// The search for a culprit, while there is one.
+    private(set) var search: Isolation?
+    private(set) var failures: ConnectionFailures
     /// Connections in a row that the peer closed without a word and without progress.
-    var wordlessCloses = 0
+    private(set) var wordlessCloses = 0
     /// Connections in a row on which the peer did not speak the protocol.
-    var violations = 0
+    private(set) var violations = 0
 
     init(backOff: BackOff) {
-        self.backOff = backOff
+        self.failures = ConnectionFailures(backOff: backOff)
     }
 
-    var connectionID: ConnectionID? {
-        if let connection = self.connection { return connection.id }
-        if case .dialing(let id, _) = self.dial { return id }
-        return nil
-    }
-}
+    // MARK: The queue
 
-/// A notification that the peer must reject, the last on its connection.
-struct Probe {
-    /// How a peer that does not answer it leaves what was written before it.
-    enum Purpose {
-        /// A shutdown: everything before it had been silent for a settle time, so silence may count.
-        case end
-        /// Anything else.
-        case room
-    }
+    func append(_ run: BatchRun) { self.queue.append(run) }
 
-    var sequence: UInt64
-    var writtenAt: NIODeadline
-    var purpose: Purpose
-    /// Whether the peer may still answer it.
-    var isAwaited = true
-}
+    /// Puts a run to where the order of submission wants it.
+    func insert(_ run: BatchRun) { self.queue.insert(run) }
 
-/// What the client knows about one open connection.
-struct Connection {
-    /// What came of it so far.
-    enum Progress: Comparable {
-        case none
-        /// A notification was presumed accepted.
-        case presumed
-        /// The peer's own word settled a notification.
-        case proved
+    /// Puts a run before everything else.
+    func prepend(_ run: BatchRun) { self.queue.prepend(run) }
+
+    func takeQueued(atMost limit: Int) -> BatchRun? { self.queue.popFirst(atMost: limit) }
+
+    func takeQueued(where isWithdrawn: (BatchEntry) -> Bool) -> [BatchRun] { self.queue.remove(where: isWithdrawn) }
+
+    func takeQueue() -> [BatchRun] { self.queue.removeAll() }
+
+    // MARK: Progress
+
+    func wrote(_ run: BatchRun, now: NIODeadline) {
+        self.connection.wrote(run, now: now)
+        self.search?.wrote(run.count)
     }
 
-    let id: ConnectionID
-    var cache: NotificationCache
-    var silence = Silence()
-    var responses = ErrorResponseDecoder()
-    var probe: Probe?
-    private(set) var progress = Progress.none
-    /// What the peer said last.
-    var lastWord = LastWord.none
-    /// How many responses confirmed nothing.
-    var idleResponses = 0
-    /// The sequence number before which every outcome was proved.
-    private(set) var provedTo: UInt64
-    /// The sequence number before which a search has heard the peer's silence.
-    var clearedTo: UInt64
-    var isWritable = true
-    /// Whether its end brought the search for a culprit forward.
-    var hasNarrowed = false
-    /// When it last carried something.
-    var activeAt: NIODeadline
-    /// Half-closed by us: it waits for the peer to have read everything, and for late errors.
-    var finishingUntil: NIODeadline?
-
-    init(id: ConnectionID, firstSequence: UInt64, now: NIODeadline) {
-        self.id = id
-        self.cache = NotificationCache(start: firstSequence)
-        self.provedTo = firstSequence
-        self.clearedTo = firstSequence
-        self.activeAt = now
+    /// Notes that the peer was silent about everything on the connection for the quiet time of the search.
+    func cleared() {
+        self.connection.cleared()
+        self.search?.cleared(onWire: self.connection.cache.unsettledCount)
     }
 
-    mutating func progressed(_ progress: Progress) {
-        self.progress = max(self.progress, progress)
+    /// Notes that the peer is well: notifications were accepted, or rejected by name.
+    func progressed(by count: Int) {
+        guard count > 0 else { return }
+        self.window.accepted(count)
+        self.failures.reset()
+        self.wordlessCloses = 0
+        self.violations = 0
     }
 
-    /// How many notifications have an outcome that rests on silence.
-    var presumedCount: Int {
-        let settledTo = min(self.cache.settledTo, self.probe?.sequence ?? .max)
-        return Int(settledTo - min(self.provedTo, settledTo))
+    func closedWithoutWord() { self.wordlessCloses += 1 }
+
+    /// Returns how many connections in a row it is now.
+    func violated() -> Int {
+        self.violations += 1
+        return self.violations
     }
 
-    mutating func noteProof(before end: UInt64) {
-        self.provedTo = max(self.provedTo, end)
+    // MARK: The window
+
+    func narrowWindow(progress: Int?, limit: Int, settleTime: TimeAmount, now: NIODeadline) {
+        self.window.narrow(progress: progress, limit: limit, settleTime: settleTime, now: now)
     }
 
-    /// Whether notifications may be written: not after a probe, nor after the end of the stream.
-    var takesNotifications: Bool { self.probe == nil && self.finishingUntil == nil }
+    /// Returns whether the size changed.
+    func widenWindow(limit: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
+        self.window.widen(limit: limit, settleTime: settleTime, now: now)
+    }
 
-    var isFinishing: Bool { self.finishingUntil != nil }
+    // MARK: The search for a culprit
+
+    /// Begins the search among `suspects` notifications, or goes on with it.
+    ///
+    /// - Parameter quietTime: how long the first window must be silent; nil: the peer closed without a word.
+    func search(among suspects: Int, quietTime: TimeAmount?) {
+        guard self.search == nil else {
+            self.search?.failed(onWire: suspects, isWordless: quietTime == nil)
+            return
+        }
+        self.search = Isolation(
+            suspects: suspects,
+            progress: quietTime == nil ? nil : self.window.progress,
+            quietTime: quietTime
+        )
+    }
+
+    /// What the outcomes of suspects mean for the search.
+    enum SearchStep {
+        case goOn
+        /// Every suspect has its outcome.
+        case end(wasWordless: Bool)
+    }
+
+    /// Notes that `count` notifications have their outcome.
+    func searched(_ count: Int) -> SearchStep {
+        self.search?.settled(count, onWire: self.connection.cache.unsettledCount)
+        guard let search, search.isOver else { return .goOn }
+        self.search = nil
+        return .end(wasWordless: search.isWordless)
+    }
+
+    func endSearch() { self.search = nil }
+
+    // MARK: The end of connections
+
+    func disconnect() -> BinaryConnection.Closed {
+        self.search?.restart()
+        return self.connection.close()
+    }
+
+    /// Notes a connection that came to nothing; returns how long to wait for the next one.
+    func failed(since attempt: NIODeadline, using generator: inout some RandomNumberGenerator) -> TimeAmount {
+        self.failures.add(since: attempt, using: &generator)
+    }
+
+    /// Notes that the peer refused the credentials; returns how long to wait for the next connection.
+    func refused(using generator: inout some RandomNumberGenerator) -> TimeAmount {
+        self.failures.addRefusal(using: &generator)
+    }
+
+    /// Gives up on the failures so far: work that comes begins anew.
+    func forgiveFailures() { self.failures.reset() }
 }

@@ -13,31 +13,35 @@ struct Window {
     private(set) var size: Int?
     private var averageProgress: Double?
     private var doublesAt: NIODeadline?
+    /// How many notifications were accepted since the peer last ended some.
+    private var acceptedCount = 0
 
     /// How many notifications are accepted between two ends, in the mean; nil: none was ended yet.
     var progress: Int? { self.averageProgress.map { Int(min($0, Double(Int32.max))) } }
 
-    /// Notes an end after `progress` accepted notifications on that connection.
+    mutating func accepted(_ count: Int) { self.acceptedCount += count }
+
+    /// Notes an end.
     ///
-    /// - Parameter limit: how many may be unsettled without a window.
-    mutating func narrow(progress: Int, limit: Int, settleTime: TimeAmount, now: NIODeadline) {
-        let average = self.averageProgress.map { $0 * 0.75 + Double(progress) * 0.25 } ?? Double(progress)
+    /// - Parameters:
+    ///   - progress: how many notifications were accepted on that connection; nil: as far as their outcomes tell.
+    ///   - limit: how many may be unsettled without a window.
+    mutating func narrow(progress: Int?, limit: Int, settleTime: TimeAmount, now: NIODeadline) {
+        let progress = Double(progress ?? self.acceptedCount)
+        let average = self.averageProgress.map { $0 * 0.75 + progress * 0.25 } ?? progress
         self.averageProgress = average
         self.size = min(max(Int(min(average * 4, Double(Int32.max))), Self.floor), max(limit, Self.floor))
         self.doublesAt = now + settleTime
-    }
-
-    /// Lets the settle time that must pass without an error begin anew, when it is over.
-    mutating func wait(settleTime: TimeAmount, now: NIODeadline) {
-        guard let doublesAt, now >= doublesAt else { return }
-        self.doublesAt = now + settleTime
+        self.acceptedCount = 0
     }
 
     /// Doubles when a settle time passed without an error; true when the size changed.
     mutating func widen(limit: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
         guard let size, let doublesAt, now >= doublesAt else { return false }
-        self.size = size * 2 >= limit ? nil : size * 2
         self.doublesAt = now + settleTime
+        // Where nothing was accepted, more in flight would be accepted no sooner, and cost more at the next end.
+        guard self.acceptedCount > 0 else { return false }
+        self.size = size * 2 >= limit ? nil : size * 2
         return true
     }
 

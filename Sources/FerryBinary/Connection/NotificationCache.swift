@@ -15,49 +15,10 @@ internal import NIOCore
 ///       │ error response   │                    │
 /// ```
 ///
-/// Bytes exist from `cachedFrom` on, which lies in either part. What is older is only a stub: an entry without bytes.
+/// Three more sequence numbers lie in either part. From `cachedFrom` on notifications have their bytes; an older one is a
+/// stub, an entry without bytes. Before `provedTo` every outcome is proved. Before `clearedTo` a search has heard the
+/// peer's silence.
 struct NotificationCache {
-    /// Notifications that were written one after the other and at the same time.
-    struct Written {
-        var run: BatchRun
-        var first: UInt64
-        var writtenAt: NIODeadline
-        /// Has a meaning only in the history.
-        var settledAt: NIODeadline = .uptimeNanoseconds(0)
-
-        var end: UInt64 { self.first + UInt64(self.run.count) }
-
-        mutating func takeFirst(_ count: Int) -> Written {
-            var head = self
-            head.run = self.run.takeFirst(count)
-            self.first += UInt64(count)
-            return head
-        }
-
-        /// Cuts off what was written before the sequence number `end`.
-        mutating func takeFirst(before end: UInt64) -> Written {
-            guard end > self.first else { return self.takeFirst(0) }
-            return self.takeFirst(Int(min(end - self.first, UInt64(self.run.count))))
-        }
-    }
-
-    /// How much a cache holds.
-    struct Content {
-        var unsettled = 0
-        /// Of the unsettled notifications that have their bytes.
-        var unsettledBytes = 0
-        /// Settled notifications that have their bytes.
-        var retained = 0
-        var retainedBytes = 0
-
-        mutating func add(_ other: Content) {
-            self.unsettled += other.unsettled
-            self.unsettledBytes += other.unsettledBytes
-            self.retained += other.retained
-            self.retainedBytes += other.retainedBytes
-        }
-    }
-
     private(set) var history: Deque<Written> = []
     private(set) var unsettled: Deque<Written> = []
     /// The sequence number that the connection started with.
@@ -65,6 +26,8 @@ struct NotificationCache {
     /// The sequence number of the next notification.
     private(set) var next: UInt64
     private(set) var cachedFrom: UInt64
+    private(set) var provedTo: UInt64
+    private(set) var clearedTo: UInt64
     private(set) var unsettledCount = 0
     /// Of the unsettled notifications that have their bytes.
     private(set) var unsettledBytes = 0
@@ -77,6 +40,8 @@ struct NotificationCache {
         self.start = start
         self.next = start
         self.cachedFrom = start
+        self.provedTo = start
+        self.clearedTo = start
     }
 
     /// The sequence numbers that were given on this connection.
@@ -135,6 +100,12 @@ struct NotificationCache {
         }
         return settled
     }
+
+    /// Notes that every outcome before `end` is proved.
+    mutating func prove(before end: UInt64) { self.provedTo = max(self.provedTo, end) }
+
+    /// Notes that a search has heard the peer's silence about everything that was written.
+    mutating func clear() { self.clearedTo = self.next }
 
     /// Takes the notification `sequence` out; nil when it is no longer known.
     ///

@@ -1,0 +1,77 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// How much may be written, and what keeps its bytes.
+extension BinaryClient {
+    /// How many more notifications the lane may have unsettled.
+    func room(_ lane: Lane) -> Int {
+        guard !self.isPaused, lane.connection.open != nil else { return 0 }
+        var room = self.cacheRoom
+        if let size = lane.window.size { room = min(room, size - lane.connection.cache.unsettledCount) }
+        if let allowance = lane.search?.allowance { room = min(room, allowance) }
+        return max(room, 0)
+    }
+
+    /// How many notifications may be unsettled, on all connections together.
+    var unsettledLimit: Int {
+        switch self.options.cachePolicy {
+        case .evict: Self.accountLimit
+        case .hold: self.effectiveCacheLength
+        }
+    }
+
+    /// How many more notifications may be unsettled, by the bounds of the cache.
+    var cacheRoom: Int {
+        if self.options.cachePolicy == .hold, self.cached.unsettledBytes >= max(self.options.cacheLimit.bytes, 1) {
+            return 0
+        }
+        return self.unsettledLimit - self.unsettledCount
+    }
+
+    /// What all caches hold together.
+    private var cached: NotificationCache.Content {
+        self.lanes.reduce(into: NotificationCache.Content()) { $0.add($1.connection.cache.content) }
+    }
+
+    /// How many notifications all caches may hold now.
+    private var effectiveCacheLength: Int {
+        switch self.options.cachePolicy {
+        case .hold where self.options.autoAdjustCache: max(self.options.cacheLimit.entries, 1)
+        case .hold, .evict: self.cacheLength
+        }
+    }
+
+    /// Grows the cache by what an error response showed to be missing, where it grows.
+    mutating func cacheFellShort(by shortfall: Int) {
+        self.report(.cacheTooSmall(by: shortfall))
+        guard self.options.autoAdjustCache else { return }
+        self.cacheLength = min(self.cacheLength + shortfall, max(self.options.cacheLimit.entries, 1))
+    }
+
+    /// Takes the bytes of the oldest notifications, as the cache's bounds want.
+    func makeRoom(on lane: Lane) {
+        switch self.options.cachePolicy {
+        case .evict:
+            lane.connection.evict(keeping: self.cacheLength)
+        case .hold:
+            let cached = self.cached
+            var count = cached.unsettled + cached.retained - self.effectiveCacheLength
+            var bytes = cached.unsettledBytes + cached.retainedBytes - max(self.options.cacheLimit.bytes, 1)
+            while count > 0 || bytes > 0, let freed = self.laneWithOldestHistory?.connection.evictOldestHistory() {
+                count -= freed.count
+                bytes -= freed.bytes
+            }
+        }
+    }
+
+    /// The lane with the notification that was settled first of all that have their bytes.
+    private var laneWithOldestHistory: Lane? {
+        var oldest: (lane: Lane, settledAt: NIODeadline)?
+        for lane in self.lanes {
+            guard let settledAt = lane.connection.cache.oldestHistory?.settledAt else { continue }
+            if oldest.map({ settledAt < $0.settledAt }) ?? true { oldest = (lane, settledAt) }
+        }
+        return oldest?.lane
+    }
+}

@@ -1,0 +1,129 @@
+package import FerryCore
+package import FerryMachine
+internal import NIOCore
+
+/// How connections are made and given up.
+extension BinaryClient {
+    /// What the end of a connection means for the next one.
+    enum Ending {
+        /// A search goes on: the next one follows after the first wait.
+        case step
+        /// The connection came to nothing, unless it was of use.
+        case failure(LastWord)
+    }
+
+    /// Gives lanes with work a connection, as fast as dialling is allowed.
+    mutating func connectIfNeeded(now: Moment) {
+        for lane in self.lanes where lane.connection.isFinishing && !lane.queue.isEmpty {
+            // Half-closed for idleness, and there is work again.
+            self.hangUp(lane, now: now)
+        }
+        for lane in self.lanes where lane.connection.mayBeDialled(now: now.monotonic) {
+            self.connect(lane, now: now)
+        }
+    }
+
+    private mutating func connect(_ lane: Lane, now: Moment) {
+        guard !lane.queue.isEmpty else { return lane.connection.rest() }
+        if let later = self.dialLimiter.take(now: now.monotonic) {
+            lane.connection.wait(until: later)
+        } else {
+            let id = self.makeConnectionID()
+            lane.connection.dial(id, now: now.monotonic)
+            self.act(.dial(id))
+        }
+    }
+
+    package mutating func connected(_ id: ConnectionID, now: Moment) {
+        guard let lane = self.lane(of: id),
+            lane.connection.opened(firstSequence: self.options.firstSequence, now: now.monotonic)
+        else { return }
+        self.report(.connected(id, open: self.openCount))
+        self.advance(now: now)
+    }
+
+    /// Half-closes the connection of a lane: the peer may still object to what it has.
+    ///
+    /// - Parameter unproved: why what was presumed on it could not be proved.
+    mutating func finish(_ lane: Lane, unproved: Unproved.Cause, now: Moment) {
+        self.leaveUnproved(lane, unproved)
+        let deadline = now.monotonic + max(Self.lingerLimit, self.delay.settleTime)
+        self.act(.finish(lane.connection.finish(until: deadline)))
+    }
+
+    /// Gives the connection up: what the peer discards needs no more bytes.
+    mutating func hangUp(_ lane: Lane, _ ending: Ending = .failure(.none), now: Moment) {
+        guard let id = lane.connection.establishedID else { return }
+        self.act(.close(id))
+        self.closed(lane, ending, now: now)
+    }
+
+    /// The connection of a lane is gone; its unsettled notifications were dealt with.
+    mutating func closed(_ lane: Lane, _ ending: Ending, now: Moment) {
+        guard case .connection(_, wasOfUse: false) = self.disconnect(lane) else { return }
+        switch ending {
+        case .step:
+            lane.connection.wait(until: now.monotonic + lane.failures.firstWait)
+        case .failure(let lastWord):
+            self.failed(lane, lastWord, since: now.monotonic, now: now)
+            if lane.violations >= Self.violationLimit {
+                lane.connection.wait(until: now.monotonic + lane.failures.longestWait)
+            }
+        }
+    }
+
+    @discardableResult
+    mutating func disconnect(_ lane: Lane) -> BinaryConnection.Closed {
+        let closed = lane.disconnect()
+        if case .connection(let id, _) = closed { self.report(.disconnected(id, open: self.openCount)) }
+        return closed
+    }
+
+    /// A connection of the lane came to nothing.
+    ///
+    /// - Parameter start: when the attempt began, if no connection came of it; else now.
+    mutating func failed(_ lane: Lane, _ lastWord: LastWord, since start: NIODeadline, now: Moment) {
+        let limit = RetryLimit(count: self.options.connectionRetryLimit, time: self.options.connectionRetryTime)
+        let wait = lane.failed(since: start, using: &self.jitter)
+        let since = lane.failures.since
+        lane.connection.wait(until: now.monotonic + limit.bounded(wait, since: since, now: now.monotonic))
+        let failures = lane.failures.count
+        guard limit.isReached(failures, since: since, now: now.monotonic) else { return }
+        self.report(
+            .error(
+                ProviderError(
+                    .connectionRetryLimit,
+                    "Within \(now.seconds(since: since)) s \(failures) connections in a row "
+                        + "failed; what was queued is given up. "
+                        + lastWord.sentence,
+                    cause: lastWord.cause
+                )
+            )
+        )
+        self.giveUpQueue(lane, undelivered: .noConnection, uncertain: .positionUnknown)
+        lane.endSearch()
+        lane.forgiveFailures()
+        lane.connection.wait(until: now.monotonic + lane.failures.firstWait)
+    }
+
+    /// The peer refused the credentials: nothing that was queued can be delivered, and waiting would not help.
+    mutating func refused(_ lane: Lane, _ error: ProviderError, now: Moment) {
+        self.report(.error(error))
+        for lane in self.lanes {
+            self.giveUpQueue(lane, undelivered: .credentials, uncertain: .notRepeated)
+        }
+        lane.endSearch()
+        lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
+    }
+
+    /// Gives what a lane has queued its outcome.
+    mutating func giveUpQueue(
+        _ lane: Lane,
+        undelivered: Outcome.UndeliveredCause,
+        uncertain: Outcome.UncertainCause
+    ) {
+        for run in lane.takeQueue() {
+            self.outcomes.give(.undelivered(undelivered), tainted: .uncertain(uncertain), to: run)
+        }
+    }
+}

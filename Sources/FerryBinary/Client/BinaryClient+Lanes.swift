@@ -1,0 +1,54 @@
+internal import FerryCore
+internal import FerryMachine
+
+/// Which lane a notification waits in.
+extension BinaryClient {
+    /// How many notifications change their lane at a time.
+    static let spillSize = 256
+
+    /// Spreads a run over the lanes by device token, so that what goes to one device keeps its order.
+    func distribute(_ run: BatchRun) {
+        func home(_ index: Int) -> Int { Int(run.entries[index].tokenHash) % self.lanes.count }
+        guard self.lanes.count > 1, run.count > 1 else { return self.lanes[home(0)].append(run) }
+        var sizes = Array(repeating: (count: 0, bytes: 0), count: self.lanes.count)
+        for index in 0..<run.count {
+            sizes[home(index)].count += 1
+            sizes[home(index)].bytes += run.storage.byteCount(at: run.start + index)
+        }
+        let parts = sizes.map { size in
+            size.count == 0 ? nil : BatchStorage(capacity: size.count, arenaCapacity: size.bytes)
+        }
+        for index in 0..<run.count {
+            parts[home(index)]?.append(from: run.storage, at: run.start + index)
+        }
+        for (lane, part) in zip(self.lanes, parts) {
+            guard let part else { continue }
+            part.seal()
+            lane.append(BatchRun(storage: part, start: 0, count: part.count, order: run.order))
+        }
+    }
+
+    /// Takes work from a lane that can do nothing with it now.
+    func spill(to lane: Lane) {
+        guard self.lanes.count > 1, lane.search == nil, self.room(lane) > 0 else { return }
+        for donor in self.lanes where donor !== lane && Self.isBlocked(donor) {
+            guard let run = donor.takeQueued(atMost: Self.spillSize) else { continue }
+            return lane.append(run)
+        }
+    }
+
+    private static func isBlocked(_ lane: Lane) -> Bool {
+        // A lane that looks for a culprit neither gives nor takes.
+        guard !lane.queue.isEmpty, lane.search == nil else { return false }
+        return switch lane.connection.state {
+        case .idle: lane.failures.count > 0
+        case .dialling: lane.failures.count > 0
+        // After a failure, or for want of permission to dial.
+        case .waiting: true
+        case .open(let open):
+            !open.isWritable || lane.window.size.map { $0 <= lane.connection.cache.unsettledCount } ?? false
+        case .probing: true
+        case .finishing: true
+        }
+    }
+}

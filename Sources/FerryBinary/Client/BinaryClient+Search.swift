@@ -1,0 +1,122 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// The search for a notification that the peer refuses without naming it.
+extension BinaryClient {
+    /// How often a notification is sent again after its outcome for errors without a name. Without a bound, a gateway that
+    /// judges at the end of the stream would get everything again each time a connection ends, for ever.
+    static let suspicionLimit: UInt8 = 3
+
+    /// The peer refused the only notification that was ever on the connection, whatever name it gave.
+    mutating func blame(_ remains: BinaryConnection.Remains, _ status: BinaryStatus, on lane: Lane, now: Moment) {
+        guard !remains.mayHaveLeft.isEmpty || remains.presumedCount > 0 else { return }
+        lane.endSearch()
+        lane.connection.proved()
+        let rejection = Self.rejection(status, .inferred)
+        let cachedFrom = lane.connection.cache.cachedFrom
+        guard let culprit = remains.mayHaveLeft.first ?? lane.connection.takeAll().first else {
+            return self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
+        }
+        self.delay.found(now.monotonic - culprit.writtenAt, now: now.monotonic)
+        self.outcomes.give(.rejected(rejection), to: culprit.run)
+        self.report(self.transmissionError(rejection, culprit.run, isCached: culprit.first >= cachedFrom))
+        self.narrowWindow(lane, now: now)
+    }
+
+    /// The peer refused a notification that it did not name, among those on the wire or those presumed accepted.
+    ///
+    /// - Returns: whether a search goes on.
+    mutating func suspect(
+        _ remains: BinaryConnection.Remains,
+        _ status: BinaryStatus,
+        on lane: Lane,
+        now: Moment
+    ) -> Bool {
+        if let oldest = remains.mayHaveLeft.first, remains.isBehindLastProbe {
+            // Silence had lasted for the settle time, so the response came later than that.
+            self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
+        }
+        let suspects = self.suspectPresumed(remains, status, on: lane, now: now) + remains.mayHaveLeft
+        guard !suspects.isEmpty else { return false }
+        switch self.options.onUnknown {
+        case .resend:
+            let count = suspects.reduce(0) { $0 + $1.run.count }
+            lane.search(among: count, quietTime: self.delay.quietTime)
+        case .report:
+            self.narrowWindow(lane, now: now)
+        }
+        self.repeatSuspects(suspects, on: lane)
+        return self.options.onUnknown == .resend
+    }
+
+    /// Takes out what was presumed accepted and may be the culprit; what cannot be repaired is contradicted.
+    ///
+    /// - Returns: those that are sent again.
+    private mutating func suspectPresumed(
+        _ remains: BinaryConnection.Remains,
+        _ status: BinaryStatus,
+        on lane: Lane,
+        now: Moment
+    ) -> [NotificationCache.Written] {
+        var repairs: [NotificationCache.Written] = []
+        var unrepaired: [NotificationCache.Written] = []
+        if self.options.onUnknown == .resend, lane.search == nil {
+            let held = lane.connection.takePresumed(cached: true)
+            if let oldest = held.first {
+                self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
+            }
+            for written in held {
+                if written.run.entries[0].marks.suspicions < Self.suspicionLimit {
+                    written.run.suspect()
+                    repairs.append(written)
+                } else {
+                    unrepaired.append(written)
+                }
+            }
+        }
+        let presumedCount = remains.presumedCount - repairs.reduce(0) { $0 + $1.run.count }
+        if presumedCount > 0 {
+            // One outcome is wrong, and nothing says which, nor how many notifications were discarded after it.
+            unrepaired += lane.connection.takePresumed(cached: false)
+            self.outcomes.contradict(
+                count: 1,
+                upTo: presumedCount,
+                tags: unrepaired.flatMap(\.run.tags),
+                kind: .rejected(Self.rejection(status, .gateway))
+            )
+        }
+        return repairs
+    }
+
+    private mutating func repeatSuspects(_ suspects: [NotificationCache.Written], on lane: Lane) {
+        let clearedTo = lane.connection.cache.clearedTo
+        // A window of one that was not cleared, behind others that were: alone on a connection it shows its guilt.
+        guard let last = suspects.last, last.run.count == 1, last.first >= clearedTo,
+            let before = suspects.dropLast().last, before.end <= clearedTo
+        else { return self.repeatOrReport(suspects, on: lane) }
+        self.repeatOrReport(Array(suspects.dropLast()), on: lane)
+        self.repeatOrReport([last], on: lane, aheadOfAll: true)
+    }
+
+    /// The connection ended, and nothing says why. Three times in a row without progress, and the cause is looked for.
+    ///
+    /// - Returns: whether a search goes on.
+    mutating func closedWithoutWord(_ remains: BinaryConnection.Remains, on lane: Lane) -> Bool {
+        if remains.progress == .none { lane.closedWithoutWord() }
+        let isSearched = lane.search != nil || lane.wordlessCloses >= Self.wordlessLimit
+        guard self.options.onUnknown == .resend, isSearched else {
+            self.repeatOrReport(remains.mayHaveLeft, on: lane)
+            return false
+        }
+        lane.search(among: remains.onWire, quietTime: nil)
+        if remains.onWire == 1, let search = lane.search, search.closedAlone >= Isolation.wordlessProofs {
+            // A peer that closes on one after the other is broken: this counts as a failure.
+            lane.endSearch()
+            self.settle(remains.mayHaveLeft, as: .uncertain(.peerCloses))
+            return false
+        }
+        self.repeatOrReport(remains.mayHaveLeft, on: lane)
+        return true
+    }
+}

@@ -1,0 +1,81 @@
+internal import FerryCore
+internal import NIOCore
+
+/// What there is to know about a connection.
+extension BinaryConnection {
+    var id: ConnectionID? {
+        switch self.state {
+        case .dialling(let id, _): id
+        default: self.establishedID
+        }
+    }
+
+    /// Nil unless TLS is established.
+    var establishedID: ConnectionID? {
+        switch self.state {
+        case .open(let open): open.id
+        case .probing(let probing): probing.id
+        case .finishing(let finishing): finishing.id
+        default: nil
+        }
+    }
+
+    /// The probe that the peer has not answered.
+    var probe: Probe? {
+        switch self.state {
+        case .probing(let probing): probing.probe
+        default: nil
+        }
+    }
+
+    /// Nil unless notifications may be written.
+    var open: Open? {
+        switch self.state {
+        case .open(let open): open
+        default: nil
+        }
+    }
+
+    /// When the wait for the peer's end of stream is over; nil unless the connection is half-closed by us.
+    var finishingUntil: NIODeadline? {
+        switch self.state {
+        case .finishing(let finishing): finishing.until
+        default: nil
+        }
+    }
+
+    var isFinishing: Bool { self.finishingUntil != nil }
+
+    /// Whether there is no connection, and no reason to wait for one.
+    func mayBeDialled(now: NIODeadline) -> Bool {
+        switch self.state {
+        case .idle: true
+        case .waiting(let until): until <= now
+        default: false
+        }
+    }
+
+    /// How many notifications have an outcome that rests on silence.
+    var presumedCount: Int {
+        let settledTo = min(self.cache.settledTo, self.probeSequence ?? .max)
+        return Int(settledTo - min(self.cache.provedTo, settledTo))
+    }
+
+    /// How well the connection has served while notifications could be written.
+    var progress: Progress {
+        switch self.state {
+        case .open(let open): open.progress
+        case .probing(let probing): probing.progress
+        default: .none
+        }
+    }
+
+    /// The sequence number of the probe, answered or not; nil where none was written.
+    var probeSequence: UInt64? {
+        switch self.state {
+        case .probing(let probing): probing.probe.sequence
+        case .finishing(let finishing): finishing.probe
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,221 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// The connection of a lane: what was written on it, what the peer said, and what follows from that.
+///
+/// ``State`` has the drawing. The storage beside it is that of the present connection, and empty while there is none.
+/// Nothing here knows of other connections, options or outcomes: ``BinaryClient`` draws the conclusions.
+struct BinaryConnection: ~Copyable {
+    private(set) var state = State.idle
+    private(set) var cache = NotificationCache(start: 0)
+    private(set) var silence = Silence()
+    private var responses = ResponseReader()
+
+    // MARK: From one state to the next
+
+    mutating func dial(_ id: ConnectionID, now: NIODeadline) { self.state.dial(id, now: now) }
+
+    mutating func wait(until deadline: NIODeadline) { self.state.wait(until: deadline) }
+
+    mutating func rest() { self.state.rest() }
+
+    /// Returns false if nothing was dialled.
+    mutating func opened(firstSequence: UInt64, now: NIODeadline) -> Bool {
+        guard self.state.opened(now: now) else { return false }
+        self.cache = NotificationCache(start: firstSequence)
+        return true
+    }
+
+    /// Returns what was dialled, if anything was.
+    mutating func stopDialling() -> ConnectionID? { self.state.stopDialling() }
+
+    mutating func finish(until deadline: NIODeadline) -> ConnectionID { self.state.finish(until: deadline) }
+
+    mutating func close() -> Closed {
+        let closed = self.state.close()
+        self.cache = NotificationCache(start: 0)
+        self.silence = Silence()
+        self.responses = ResponseReader()
+        return closed
+    }
+
+    // MARK: Writing
+
+    mutating func wrote(_ run: BatchRun, now: NIODeadline) { self.cache.append(run, at: now) }
+
+    /// Makes the probe the last frame of the connection; returns its sequence number.
+    mutating func wroteProbe(_ purpose: Probe.Purpose, now: NIODeadline) -> UInt64 {
+        let sequence = self.cache.skip()
+        self.state.probe(Probe(sequence: sequence, writtenAt: now, purpose: purpose))
+        return sequence
+    }
+
+    mutating func carried(now: NIODeadline) { self.state.carried(now: now) }
+
+    mutating func flushed(at offset: UInt64, now: NIODeadline) {
+        self.silence.flushed(self.cache.next, at: offset, now: now)
+    }
+
+    mutating func writability(_ isWritable: Bool) { self.state.writability(isWritable) }
+
+    // MARK: Reading
+
+    /// Whether the end came in the middle of an error response.
+    var isTruncated: Bool { self.responses.isTruncated }
+
+    /// Takes the bytes up to the end of one error response.
+    mutating func received(_ bytes: inout ByteBuffer, now: NIODeadline) -> ResponseReader.Heard {
+        self.carried(now: now)
+        return self.responses.next(
+            in: &bytes,
+            issued: self.cache.issued,
+            awaited: self.probe,
+            answered: self.probeSequence
+        )
+    }
+
+    /// Notes that a response confirmed nothing; returns how many did when they are too many.
+    ///
+    /// - Parameter limit: how many may, beyond one for each notification.
+    mutating func confirmedNothing(limit: Int) -> Int? {
+        self.responses.confirmedNothing(limit: limit + self.cache.issued.count)
+    }
+
+    // MARK: Silence
+
+    /// What a look at the connection showed.
+    enum Looked {
+        case nothing
+        /// The peer was silent.
+        ///
+        /// - Parameters:
+        ///   - settled: the sequence number before which it was for the settle time; nil: none is new.
+        ///   - isQuiet: whether it was for the quiet time, about everything that was written.
+        case silent(settled: UInt64?, isQuiet: Bool)
+        /// The peer's TCP has acknowledged nothing for ``Silence/stallLimit``.
+        case stalled
+    }
+
+    /// Takes a sample.
+    ///
+    /// - Parameters:
+    ///   - quietTime: how long a window of a search must be silent; nil where none waits for that.
+    ///   - settles: whether silence settles anything.
+    mutating func looked(
+        _ sample: TransportSample,
+        settleTime: TimeAmount,
+        quietTime: TimeAmount?,
+        settles: Bool,
+        now: NIODeadline
+    ) -> Looked {
+        let settled = self.silence.look(
+            sample,
+            settleTime: settleTime,
+            quietTime: quietTime,
+            settles: settles,
+            now: now
+        )
+        if let stalledFor = self.silence.stalledFor {
+            // Acknowledgements that do not show stall nothing where they are not needed: what is to be proved.
+            let isStalled = stalledFor >= Silence.stallLimit && (sample.acknowledged != nil || settles)
+            return isStalled ? .stalled : .nothing
+        }
+        let isQuiet = if let quietTime, let quietFor = self.silence.quietFor { quietFor >= quietTime } else { false }
+        return settled == nil && !isQuiet ? .nothing : .silent(settled: settled, isQuiet: isQuiet)
+    }
+
+    /// Notes that a search has heard the peer's silence about everything that was written.
+    mutating func cleared() { self.cache.clear() }
+
+    // MARK: Outcomes
+
+    /// Takes note of outcomes that rest on silence; returns the notifications that had none.
+    mutating func presume(before end: UInt64, now: NIODeadline) -> [NotificationCache.Written] {
+        let settled = self.cache.settle(before: end, at: now)
+        if !settled.isEmpty { self.state.progressed(.presumed) }
+        return settled
+    }
+
+    /// Takes note of outcomes that the peer's word proves; returns the notifications that had none.
+    mutating func confirm(before end: UInt64, now: NIODeadline) -> [NotificationCache.Written] {
+        let settled = self.cache.settle(before: end, at: now)
+        self.cache.prove(before: end)
+        self.silence.settled(before: end)
+        if !settled.isEmpty { self.proved() }
+        return settled
+    }
+
+    /// Notes that the peer's word told something true about what was written.
+    mutating func proved() { self.state.progressed(.proved) }
+
+    // MARK: Bytes
+
+    /// Takes the bytes of the oldest notifications until `count` have theirs.
+    mutating func evict(keeping count: Int) { self.cache.evict(keeping: count) }
+
+    /// Takes the bytes of the notifications that were settled first; returns how many lost how many bytes.
+    mutating func evictOldestHistory() -> (count: Int, bytes: Int)? { self.cache.evictOldestHistory() }
+
+    mutating func forget(settledUntil deadline: NIODeadline, stubLimit: Int) {
+        self.cache.forget(settledUntil: deadline, stubLimit: stubLimit)
+    }
+
+    // MARK: The last word
+
+    /// What is unsettled on a connection that says nothing more, and what was known of it then.
+    struct Remains {
+        /// Those whose last TLS record the system had, at least in part.
+        let mayHaveLeft: [NotificationCache.Written]
+        let neverLeft: [NotificationCache.Written]
+        /// How many of `mayHaveLeft`.
+        let onWire: Int
+        /// Whether one notification may have left and nothing else ever did, no probe either.
+        let isSole: Bool
+        /// Whether a probe is behind them that a shutdown wanted to have answered.
+        let isBehindLastProbe: Bool
+        /// How many notifications had an outcome that rests on silence.
+        let presumedCount: Int
+        let progress: Progress
+    }
+
+    /// Takes all unsettled notifications out.
+    ///
+    /// - Parameter handed: how many bytes of the stream below TLS the system took in all.
+    mutating func takeRemains(handed: UInt64) -> Remains {
+        let boundary = self.silence.keptBack(handed: handed) ?? self.cache.next
+        let presumedCount = self.presumedCount
+        var mayHaveLeft: [NotificationCache.Written] = []
+        var neverLeft: [NotificationCache.Written] = []
+        for var written in self.cache.removeUnsettled() {
+            let left = written.takeFirst(before: boundary)
+            if left.run.count > 0 { mayHaveLeft.append(left) }
+            if written.run.count > 0 { neverLeft.append(written) }
+        }
+        return Remains(
+            mayHaveLeft: mayHaveLeft,
+            neverLeft: neverLeft,
+            onWire: mayHaveLeft.reduce(0) { $0 + $1.run.count },
+            isSole: boundary - self.cache.start == 1 && self.probeSequence == nil,
+            isBehindLastProbe: self.probe?.purpose == .end,
+            presumedCount: presumedCount,
+            progress: self.progress
+        )
+    }
+
+    /// Takes the notification `sequence` out; nil when it is no longer known.
+    mutating func take(_ sequence: UInt64) -> NotificationCache.Written? { self.cache.remove(sequence) }
+
+    mutating func takeFollowers(of sequence: UInt64) -> [NotificationCache.Written] {
+        self.cache.removeFollowers(of: sequence)
+    }
+
+    /// Takes out what was presumed accepted and is not proved.
+    ///
+    /// - Parameter cached: whether only those that still have their bytes.
+    mutating func takePresumed(cached: Bool) -> [NotificationCache.Written] {
+        self.cache.removeHistory(from: self.cache.provedTo, cached: cached)
+    }
+
+    mutating func takeAll() -> [NotificationCache.Written] { self.cache.removeAll() }
+}

@@ -1,0 +1,46 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+extension NotificationCache {
+    /// Notifications that were written one after the other and at the same time.
+    struct Written {
+        var run: BatchRun
+        var first: UInt64
+        var writtenAt: NIODeadline
+        /// Has a meaning only in the history.
+        var settledAt: NIODeadline = .uptimeNanoseconds(0)
+
+        var end: UInt64 { self.first + UInt64(self.run.count) }
+
+        mutating func takeFirst(_ count: Int) -> Written {
+            var head = self
+            head.run = self.run.takeFirst(count)
+            self.first += UInt64(count)
+            return head
+        }
+
+        /// Cuts off what was written before the sequence number `end`.
+        mutating func takeFirst(before end: UInt64) -> Written {
+            guard end > self.first else { return self.takeFirst(0) }
+            return self.takeFirst(Int(min(end - self.first, UInt64(self.run.count))))
+        }
+    }
+
+    /// How much a cache holds.
+    struct Content {
+        var unsettled = 0
+        /// Of the unsettled notifications that have their bytes.
+        var unsettledBytes = 0
+        /// Settled notifications that have their bytes.
+        var retained = 0
+        var retainedBytes = 0
+
+        mutating func add(_ other: Content) {
+            self.unsettled += other.unsettled
+            self.unsettledBytes += other.unsettledBytes
+            self.retained += other.retained
+            self.retainedBytes += other.retainedBytes
+        }
+    }
+}

@@ -1,0 +1,16 @@
+internal import NIOCore
+
+/// A notification that the peer must reject: the last frame on its connection.
+struct Probe {
+    /// Why it was written, which says what a missing answer means.
+    enum Purpose {
+        /// The end of a run. The peer had been silent for a settle time before, so silence may count.
+        case end
+        /// Proof during a run.
+        case room
+    }
+
+    let sequence: UInt64
+    let writtenAt: NIODeadline
+    let purpose: Purpose
+}
