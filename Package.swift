@@ -58,6 +58,7 @@ let package = Package(
             name: "FerryHTTP2",
             dependencies: [
                 "CFerryNGHTTP2", "FerryCore", "FerryMachine",
+                .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),

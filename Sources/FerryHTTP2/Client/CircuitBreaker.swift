@@ -13,9 +13,16 @@ internal import NIOCore
 struct CircuitBreaker {
     private enum State {
         case closed(inARow: Int)
-        case open(until: NIODeadline)
+        case open(until: NIODeadline, Cause)
         /// So many may still be sent, and so many of those that were have been rejected.
-        case halfOpen(left: Int, rejected: Int)
+        case halfOpen(left: Int, rejected: Int, Cause)
+    }
+
+    /// The last answer before sending stopped.
+    private enum Cause {
+        /// It refused the provider.
+        case provider
+        case notification
     }
 
     /// So many rejections of the provider are enough where APNs has said nothing else yet: then it is not one notification
@@ -37,12 +44,22 @@ struct CircuitBreaker {
     mutating func allowance(now: NIODeadline) -> Int? {
         switch self.state {
         case .closed: return nil
-        case .halfOpen(let left, _): return left
-        case .open(let until):
+        case .halfOpen(let left, _, _): return left
+        case .open(let until, let cause):
             guard until <= now else { return 0 }
-            let trial = max(self.options?.trial ?? 1, 1)
-            self.state = .halfOpen(left: trial, rejected: 0)
-            return trial
+            self.state = .halfOpen(left: self.trial, rejected: 0, cause)
+            return self.trial
+        }
+    }
+
+    /// How many notifications are tried after a pause.
+    private var trial: Int { max(self.options?.trial ?? 1, 1) }
+
+    /// Whether sending stopped because APNs refuses the provider, and nothing shows yet that it takes it again.
+    var refusesProvider: Bool {
+        switch self.state {
+        case .open(_, .provider), .halfOpen(_, _, .provider): true
+        case .closed, .open, .halfOpen: false
         }
     }
 
@@ -50,8 +67,8 @@ struct CircuitBreaker {
     mutating func tick(now: NIODeadline) { _ = self.allowance(now: now) }
 
     mutating func sent() {
-        if case .halfOpen(let left, let rejected) = self.state {
-            self.state = .halfOpen(left: max(left - 1, 0), rejected: rejected)
+        if case .halfOpen(let left, let rejected, let cause) = self.state {
+            self.state = .halfOpen(left: max(left - 1, 0), rejected: rejected, cause)
         }
     }
 
@@ -79,24 +96,27 @@ struct CircuitBreaker {
         case .open:
             // Still under way when sending stopped.
             return false
-        case .halfOpen(let left, let rejected) where left > 0 || rejected + 1 < max(options.trial, 1):
-            self.state = .halfOpen(left: left, rejected: rejected + 1)
+        case .halfOpen(let left, let rejected, let cause) where left > 0 || rejected + 1 < self.trial:
+            self.state = .halfOpen(left: left, rejected: rejected + 1, cause)
             return false
         case .closed, .halfOpen:
-            self.state = .open(until: now + self.pauses.fail(using: &generator))
+            self.state = .open(
+                until: now + self.pauses.fail(using: &generator),
+                refusesProvider ? .provider : .notification
+            )
             return true
         }
     }
 
     /// When sending may go on.
     var deadline: NIODeadline? {
-        if case .open(let until) = self.state { until } else { nil }
+        if case .open(let until, _) = self.state { until } else { nil }
     }
 
     /// Whether every notification that could show that all is well again has been sent, and no answer is under way.
     mutating func nothingUnderWay() {
-        if case .halfOpen(left: 0, _) = self.state {
-            self.state = .halfOpen(left: max(self.options?.trial ?? 1, 1), rejected: 0)
+        if case .halfOpen(left: 0, _, let cause) = self.state {
+            self.state = .halfOpen(left: self.trial, rejected: 0, cause)
         }
     }
 }

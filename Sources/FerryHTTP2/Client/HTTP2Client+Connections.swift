@@ -3,52 +3,31 @@ package import FerryMachine
 internal import NIOCore
 
 extension HTTP2Client {
-    func connection(_ id: ConnectionID) -> HTTP2Connection? {
-        // One connection is the rule, so this is the first.
-        self.connections.first { $0.id == id }
-    }
-
-    // MARK: Dialling
+    // MARK: Making
 
     /// Makes a connection when there is work that none takes, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
-        guard self.dialing == nil, self.hasWork else { return }
-        if let first = self.connections.first(where: { !$0.isLeaving }) {
-            guard self.connections.count(where: { !$0.isLeaving }) < max(self.options.maxConnections, 1),
-                self.connections.allSatisfy({ $0.isLeaving || $0.isSaturated }),
-                self.fresh.count + self.again.count >= first.window.size
-            else { return }
-        }
-        if let until = self.waitsToDialUntil {
-            guard until <= now.monotonic else { return }
-            self.waitsToDialUntil = nil
-        }
-        if let later = self.dialLimiter.take(now: now.monotonic) {
-            self.waitsToDialUntil = later
-            return
-        }
-        let id = self.takeConnectionID()
-        self.dialing = id
-        self.dialedAt = now.monotonic
+        guard self.dialling.current == nil, self.hasWork,
+            self.connections.needMore(
+                limit: max(self.options.maxConnections, 1),
+                queued: self.fresh.count + self.again.count
+            ),
+            let id = self.dialling.begin(now: now.monotonic)
+        else { return }
         self.act(.dial(id))
     }
 
     /// A connection is made, TLS included.
     package mutating func connected(_ id: ConnectionID, now: Moment) {
-        guard self.dialing == id else { return }
-        self.dialing = nil
-        let window = StreamWindow(
-            limit: self.maxStreams,
-            earned: self.earned.size(answered: 0),
-            startsWithOne: self.usesTokens
-        )
+        guard let start = self.dialling.end(id) else { return }
         do {
-            let connection = try HTTP2Connection(id: id, window: window, now: now.monotonic)
-            self.connections.append(connection)
+            self.connections.append(
+                try HTTP2Connection(id: id, limits: self.limits, earned: self.earned, now: now.monotonic)
+            )
             self.report(.connected(id, open: self.connections.count))
         } catch {
             self.act(.close(id))
-            self.failed(ProviderError(.connectFailed, "No HTTP/2 session: \(error)"), id, now: now)
+            self.dialFailed(id, ProviderError(.connectFailed, "No HTTP/2 session: \(error)"), since: start, now: now)
         }
         self.connectIfNeeded(now: now)
     }
@@ -59,219 +38,119 @@ extension HTTP2Client {
     ///
     /// - Parameter handed: how many bytes of the stream below TLS the system took.
     package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
-        if self.dialing == id {
-            self.dialing = nil
+        if let start = self.dialling.end(id) {
             switch end {
             case .credentialsRejected(let error): self.credentialsRejected(error, id, now: now)
-            case .lost(let error), .notConnected(let error): self.failed(error, id, now: now)
+            case .lost(let error), .notConnected(let error): self.dialFailed(id, error, since: start, now: now)
             case .endOfStream:
-                self.failed(
-                    ProviderError(.connectFailed, "\(self.authority) closed the connection at once."),
-                    id,
-                    now: now
-                )
+                let error = ProviderError(.connectFailed, "\(self.authority) closed the connection at once.")
+                self.dialFailed(id, error, since: start, now: now)
             }
-        } else if let index = self.connections.firstIndex(where: { $0.id == id }) {
-            let connection = self.connections.remove(at: index)
-            connection.isGone = true
-            if case .credentialsRejected = end {
-                // Nobody listened, so nothing was processed.
-                while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
-                    self.queueAgain(request.attempt)
-                }
-            }
-            self.settle(connection, handed: handed, now: now)
-            self.report(.disconnected(id, open: self.connections.count))
-            switch end {
-            case .credentialsRejected(let error): self.credentialsRejected(error, id, now: now)
-            case .lost(let error), .notConnected(let error): self.endedEarly(connection, error, now: now)
-            case .endOfStream: self.endedEarly(connection, nil, now: now)
-            }
+        } else if self.connections.contains(id) {
+            self.bury(id, end, handed: handed, now: now)
         }
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
     }
 
-    private mutating func endedEarly(_ connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
-        if let error, !connection.isFinished { self.report(.socketError(connection.id, error)) }
-        // A connection that was never used and is closed on purpose has not failed.
-        guard connection.isUsed || !connection.isFinished else { return }
-        self.countFailure(of: connection, error ?? self.farewell(of: connection), now: now)
-    }
-
-    /// What the peer said of the end of a connection; nil when it said nothing.
-    func farewell(of connection: HTTP2Connection) -> ProviderError? {
-        switch connection.lastWord {
-        case .goAway(let goAway):
-            ProviderError(.connectionLost, "\(self.authority) closes the connection: \(goAway).")
-        case .reset(let errorCode):
-            ProviderError(
-                .connectionLost,
-                "\(self.authority) reset a request on the last, and closed it: \(errorCode)."
-            )
-        case .answer(let reason):
-            ProviderError(.connectionLost, "\(self.authority) answered \(reason) on the last, and closed it.")
-        case .violation: self.violation(nil)
-        case nil: nil
+    /// Takes the requests of a connection back that is gone, and forgets it.
+    private mutating func bury(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+        self.connections[id].end()
+        if case .credentialsRejected = end {
+            // Nobody listened, so nothing was processed.
+            while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
         }
-    }
-
-    /// - Parameter detail: what is wrong, if that is known.
-    func violation(_ detail: HTTP2Error?) -> ProviderError {
-        let detail = detail.map { ": \($0)" } ?? "."
-        return ProviderError(.protocolViolation, "\(self.authority) does not speak HTTP/2 correctly\(detail)")
+        self.settle(id, handed: handed, now: now)
+        var connection = self.connections.remove(id)
+        self.report(.disconnected(id, open: self.connections.count))
+        let error: ProviderError?
+        switch end {
+        case .credentialsRejected(let error): return self.credentialsRejected(error, id, now: now)
+        case .lost(let lost), .notConnected(let lost): error = lost
+        case .endOfStream: error = nil
+        }
+        if let error, !connection.isFinished { self.report(.socketError(id, error)) }
+        // A connection that was never used and is closed on purpose has not failed.
+        guard connection.isUsed || !connection.isFinished, connection.countsAsFailure() else { return }
+        self.failed(error ?? connection.farewell(authority: self.authority), since: now.monotonic, now: now)
     }
 
     /// Says what becomes of the requests of a connection that is gone.
-    private mutating func settle(_ connection: HTTP2Connection, handed: UInt64, now: Moment) {
+    private mutating func settle(_ id: ConnectionID, handed: UInt64, now: Moment) {
         var repeated: [Attempt] = []
         var hasUnknown = false
-        while let (stream, _) = connection.inFlight.first, let request = connection.inFlight.remove(stream) {
-            if let answer = connection.session.answer(of: stream) {
-                self.answered(request, answer, on: connection, now: now)
-            } else if connection.mayHaveArrived(stream, request, handed: handed) {
+        while let (request, fate) = self.connections[id].nextLost(handed: handed) {
+            switch fate {
+            case .answered(let answer):
+                self.answered(request, answer, on: id, now: now)
+            case .unknown:
                 hasUnknown = true
                 if let attempt = self.unknown(request.attempt, .positionUnknown) { repeated.append(attempt) }
-            } else {
+            case .unsent:
                 repeated.append(request.attempt)
             }
         }
         self.sendAgain(repeated)
-        if hasUnknown { self.learn(from: connection, .unknown) }
+        if hasUnknown { self.learn(from: id, .unknown) }
     }
 
-    /// Notes what the end of a connection costs, once; or twice, where a GOAWAY promised answers that did not come.
-    ///
-    /// - Parameter expected: how many answers are still to come on it.
-    mutating func learn(from connection: HTTP2Connection, _ loss: EarnedWindow.Loss, expected: Int = 0) {
-        guard connection.loss == nil || loss == .unknown && connection.loss != .unknown else { return }
-        connection.loss = loss
-        self.narrow(answered: connection.answered + expected, loss)
+    /// Drops a connection that is of no use any more, with what became of its requests.
+    mutating func drop(_ id: ConnectionID, _ error: ProviderError, now: Moment) {
+        self.act(.close(id))
+        // How much was handed to the system is not known here: all of it, to be safe.
+        self.ended(id, .lost(error), handed: .max, now: now)
     }
 
-    /// Lets more requests be under way on a connection that has had a window of answers.
-    ///
-    /// One that has the whole limit already has nothing more to prove: others may be ending meanwhile.
-    mutating func widen(_ connection: HTTP2Connection) {
-        guard connection.window.earned < self.maxStreams, !connection.isGone else { return }
-        connection.window.earned = self.earned.proved(answered: connection.answered)
+    // MARK: Leaving
+
+    /// Makes no more requests on a connection; says GOAWAY and closes it when the last was answered.
+    mutating func leave(_ id: ConnectionID, now: Moment) {
+        if self.connections[id].leave(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
 
-    /// Narrows the window of every connection after a loss.
-    mutating func narrow(answered: Int, _ loss: EarnedWindow.Loss) {
-        let before = self.earned.size(answered: 0)
-        self.earned.ended(answered: answered, loss)
-        for connection in self.connections {
-            connection.window.earned = self.earned.size(answered: connection.answered)
-        }
-        let size = self.earned.size(answered: 0)
-        if size != before { self.report(.windowAdjusted(size)) }
+    /// Ends a connection that is to be left and has nothing under way.
+    mutating func finishIfDone(_ id: ConnectionID, now: Moment) {
+        if self.connections[id].finishIfDone(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
 
-    private mutating func failed(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
+    // MARK: Failures
+
+    private mutating func dialFailed(_ id: ConnectionID, _ error: ProviderError, since start: NIODeadline, now: Moment)
+    {
         self.report(.socketError(id, error))
         // The time of an attempt that came to nothing counts, too.
-        if self.failures == 0 { self.failingSince = self.dialedAt }
-        self.countFailure(error, now: now)
+        self.failed(error, since: start, now: now)
     }
 
     /// Counts a connection that has brought no answer, once.
-    mutating func countFailure(of connection: HTTP2Connection, _ error: ProviderError?, now: Moment) {
-        guard !connection.hasAnswer, !connection.isCounted else { return }
-        connection.isCounted = true
-        if self.failures == 0 { self.failingSince = now.monotonic }
-        self.countFailure(error, now: now)
+    ///
+    /// - Parameter error: why it is of no use; nil: what the peer said last.
+    mutating func countFailure(of id: ConnectionID, _ error: ProviderError? = nil, now: Moment) {
+        guard self.connections[id].countsAsFailure() else { return }
+        let error = error ?? self.connections[id].farewell(authority: self.authority)
+        self.failed(error, since: now.monotonic, now: now)
     }
 
-    /// Counts a connection without an answer, waits before the next, and gives up after too many.
+    /// Counts a connection without an answer; gives up what is queued after too many.
     ///
     /// - Parameter error: why it ended; nil when the peer said nothing.
-    private mutating func countFailure(_ error: ProviderError?, now: Moment) {
-        self.failures += 1
-        let limit = RetryLimit(count: self.options.connectionRetryLimit, time: self.options.connectionRetryTime)
-        let wait = self.dialBackOff.fail(using: &self.generator)
-        let failures = self.failures
-        guard limit.isReached(failures, since: self.failingSince, now: now.monotonic) else {
-            self.waitToDial(limit.bounded(wait, since: self.failingSince, now: now.monotonic), now: now)
-            return
+    private mutating func failed(_ error: ProviderError?, since start: NIODeadline, now: Moment) {
+        switch self.dialling.failed(since: start, now: now.monotonic, using: &self.generator) {
+        case .dialAgain: break
+        case .giveUp(let failures, let first):
+            let message =
+                "Within \(now.seconds(since: first)) s \(failures) connections in a row failed or brought "
+                + "no answer; what was queued is given up. "
+                + (error?.message ?? "\(self.authority) closed the last without a word.")
+            self.report(.error(ProviderError(.connectionRetryLimit, message, cause: error)))
+            self.giveUpQueue(.noConnection, .positionUnknown)
         }
-        self.waitToDial(wait, now: now)
-        self.failures = 0
-        self.report(
-            .error(
-                ProviderError(
-                    .connectionRetryLimit,
-                    "Within \(now.seconds(since: self.failingSince)) s \(failures) connections in a row failed or brought "
-                        + "no answer; what was queued is given up. "
-                        + (error?.message ?? "\(self.authority) closed the last without a word."),
-                    cause: error
-                )
-            )
-        )
-        self.giveUpQueue(.noConnection, .positionUnknown)
     }
 
     private mutating func credentialsRejected(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
         self.report(.socketError(id, error))
         self.report(.error(error))
         self.giveUpQueue(.credentials, .notRepeated)
-        self.waitToDial(self.dialBackOff.fail(using: &self.generator), now: now)
-    }
-
-    /// Makes no connection for so long.
-    mutating func waitToDial(_ wait: TimeAmount, now: Moment) {
-        let until = now.monotonic + wait
-        self.waitsToDialUntil = max(self.waitsToDialUntil ?? until, until)
-    }
-
-    // MARK: Leaving
-
-    /// Makes no more requests on a connection; says GOAWAY and closes it once the last was answered.
-    ///
-    /// Not earlier: SETTINGS may hold requests back in the session, and between a GOAWAY and the next of them it drops
-    /// what comes.
-    mutating func leave(_ connection: HTTP2Connection, now: Moment) {
-        if !connection.isLeaving {
-            connection.isLeaving = true
-            connection.owesGoAway = true
-        }
-        self.finishIfDone(connection, now: now)
-    }
-
-    /// Ends a connection that is to be left and has nothing under way.
-    mutating func finishIfDone(_ connection: HTTP2Connection, now: Moment) {
-        guard connection.isLeaving, connection.inFlight.count == 0, !connection.isFinished, !connection.isGone
-        else { return }
-        if connection.lingersUntil == nil { connection.lingersUntil = now.monotonic + Self.lingerLimit }
-        if connection.owesGoAway {
-            connection.owesGoAway = false
-            connection.session.goAway()
-        }
-        guard !connection.session.wantsToWrite else { return }
-        self.finish(connection, now: now)
-    }
-
-    /// Ends a connection that has nothing more to say.
-    mutating func finish(_ connection: HTTP2Connection, now: Moment) {
-        connection.isLeaving = true
-        connection.isFinished = true
-        connection.lingersUntil = now.monotonic + Self.lingerLimit
-        self.act(.finish(connection.id))
-    }
-
-    /// Drops a connection that is of no use any more, with what became of its requests.
-    mutating func drop(_ connection: HTTP2Connection, _ error: ProviderError, now: Moment) {
-        self.act(.close(connection.id))
-        // What was handed to the system is not known here: all of it, to be safe.
-        self.ended(connection.id, .lost(error), handed: .max, now: now)
-    }
-}
-
-extension HTTP2Connection {
-    /// Whether APNs may have the request: all of it was written, and the first byte of it may have left.
-    ///
-    /// The system is asked for whole writes only. Of the first that it did not take whole it may have taken a part.
-    func mayHaveArrived(_ stream: HTTP2Session.Stream, _ request: InFlight.Request, handed: UInt64) -> Bool {
-        self.session.isSent(stream) && handed >= request.sentFrom
+        self.dialling.credentialsRejected(now: now.monotonic, using: &self.generator)
     }
 }

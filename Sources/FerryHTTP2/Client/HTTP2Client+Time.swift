@@ -13,24 +13,11 @@ extension HTTP2Client {
         if let run = self.fresh.first { consider(run.submitted + self.deadline) }
         if let attempt = self.again.first { consider(attempt.submitted + self.deadline) }
         if self.hasWork {
-            if self.dialing == nil { consider(self.waitsToDialUntil) }
+            consider(self.dialling.deadline)
             consider(self.breaker.deadline)
             if case .held(let until) = self.authorization, !self.connections.isEmpty { consider(until) }
         }
-        for connection in self.connections {
-            consider(connection.inFlight.firstWritten.map { $0 + self.attemptTimeout })
-            if self.hasWork {
-                consider(connection.pausedUntil)
-                if !connection.isLeaving { consider(connection.closedSince.map { $0 + self.attemptTimeout }) }
-            }
-            consider(connection.lingersUntil)
-            guard !connection.isFinished else { continue }
-            if connection.window.settings == nil {
-                consider(connection.since + self.connectTimeout)
-            } else {
-                consider(connection.pingDue ?? connection.lastUse + self.pingInterval)
-            }
-        }
+        consider(self.connections.deadline(hasWork: self.hasWork))
         return next == .distantFuture ? nil : next
     }
 
@@ -41,93 +28,64 @@ extension HTTP2Client {
         self.giveUpLate(now: now)
         self.leaveReplacedKey(now: now)
         self.breaker.tick(now: now.monotonic)
-        if let until = self.waitsToDialUntil, until <= now.monotonic { self.waitsToDialUntil = nil }
-        for connection in self.connections {
-            if let until = connection.pausedUntil, until <= now.monotonic { connection.pausedUntil = nil }
-            self.tick(connection, now: now)
-        }
+        self.dialling.tick(now: now.monotonic)
+        for id in self.connections.ids { self.tick(id, now: now) }
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
     }
 
-    /// Gives what waited past its deadline its outcome.
-    private mutating func giveUpLate(now: Moment) {
-        while let first = self.fresh.first, first.submitted + self.deadline <= now.monotonic,
-            let run = self.fresh.popFirst(atMost: first.count)
-        {
-            self.outcomes.give(.undelivered(self.lateCause), to: run)
-        }
-        while let attempt = self.again.first, attempt.submitted + self.deadline <= now.monotonic {
-            self.again.removeFirst()
-            self.giveUp(attempt, self.lateCause, .notRepeated)
-        }
-    }
-
-    private mutating func tick(_ connection: HTTP2Connection, now: Moment) {
-        self.timeOut(connection, now: now)
-        self.leaveIfClosed(connection, now: now)
-        if let until = connection.lingersUntil, until <= now.monotonic {
-            self.act(.close(connection.id))
-            self.ended(connection.id, .endOfStream, handed: .max, now: now)
-            return
-        }
-        guard !connection.isFinished else { return }
-        if connection.window.settings == nil, connection.since + self.connectTimeout <= now.monotonic {
+    private mutating func tick(_ id: ConnectionID, now: Moment) {
+        self.timeOut(id, now: now)
+        self.leaveIfClosed(id, now: now)
+        switch self.connections[id].tick(now: now.monotonic) {
+        case .nothing:
+            break
+        case .close:
+            self.act(.close(id))
+            self.ended(id, .endOfStream, handed: .max, now: now)
+        case .dropForSettings:
             let message = "\(self.authority) took the connection and did not begin to speak HTTP/2 in time."
-            return self.drop(connection, ProviderError(.connectTimeout, message), now: now)
-        }
-        if let due = connection.pingDue {
-            guard due <= now.monotonic else { return }
+            self.drop(id, ProviderError(.connectTimeout, message), now: now)
+        case .dropForPing:
             let message = "\(self.authority) did not answer a PING in time: the connection is dead."
-            self.drop(connection, ProviderError(.connectionLost, message), now: now)
-        } else if connection.lastUse + self.pingInterval <= now.monotonic {
-            connection.session.ping()
-            connection.lastUse = now.monotonic
-            connection.pingDue = now.monotonic + Self.pingLimit
+            self.drop(id, ProviderError(.connectionLost, message), now: now)
         }
     }
 
     /// Leaves a connection that has allowed no stream for long, when there is work for another.
     ///
     /// "Servers SHOULD only set a zero value for short durations; if a server does not wish to accept requests, closing the
-    /// connection is more appropriate" (RFC 9113 section 6.5.2).
-    private mutating func leaveIfClosed(_ connection: HTTP2Connection, now: Moment) {
-        guard self.hasWork, !connection.isLeaving, let since = connection.closedSince,
-            since + self.attemptTimeout <= now.monotonic
-        else { return }
+    /// connection is more appropriate" (RFC 9113, section 6.5.2).
+    private mutating func leaveIfClosed(_ id: ConnectionID, now: Moment) {
+        guard self.hasWork, self.connections[id].isClosed(now: now.monotonic) else { return }
         let error = ProviderError(
             .connectionLost,
             "\(self.authority) allows no requests on the connection: it is left."
         )
-        self.report(.socketError(connection.id, error))
-        self.countFailure(of: connection, error, now: now)
-        self.leave(connection, now: now)
+        self.report(.socketError(id, error))
+        self.countFailure(of: id, error, now: now)
+        self.leave(id, now: now)
     }
 
     /// Ends the requests that were not answered in time.
-    private mutating func timeOut(_ connection: HTTP2Connection, now: Moment) {
-        while let (stream, first) = connection.inFlight.first,
-            first.written + self.attemptTimeout <= now.monotonic,
-            let request = connection.inFlight.remove(stream)
-        {
-            let answer = connection.session.answer(of: stream)
-            let isUnderstood = connection.session.isSent(stream)
-            connection.session.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue)
-            if connection.lastAnswered <= request.written {
-                // Not a word on any request since: whoever answers nothing for so long gets no more of them.
+    private mutating func timeOut(_ id: ConnectionID, now: Moment) {
+        while let late = self.connections[id].nextLate(now: now.monotonic) {
+            if late.isPeerSilent {
+                // A peer that ends no request for so long gets no more of them.
                 let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
-                self.countFailure(of: connection, error, now: now)
-                self.leave(connection, now: now)
-                if isUnderstood { self.learn(from: connection, .unknown) }
+                self.countFailure(of: id, error, now: now)
+                self.leave(id, now: now)
+                if late.isSent { self.learn(from: id, .unknown) }
             }
-            if let answer {
-                self.answered(request, answer, on: connection, now: now)
-            } else if !isUnderstood {
-                self.sendAgain([request.attempt])
-            } else if let attempt = self.unknown(request.attempt, .noAnswer) {
-                self.sendAgain([attempt])
+            switch late.fate {
+            case .answered(let answer):
+                self.answered(late.request, answer, on: id, now: now)
+            case .unsent:
+                self.sendAgain([late.request.attempt])
+            case .unknown:
+                if let attempt = self.unknown(late.request.attempt, .noAnswer) { self.sendAgain([attempt]) }
             }
         }
-        self.finishIfDone(connection, now: now)
+        self.finishIfDone(id, now: now)
     }
 }

@@ -18,56 +18,60 @@ extension HTTP2Client {
     ) -> Bool {
         self.leaveReplacedKey(now: now)
         self.reportHold(now: now)
-        guard let connection = self.connection(id), !connection.isFinished else { return false }
-        if connection.window.size > 0 { connection.firstClosed = nil }
+        guard self.connections.contains(id), !self.connections[id].isFinished else { return false }
+        self.connections[id].beginWriting()
         let start = buffer.writerIndex
         var tags: [Tag] = []
         while buffer.writerIndex - start < limit {
-            let requests = self.request(on: connection, atMost: Self.stride, tags: &tags, now: now)
+            let requests = self.request(on: id, atMost: Self.stride, tags: &tags, now: now)
             let left = limit - (buffer.writerIndex - start)
-            guard connection.session.write(into: &buffer, atMost: left) || requests > 0 else { break }
+            guard self.connections[id].write(into: &buffer, atMost: left) || requests > 0 else { break }
         }
         // What could not be written was refused by the session itself.
-        self.read(connection, now: now)
+        self.read(id, now: now)
         if !tags.isEmpty { self.report(.transmitted(id, tags: tags)) }
         // The connection may be full now, and what was refused before the wire may have been the last.
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
-        self.finishIfDone(connection, now: now)
-        if connection.session.write(into: &buffer, atMost: limit - (buffer.writerIndex - start)) {
-            self.read(connection, now: now)
+        self.finishIfDone(id, now: now)
+        if self.connections[id].write(into: &buffer, atMost: limit - (buffer.writerIndex - start)) {
+            self.read(id, now: now)
         }
-        if connection.session.isViolated {
-            self.report(.error(self.violation(nil)))
-        }
-        if connection.session.isOver, !connection.isFinished { self.finish(connection, now: now) }
-        self.finishIfDone(connection, now: now)
+        self.finishIfOver(id, now: now)
+        self.finishIfDone(id, now: now)
         guard buffer.writerIndex > start else { return false }
-        connection.lastUse = now.monotonic
+        self.connections[id].used(now: now.monotonic)
         return true
+    }
+
+    /// Ends a connection whose session is over, and tells when the peer broke the protocol.
+    private mutating func finishIfOver(_ id: ConnectionID, now: Moment) {
+        if self.connections[id].isViolated { self.report(.error(.violation(authority: self.authority, nil))) }
+        if self.connections[id].finishIfOver(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
 
     /// What was written is with TLS, and the stream below it ends there now.
     package mutating func flushed(_ id: ConnectionID, at end: UInt64, now: Moment) {
-        self.connection(id)?.sentTo = end
+        guard self.connections.contains(id) else { return }
+        self.connections[id].flushed(at: end)
     }
 
     /// Makes up to `limit` requests; returns how many.
     private mutating func request(
-        on connection: HTTP2Connection,
+        on id: ConnectionID,
         atMost limit: Int,
         tags: inout [Tag],
         now: Moment
     ) -> Int {
-        guard self.mayWrite(to: connection, now: now) else { return 0 }
+        guard self.mayWrite(to: id, now: now) else { return 0 }
         if self.unsettledCount == 0 { self.breaker.nothingUnderWay() }
         var made = 0
-        var room = min(connection.room, limit)
+        var room = min(self.connections[id].room, limit)
         if let allowance = self.breaker.allowance(now: now.monotonic) { room = min(room, allowance) }
         while made < room, !self.again.isEmpty {
             let attempt = self.again.removeFirst()
             guard self.isInTime(attempt.run, attempt, now: now) else { continue }
-            guard self.make(attempt, on: connection, now: now) else { return made }
+            guard self.make(attempt, on: id, now: now) else { return made }
             made += 1
             if attempt.wasWritten { self.outcomes.resent += 1 }
             self.note(attempt.run, in: &tags)
@@ -78,7 +82,7 @@ extension HTTP2Client {
                 guard self.isInTime(one, nil, now: now), !self.isFaulty(one) else { continue }
                 let attempt = Attempt(run: one, apnsID: self.identifier(of: one))
                 guard self.isItsTurn(attempt, now: now) else { continue }
-                guard self.make(attempt, on: connection, now: now) else {
+                guard self.make(attempt, on: id, now: now) else {
                     self.fresh.prepend(run.slice(index + 1..<run.count))
                     return made
                 }
@@ -110,9 +114,8 @@ extension HTTP2Client {
         }
     }
 
-    private func mayWrite(to connection: HTTP2Connection, now: Moment) -> Bool {
-        guard !self.isPaused, connection.room > 0 else { return false }
-        if let until = connection.pausedUntil, until > now.monotonic { return false }
+    private func mayWrite(to id: ConnectionID, now: Moment) -> Bool {
+        guard !self.isPaused, self.connections[id].mayWrite(now: now.monotonic) else { return false }
         if case .held = self.authorization { return false }
         return true
     }
@@ -120,7 +123,7 @@ extension HTTP2Client {
     /// The caller's `apns-id`, or a new one.
     private mutating func identifier(of run: BatchRun) -> APNSID {
         let entry = run.entries[0]
-        guard entry.fields.hasAPNSID else { return self.makeIdentifier() }
+        guard entry.fields.hasAPNSID else { return self.identifiers.next() }
         let end = Int(entry.offset) + run.storage.byteCount(at: run.start)
         return APNSID(reading: run.storage.arena + end - 16)
     }
@@ -142,13 +145,6 @@ extension HTTP2Client {
         return false
     }
 
-    /// Why what is late is late.
-    var lateCause: Outcome.UndeliveredCause {
-        if self.isBrokenByCredentials { return .credentials }
-        if case .held = self.authorization, self.usesTokens, !self.connections.isEmpty { return .credentials }
-        return self.connections.isEmpty ? .noConnection : .deadline
-    }
-
     /// Whether APNs would refuse the notification; then it gets that outcome.
     private mutating func isFaulty(_ run: BatchRun) -> Bool {
         guard let fault = self.fields.check.fault(of: run.entries[0], in: run.storage.arena) else { return false }
@@ -157,39 +153,35 @@ extension HTTP2Client {
     }
 
     /// Makes one request. False when the connection takes none any more: then the attempt is queued again.
-    private mutating func make(_ attempt: Attempt, on connection: HTTP2Connection, now: Moment) -> Bool {
+    private mutating func make(_ attempt: Attempt, on id: ConnectionID, now: Moment) -> Bool {
         let entry = attempt.run.entries[0]
         let arena = attempt.run.storage.arena
         self.fields.write(
             entry,
             in: arena,
             apnsID: attempt.apnsID,
-            known: connection.indexedNames
+            known: self.connections[id].streams.indexedNames
         )
         let payload = UnsafeBufferPointer(
             start: UnsafePointer(arena + Int(entry.offset) + Int(entry.tokenLength)),
             count: Int(entry.payloadLength)
         )
+        var generation: UInt64 = 0
+        if case .token(let token) = self.authorization { generation = token.generation }
         do {
-            let stream = try connection.session.request(self.fields.block, body: payload)
-            connection.indexedNames.formUnion(IndexedNames(of: entry))
-            self.breaker.sent()
-            var generation: UInt64 = 0
-            if case .token(let token) = self.authorization { generation = token.generation }
-            var attempt = attempt
-            attempt.wasWritten = true
-            connection.inFlight.insert(
+            try self.connections[id].request(
                 attempt,
-                stream,
+                self.fields.block,
+                payload: payload,
                 tokenGeneration: generation,
-                written: now.monotonic,
-                sentFrom: connection.sentTo
+                now: now.monotonic
             )
+            self.breaker.sent()
             return true
         } catch {
             // The stream identifiers are used up, or the connection is about to end.
             self.again.prepend(attempt)
-            self.leave(connection, now: now)
+            self.leave(id, now: now)
             self.connectIfNeeded(now: now)
             return false
         }

@@ -29,7 +29,7 @@ extension HTTP2Client {
         guard self.owesLeaving else { return }
         self.owesLeaving = false
         // An unused one is bound to no key yet.
-        for connection in self.connections where connection.isUsed { self.leave(connection, now: now) }
+        for id in self.connections.ids where self.connections[id].isUsed { self.leave(id, now: now) }
         self.connectIfNeeded(now: now)
     }
 

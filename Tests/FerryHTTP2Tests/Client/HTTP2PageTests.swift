@@ -49,7 +49,7 @@ import Testing
         #expect(EarnedWindow.divisorForCopies == 2 && self.says("half of those answers"))
         #expect(EarnedWindow.weight == 0.25 && self.says("an average in which each end is a quarter"))
         #expect(self.says("a connection that had 16,000 may lose 1000"))
-        #expect(HTTP2Client.pingLimit == .seconds(10) && self.says("Without an answer in 10 s the connection is dead"))
+        #expect(PingMachine.limit == .seconds(10) && self.says("Without an answer in 10 s the connection is dead"))
         #expect(ProviderTokenMachine.shortestInterval == .minutes(20) && self.says("less than 20 minutes old"))
     }
 

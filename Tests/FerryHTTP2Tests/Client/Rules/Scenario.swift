@@ -423,5 +423,7 @@ final class Scenario {
     var underWay: Int { self.client.unsettledCount }
     var isFinished: Bool { self.client.isFinished }
     /// How many streams the sessions of the client hold.
-    var streamsHeld: Int { self.client.connections.reduce(0) { $0 + $1.session.openCount } }
+    var streamsHeld: Int {
+        self.client.connections.ids.reduce(0) { $0 + self.client.connections[$1].streams.session.openCount }
+    }
 }

@@ -1,0 +1,84 @@
+internal import BasicContainers
+internal import FerryCore
+internal import NIOCore
+
+/// The connections of a client, in the order in which they were made, by their identifiers. One is the rule.
+struct Connections: ~Copyable {
+    private var all = UniqueArray<HTTP2Connection>()
+
+    var count: Int { self.all.count }
+
+    var isEmpty: Bool { self.all.isEmpty }
+
+    /// The identifiers, in the order in which the connections were made.
+    var ids: [ConnectionID] { self.all.indices.map { self.all[$0].id } }
+
+    /// How many requests are under way on all of them.
+    var underWay: Int { self.all.indices.reduce(0) { $0 + self.all[$1].underWay } }
+
+    func contains(_ id: ConnectionID) -> Bool { self.index(of: id) != nil }
+
+    /// The connection with that identifier, which must be there.
+    subscript(_ id: ConnectionID) -> HTTP2Connection {
+        _read { yield self.all[self.place(of: id)] }
+        _modify { yield &self.all[self.place(of: id)] }
+    }
+
+    mutating func append(_ connection: consuming HTTP2Connection) { self.all.append(connection) }
+
+    /// Takes the connection with that identifier out, which must be there.
+    mutating func remove(_ id: ConnectionID) -> HTTP2Connection { self.all.remove(at: self.place(of: id)) }
+
+    mutating func removeAll() { self.all.removeAll() }
+
+    // O(count), which is one nearly always.
+    private func index(of id: ConnectionID) -> Int? {
+        for index in self.all.indices where self.all[index].id == id { return index }
+        return nil
+    }
+
+    private func place(of id: ConnectionID) -> Int {
+        guard let index = self.index(of: id) else { preconditionFailure("\(id) is gone.") }
+        return index
+    }
+
+    // MARK: All of them
+
+    /// Whether one more connection would help: every one that takes requests is full, and so much waits that the next
+    /// would be, too.
+    ///
+    /// - Parameters:
+    ///   - limit: how many connections may take requests.
+    ///   - queued: how many requests wait.
+    func needMore(limit: Int, queued: Int) -> Bool {
+        var window: Int?
+        var taking = 0
+        for index in self.all.indices where !self.all[index].isLeaving {
+            guard self.all[index].isSaturated else { return false }
+            taking += 1
+            if window == nil { window = self.all[index].window.size }
+        }
+        guard let window else { return true }
+        return taking < limit && queued >= window
+    }
+
+    /// The only connection, where it takes requests, is full, and has no more than so many under way; nil otherwise.
+    func bottleneck(atMost limit: Int) -> ConnectionID? {
+        guard self.all.count == 1, !self.all[0].isLeaving, self.all[0].room == 0,
+            (1...limit).contains(self.all[0].underWay)
+        else { return nil }
+        return self.all[0].id
+    }
+
+    /// When something is due on any of them.
+    ///
+    /// - Parameter hasWork: whether requests wait.
+    func deadline(hasWork: Bool) -> NIODeadline {
+        self.all.indices.reduce(.distantFuture) { min($0, self.all[$1].deadline(hasWork: hasWork)) }
+    }
+
+    /// Gives each of them what all together have earned.
+    mutating func earn(_ earned: EarnedWindow) {
+        for index in self.all.indices { self.all[index].earn(earned) }
+    }
+}

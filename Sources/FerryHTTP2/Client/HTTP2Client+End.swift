@@ -1,0 +1,58 @@
+package import FerryCore
+package import FerryMachine
+internal import NIOCore
+
+extension HTTP2Client {
+    /// Sends what was taken and then finishes every connection.
+    ///
+    /// - Parameter proof: has no meaning: every acceptance is proved.
+    package mutating func shutDown(proof: Proof, now: Moment) {
+        self.isShuttingDown = true
+        self.checkCompleted(now: now)
+    }
+
+    /// Gives everything that has no outcome one now, and closes every connection.
+    ///
+    /// - Parameter handed: how many bytes of the stream below TLS the system took, for each connection.
+    package mutating func abandon(
+        undelivered: Outcome.UndeliveredCause,
+        uncertain: Outcome.UncertainCause,
+        handed: (ConnectionID) -> UInt64,
+        now: Moment
+    ) {
+        self.isShuttingDown = true
+        let open = self.connections.ids
+        for id in open {
+            let handed = handed(id)
+            self.connections[id].end()
+            while let (request, fate) = self.connections[id].nextLost(handed: handed) {
+                switch fate {
+                case .answered(let answer):
+                    self.answered(request, answer, on: id, now: now)
+                case .unknown:
+                    self.outcomes.give(.uncertain(uncertain), to: request.attempt.run, apnsID: request.attempt.apnsID)
+                case .unsent:
+                    self.giveUp(request.attempt, undelivered, uncertain)
+                }
+            }
+            self.act(.close(id))
+        }
+        self.connections.removeAll()
+        for id in open { self.report(.disconnected(id, open: 0)) }
+        if let dialled = self.dialling.cancel() { self.act(.close(dialled)) }
+        self.giveUpQueue(undelivered, uncertain)
+        self.checkCompleted(now: now)
+    }
+
+    /// Tells when everything has its outcome; on a shutdown, leaves every connection then.
+    mutating func checkCompleted(now: Moment) {
+        guard self.isSettled else { return }
+        if self.isIncomplete {
+            self.isIncomplete = false
+            self.report(.completed)
+        }
+        guard self.isShuttingDown else { return }
+        if let dialled = self.dialling.cancel() { self.act(.close(dialled)) }
+        for id in self.connections.ids { self.leave(id, now: now) }
+    }
+}

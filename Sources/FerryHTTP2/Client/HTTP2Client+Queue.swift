@@ -1,0 +1,103 @@
+internal import DequeModule
+package import FerryCore
+package import FerryMachine
+internal import NIOCore
+
+extension HTTP2Client {
+    // MARK: In
+
+    /// Takes notifications. The owner keeps to `queueLimit`.
+    package mutating func submit(_ run: BatchRun, now: Moment) {
+        guard run.count > 0 else { return }
+        self.isIncomplete = true
+        var run = run
+        run.order = now.monotonic.uptimeNanoseconds
+        self.fresh.append(run)
+        self.connectIfNeeded(now: now)
+    }
+
+    /// Withdraws awaited notifications, by their tags, that are not under way. O(queued).
+    package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
+        func isMeant(_ entry: BatchEntry) -> Bool { entry.fields.isAwaited && tags.contains(entry.tag) }
+        for run in self.fresh.remove(where: isMeant) { self.outcomes.give(.undelivered(.cancelled), to: run) }
+        var waiting = self.delayed.remove { isMeant($0.run.entries[0]) && !$0.run.entries[0].marks.isTainted }
+        let isWithdrawn: (Attempt) -> Bool = { isMeant($0.run.entries[0]) && !$0.run.entries[0].marks.isTainted }
+        waiting += self.again.filter(isWithdrawn)
+        self.again.removeAll(where: isWithdrawn)
+        for attempt in waiting { self.outcomes.give(.undelivered(.cancelled), to: attempt.run) }
+        self.checkCompleted(now: now)
+    }
+
+    // MARK: Again
+
+    /// Nothing says whether APNs has the notification: it ends as uncertain, or is to be sent again.
+    mutating func unknown(
+        _ attempt: Attempt,
+        _ cause: Outcome.UncertainCause,
+        _ errorCode: HTTP2ErrorCode? = nil
+    ) -> Attempt? {
+        guard self.options.onUnknown == .resend else {
+            self.outcomes.give(.uncertain(cause), to: attempt.run, apnsID: attempt.apnsID, errorCode: errorCode)
+            return nil
+        }
+        attempt.run.taint()
+        return attempt
+    }
+
+    /// Puts attempts before everything else, in the order of their submission.
+    mutating func sendAgain(_ attempts: [Attempt]) {
+        guard !attempts.isEmpty else { return }
+        self.report(.resent(count: attempts.count, afterOutcome: false))
+        for attempt in attempts { self.queueAgain(attempt) }
+    }
+
+    mutating func queueAgain(_ attempt: Attempt) {
+        var (low, high) = (self.again.startIndex, self.again.endIndex)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if attempt.run.precedes(self.again[middle].run) { high = middle } else { low = middle + 1 }
+        }
+        self.again.insert(attempt, at: low)
+    }
+
+    // MARK: Out
+
+    /// Gives an attempt that is not repeated its outcome: what APNs said of it, if anything.
+    mutating func giveUp(_ attempt: Attempt, _ cause: Outcome.UndeliveredCause, _ uncertain: Outcome.UncertainCause) {
+        if attempt.run.entries[0].marks.isTainted {
+            self.outcomes.give(.uncertain(uncertain), to: attempt.run, apnsID: attempt.apnsID)
+        } else if let rejection = attempt.rejection {
+            self.outcomes.give(.rejected(rejection), to: attempt.run, apnsID: attempt.apnsID)
+        } else {
+            self.outcomes.give(.undelivered(cause), to: attempt.run, apnsID: attempt.apnsID)
+        }
+    }
+
+    /// Gives up everything that waits.
+    mutating func giveUpQueue(_ cause: Outcome.UndeliveredCause, _ uncertain: Outcome.UncertainCause) {
+        for run in self.fresh.removeAll() { self.outcomes.give(.undelivered(cause), to: run) }
+        let waiting = Array(self.again) + self.delayed.remove { _ in true }
+        self.again.removeAll()
+        for attempt in waiting { self.giveUp(attempt, cause, uncertain) }
+    }
+
+    /// Gives what waited past its deadline its outcome.
+    mutating func giveUpLate(now: Moment) {
+        while let first = self.fresh.first, first.submitted + self.deadline <= now.monotonic,
+            let run = self.fresh.popFirst(atMost: first.count)
+        {
+            self.outcomes.give(.undelivered(self.lateCause), to: run)
+        }
+        while let attempt = self.again.first, attempt.submitted + self.deadline <= now.monotonic {
+            self.again.removeFirst()
+            self.giveUp(attempt, self.lateCause, .notRepeated)
+        }
+    }
+
+    /// Why what is late is late.
+    var lateCause: Outcome.UndeliveredCause {
+        if self.breaker.refusesProvider { return .credentials }
+        if case .held = self.authorization, self.usesTokens, !self.connections.isEmpty { return .credentials }
+        return self.connections.isEmpty ? .noConnection : .deadline
+    }
+}

@@ -1,0 +1,23 @@
+internal import NIOCore
+
+/// What the options say of each connection.
+struct ConnectionLimits {
+    /// How long SETTINGS may take.
+    let connectTimeout: TimeAmount
+    /// How long one answer may take.
+    let attemptTimeout: TimeAmount
+    /// How long a connection may be quiet before PING.
+    let pingInterval: TimeAmount
+    /// How many requests may be under way.
+    let maxStreams: Int
+    /// Whether APNs takes one request until it has accepted a provider token.
+    let startsWithOne: Bool
+
+    init(_ options: HTTP2Options, usesTokens: Bool) {
+        self.connectTimeout = TimeAmount(options.connectLimit)
+        self.attemptTimeout = max(TimeAmount(options.attemptTimeout), .milliseconds(1))
+        self.pingInterval = max(TimeAmount(options.pingInterval), .seconds(1))
+        self.maxStreams = min(max(options.maxStreams, 1), 100_000)
+        self.startsWithOne = usesTokens
+    }
+}

@@ -1,0 +1,9 @@
+extension HTTP2Session {
+    /// The answer that came on a stream, as far as it came; nil when there was no final status.
+    package func answer(of stream: Stream) -> Answer? {
+        guard self.hasFinalFields(stream) else { return nil }
+        var decoder = AnswerDecoder()
+        self.forEachField(of: stream) { decoder.field($0, $1) }
+        return self.withBody(of: stream) { decoder.answer(body: $0) }
+    }
+}

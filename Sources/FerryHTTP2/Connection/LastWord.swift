@@ -1,0 +1,35 @@
+internal import FerryCore
+
+/// The last thing that a peer said of a connection, or of requests that it did not answer.
+enum LastWord {
+    case nothing
+    case goAway(GoAway)
+    case reset(HTTP2ErrorCode)
+    case answer(Reason)
+    /// It broke the protocol.
+    case violation
+
+    /// Why the connection ended, as far as the peer said so; nil when it said nothing.
+    func error(authority: String) -> ProviderError? {
+        switch self {
+        case .goAway(let goAway):
+            ProviderError(.connectionLost, "\(authority) closes the connection: \(goAway).")
+        case .reset(let errorCode):
+            ProviderError(.connectionLost, "\(authority) reset a request on the last, and closed it: \(errorCode).")
+        case .answer(let reason):
+            ProviderError(.connectionLost, "\(authority) answered \(reason) on the last, and closed it.")
+        case .violation: .violation(authority: authority, nil)
+        case .nothing: nil
+        }
+    }
+}
+
+extension ProviderError {
+    /// The peer broke the protocol.
+    ///
+    /// - Parameter detail: the rule that it broke, if that is known.
+    static func violation(authority: String, _ detail: HTTP2Error?) -> ProviderError {
+        let detail = detail.map { ": \($0)" } ?? "."
+        return ProviderError(.protocolViolation, "\(authority) does not speak HTTP/2 correctly\(detail)")
+    }
+}

@@ -1,0 +1,73 @@
+internal import NIOCore
+
+/// Asks a quiet peer by PING whether it is still there.
+///
+/// ```
+///          quiet for the interval: ping              no answer in time
+///   idle ───────────────────────────────▶ awaiting ────────────────────▶ overdue
+///    ▲                                       │
+///    └──────────────── answer ───────────────┘
+/// ```
+///
+/// Source: RFC 9113, section 6.7.
+struct PingMachine {
+    private enum State {
+        /// Bytes came or were written last at that time.
+        case idle(since: NIODeadline)
+        /// PING was said, and its answer is due at that time.
+        case awaiting(until: NIODeadline)
+        /// The answer did not come in time: the connection is dead.
+        case overdue
+    }
+
+    /// How long the answer to a PING may take.
+    static let limit: TimeAmount = .seconds(10)
+
+    private let interval: TimeAmount
+    private var state: State
+
+    /// - Parameter interval: how long a connection may be quiet before PING.
+    init(interval: TimeAmount, now: NIODeadline) {
+        self.interval = interval
+        self.state = .idle(since: now)
+    }
+
+    /// When ``tick(now:)`` is due.
+    var deadline: NIODeadline? {
+        switch self.state {
+        case .idle(let since): since + self.interval
+        case .awaiting(let until): until
+        case .overdue: nil
+        }
+    }
+
+    /// Bytes came or were written. They are no answer to a PING.
+    mutating func used(now: NIODeadline) {
+        if case .idle = self.state { self.state = .idle(since: now) }
+    }
+
+    /// The answer to a PING came.
+    mutating func answered(now: NIODeadline) { self.state = .idle(since: now) }
+
+    enum TickAction {
+        case nothing
+        /// Say PING.
+        case ping
+        /// Drop the connection: it is dead.
+        case drop
+    }
+
+    /// Time has passed.
+    mutating func tick(now: NIODeadline) -> TickAction {
+        switch self.state {
+        case .idle(let since) where since + self.interval <= now:
+            self.state = .awaiting(until: now + Self.limit)
+            return .ping
+        case .awaiting(let until) where until <= now:
+            self.state = .overdue
+            return .drop
+        case .idle, .awaiting, .overdue:
+            return .nothing
+        }
+    }
+}
