@@ -88,9 +88,19 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryServer",
+            dependencies: [
+                "FerryOpenSSL",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryTesting",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -182,6 +192,17 @@ let package = Package(
             name: "FerryOpenSSLTests",
             dependencies: [
                 "FerryOpenSSL",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryServerTests",
+            dependencies: [
+                "FerryServer", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -14,19 +14,21 @@ final class FeedbackList: Sendable {
         var tuples: [FeedbackScript.Tuple]
         /// The tokens of ``tuples``.
         var tokens: Set<[UInt8]>
-        var counts = FeedbackCounts()
+        /// Connections that got an answer.
+        var answers = 0
     }
 
     private let script: FeedbackScript
+    private let tally: Tally<FeedbackCounts>
     private let state: Mutex<State>
 
-    init(_ script: FeedbackScript) {
+    init(_ script: FeedbackScript, _ tally: Tally<FeedbackCounts>) {
         self.script = script
+        self.tally = tally
         self.state = Mutex(State(tuples: script.tuples, tokens: Set(script.tuples.map(\.token))))
     }
 
     var tuples: [FeedbackScript.Tuple] { self.state.withLock { $0.tuples } }
-    var counts: FeedbackCounts { self.state.withLock { $0.counts } }
 
     /// The system's clock, in UNIX seconds.
     static var now: UInt32 { UInt32(clamping: time(nil)) }
@@ -38,26 +40,18 @@ final class FeedbackList: Sendable {
         }
     }
 
-    func countConnection() {
-        self.state.withLock { $0.counts.connections += 1 }
-    }
-
-    func countHandshakeFailure() {
-        self.state.withLock { $0.counts.handshakeFailures += 1 }
-    }
-
     /// What a connection gets whose handshake is done.
     func takeAnswer() -> FeedbackAnswer {
         self.state.withLock { state in
-            let isFaulty = state.counts.handshakes < self.script.times ?? .max
-            state.counts.handshakes += 1
+            let isFaulty = state.answers < self.script.times ?? .max
+            state.answers += 1
             let answer = FeedbackAnswer(
                 state.tuples,
                 pieceLength: self.script.pieceLength,
                 fault: isFaulty ? self.script.fault : nil
             )
             if answer.clears {
-                state.counts.tuples += state.tuples.count
+                self.tally.update { $0.tuples += state.tuples.count }
                 state.tuples = []
                 state.tokens = []
             }

@@ -1,3 +1,4 @@
+internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
@@ -11,7 +12,6 @@ final class FeedbackServiceHandler: ChannelInboundHandler {
 
     private let list: FeedbackList
     private let socket: SocketHandler
-    private var isOpen = false
 
     init(list: FeedbackList, socket: SocketHandler) {
         self.list = list
@@ -21,7 +21,6 @@ final class FeedbackServiceHandler: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case TLSUserEvent.handshakeCompleted:
-            self.isOpen = true
             self.give(self.list.takeAnswer(), context)
         case ChannelEvent.inputClosed:
             context.close(promise: nil)
@@ -30,12 +29,8 @@ final class FeedbackServiceHandler: ChannelInboundHandler {
         }
     }
 
-    /// TLS and the channel close themselves; nothing but counting is left to do.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard !self.isOpen else { return }
-        self.isOpen = true
-        self.list.countHandshakeFailure()
-    }
+    /// TLS and the channel close themselves.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func give(_ answer: FeedbackAnswer, _ context: ChannelHandlerContext) {
         let isWritten = context.eventLoop.makePromise(of: Void.self)

@@ -1,6 +1,7 @@
 public import FerryBinary
 internal import FerryCore
 public import FerryOpenSSL
+internal import FerryServer
 public import NIOCore
 
 /// A feedback service of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
@@ -43,14 +44,14 @@ public final class SimulatedFeedback: Sendable {
     }
 
     /// The address that is bound.
-    public var host: String { self.listener.host }
+    public var host: String { self.service.host }
     /// The port that is bound.
-    public var port: Int { self.listener.port }
+    public var port: Int { self.service.port }
     let list: FeedbackList
-    private let listener: Listener
+    private let service: SimulatedService<FeedbackCounts>
 
-    private init(_ listener: Listener, _ list: FeedbackList) {
-        self.listener = listener
+    private init(_ service: SimulatedService<FeedbackCounts>, _ list: FeedbackList) {
+        self.service = service
         self.list = list
     }
 
@@ -62,29 +63,16 @@ public final class SimulatedFeedback: Sendable {
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedFeedback {
-        let context = try TLSContext(
-            server: .init(
-                identity: configuration.credentials.server,
-                profile: configuration.acceptsLegacyTLS ? .legacy : .modern,
-                maximum: configuration.maximumTLSVersion,
-                clientCertificates: configuration.clientCertificates
-            )
+        let tally = Tally<FeedbackCounts>()
+        let list = FeedbackList(configuration.script, tally)
+        let service = try await SimulatedService.start(
+            configuration.listener(),
+            handshake: configuration.script.handshake,
+            counting: tally,
+            on: group,
+            handler: { FeedbackServiceHandler(list: list, socket: $0.socket) }
         )
-        let list = FeedbackList(configuration.script)
-        let isSilent = configuration.script.handshake == .silent
-        let listener = try await Listener.bind(
-            host: configuration.host,
-            port: configuration.port,
-            on: group
-        ) { channel in
-            list.countConnection()
-            guard !isSilent else { return }
-            let socket = SocketHandler()
-            let handler = FeedbackServiceHandler(list: list, socket: socket)
-            let tls = try TLSHandler(server: context)
-            try channel.pipeline.syncOperations.addHandlers([socket, tls, handler] as [any ChannelHandler])
-        }
-        return SimulatedFeedback(listener, list)
+        return SimulatedFeedback(service, list)
     }
 
     /// Puts a device on the list.
@@ -96,13 +84,13 @@ public final class SimulatedFeedback: Sendable {
     public var tuples: [FeedbackScript.Tuple] { self.list.tuples }
 
     /// What happened so far.
-    public var counts: FeedbackCounts { self.list.counts }
+    public var counts: FeedbackCounts { self.service.counts }
 
     /// Closes the listener and all connections, without ceremony.
     ///
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.listener.stop(within: limit)
+        await self.service.stop(within: limit)
     }
 }
 
@@ -118,9 +106,20 @@ public struct FeedbackCounts: Hashable, Sendable {
     public var tuples = 0
 }
 
+extension FeedbackCounts: ServiceCounts {}
+
 extension SimulatedFeedback.Configuration {
-    fileprivate var clientCertificates: TLSContext.ClientCertificates {
-        if self.script.handshake == .refuseClient { return .verified { _ in false } }
-        return self.requiresClientCertificate ? .required(self.credentials.trustRoots) : .requested
+    fileprivate func listener() throws(TLSError) -> Listener.Configuration {
+        let clients: TLSContext.ClientCertificates =
+            self.requiresClientCertificate ? .required(self.credentials.trustRoots) : .requested
+        let tls = try TLSContext.simulated(
+            as: self.credentials,
+            handshake: self.script.handshake,
+            clients: clients,
+            profile: self.acceptsLegacyTLS ? .legacy : .modern,
+            maximum: self.maximumTLSVersion
+        )
+        // A list may take a slow client a while to read.
+        return Listener.Configuration(host: self.host, port: self.port, tls: tls, limits: ServerLimits())
     }
 }

@@ -1,3 +1,4 @@
+internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
@@ -8,27 +9,26 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
 
     private var machine: GatewayMachine
     private let socket: SocketHandler
-    private let statistics: ServerStatistics<GatewayCounts>
+    private let tally: Tally<GatewayCounts>
     private let feedback: FeedbackList?
     private var reported = GatewayMachine.Counts()
-    private var isOpen = false
 
     init(
         machine: GatewayMachine,
         socket: SocketHandler,
-        statistics: ServerStatistics<GatewayCounts>,
+        tally: Tally<GatewayCounts>,
         feedback: FeedbackList?
     ) {
         self.machine = machine
         self.socket = socket
-        self.statistics = statistics
+        self.tally = tally
         self.feedback = feedback
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let actions = self.machine.received(self.unwrapInboundIn(data), at: Self.now)
         let counts = self.machine.counts
-        self.statistics.add(counts, since: self.reported)
+        self.tally.add(counts, since: self.reported)
         self.reported = counts
         self.perform(actions, context)
     }
@@ -36,8 +36,6 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case TLSUserEvent.handshakeCompleted:
-            self.isOpen = true
-            self.statistics.countHandshake(succeeded: true)
             self.perform(self.machine.opened(at: Self.now), context)
         case ChannelEvent.inputClosed:
             self.perform(self.machine.inputClosed(), context)
@@ -46,12 +44,8 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// TLS and the channel close themselves; nothing but counting is left to do.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard !self.isOpen else { return }
-        self.isOpen = true
-        self.statistics.countHandshake(succeeded: false)
-    }
+    /// TLS and the channel close themselves.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func perform(_ actions: [GatewayAction], _ context: ChannelHandlerContext) {
         for action in actions {
@@ -69,8 +63,7 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
             case .gone(let token, let since):
                 self.feedback?.add(.init(time: since ?? FeedbackList.now, token: token), unlessListed: true)
             case .wake(let time):
-                let deadline = NIODeadline.uptimeNanoseconds(0) + TimeAmount(time)
-                context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+                context.eventLoop.assumeIsolated().scheduleTask(deadline: NIODeadline(time)) {
                     guard context.channel.isActive else { return }
                     self.perform(self.machine.timePassed(at: Self.now), context)
                 }
@@ -78,7 +71,5 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    private static var now: Duration {
-        Duration(TimeAmount.nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds)))
-    }
+    private static var now: Duration { Duration(NIODeadline.now()) }
 }

@@ -14,9 +14,9 @@ public struct GatewayCounts: Hashable, Sendable {
     public var discardedBytes = 0
 }
 
-extension GatewayCounts: ServerCounts {}
+extension GatewayCounts: ServiceCounts {}
 
-extension ServerStatistics<GatewayCounts> {
+extension Tally<GatewayCounts> {
     /// Adds what a connection counted since `earlier`.
     func add(_ counts: GatewayMachine.Counts, since earlier: GatewayMachine.Counts) {
         self.update { total in

@@ -22,20 +22,13 @@ internal import Synchronization
 public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
     private static let chunk = 256 * 1024
 
-    private struct State: ~Copyable {
-        let file: OutputFile
-        var lines: [UInt8] = []
-        var failure: FileError?
-    }
-
-    private let state: Mutex<State>
+    private let file: Mutex<BufferedFile>
 
     /// Opens a file for writing and empties it, if it is there.
     ///
     /// - Throws: ``FileError``.
     public init(path: String) throws(FileError) {
-        let file = try OutputFile(path: path)
-        self.state = Mutex(State(file: file))
+        self.file = Mutex(try BufferedFile(path: path, chunk: Self.chunk))
     }
 
     deinit {
@@ -44,39 +37,26 @@ public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
 
     /// The first write that failed; nothing is written after it.
     public var failure: FileError? {
-        self.state.withLock { $0.failure }
+        self.file.withLock { $0.failure }
     }
 
     /// Appends a line; writes when 256 KiB have gathered.
     public func accepted(_ notification: AcceptedNotification, token: Span<UInt8>, payload: Span<UInt8>) {
-        self.append { $0.appendLine(notification, token: token, payload: payload) }
+        self.file.withLock { file in
+            file.add { $0.appendLine(notification, token: token, payload: payload) }
+        }
     }
 
     /// Appends a line; writes when 256 KiB have gathered.
     public func accepted(_ request: AcceptedRequest, token: Span<UInt8>, payload: Span<UInt8>) {
-        self.append { $0.appendLine(request, token: token, payload: payload) }
+        self.file.withLock { file in
+            file.add { $0.appendLine(request, token: token, payload: payload) }
+        }
     }
 
     /// Writes what has gathered.
     public func flush() {
-        self.state.withLock { Self.write(&$0) }
-    }
-
-    private func append(_ line: (inout [UInt8]) -> Void) {
-        self.state.withLock { state in
-            line(&state.lines)
-            if state.lines.count >= Self.chunk { Self.write(&state) }
-        }
-    }
-
-    private static func write(_ state: inout State) {
-        defer { state.lines.removeAll(keepingCapacity: true) }
-        guard state.failure == nil, !state.lines.isEmpty else { return }
-        do throws(FileError) {
-            try state.file.write(state.lines)
-        } catch {
-            state.failure = error
-        }
+        self.file.withLock { $0.flush() }
     }
 }
 

@@ -1,4 +1,5 @@
 public import FerryOpenSSL
+internal import FerryServer
 public import NIOCore
 
 /// A gateway of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
@@ -46,15 +47,13 @@ public final class SimulatedGateway: Sendable {
     }
 
     /// The address that is bound.
-    public var host: String { self.listener.host }
+    public var host: String { self.service.host }
     /// The port that is bound.
-    public var port: Int { self.listener.port }
-    private let listener: Listener
-    private let connections: GatewayConnections
+    public var port: Int { self.service.port }
+    private let service: SimulatedService<GatewayCounts>
 
-    private init(_ listener: Listener, _ connections: GatewayConnections) {
-        self.listener = listener
-        self.connections = connections
+    private init(_ service: SimulatedService<GatewayCounts>) {
+        self.service = service
     }
 
     /// Starts a gateway.
@@ -65,25 +64,55 @@ public final class SimulatedGateway: Sendable {
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedGateway {
-        let connections = try GatewayConnections(configuration)
-        let listener = try await Listener.bind(
-            host: configuration.host,
-            port: configuration.port,
+        let (script, recorder) = (configuration.script, configuration.recorder)
+        let rules = GatewayRules(script)
+        let tally = Tally<GatewayCounts>()
+        let feedback = configuration.feedback?.list
+        let service = try await SimulatedService.start(
+            configuration.listener(),
+            handshake: script.handshake,
+            counting: tally,
             on: group,
-            readsLittle: connections.readsLittle,
-            flush: configuration.recorder?.flush,
-            accept: connections.add
+            flush: recorder?.flush,
+            handler: { connection in
+                GatewayConnectionHandler(
+                    machine: GatewayMachine(rules: rules, connection: connection.number, recorder: recorder),
+                    socket: connection.socket,
+                    tally: tally,
+                    feedback: feedback
+                )
+            }
         )
-        return SimulatedGateway(listener, connections)
+        return SimulatedGateway(service)
     }
 
     /// What happened so far. Holds a lock for a few instructions.
-    public var counts: GatewayCounts { self.connections.statistics.snapshot }
+    public var counts: GatewayCounts { self.service.counts }
 
     /// Closes the listener and all connections, without ceremony, and flushes the recorder.
     ///
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.listener.stop(within: limit)
+        await self.service.stop(within: limit)
+    }
+}
+
+extension SimulatedGateway.Configuration {
+    fileprivate func listener() throws(TLSError) -> Listener.Configuration {
+        let clients: TLSContext.ClientCertificates =
+            self.requiresClientCertificate ? .required(self.credentials.trustRoots) : .requested
+        let tls = try TLSContext.simulated(
+            as: self.credentials,
+            handshake: self.script.handshake,
+            clients: clients,
+            profile: self.acceptsLegacyTLS ? .legacy : .modern,
+            maximum: self.maximumTLSVersion
+        )
+        var listener = Listener.Configuration(host: self.host, port: self.port, tls: tls)
+        listener.bytesPerSecond = self.script.bytesPerSecond
+        if self.script.rules.contains(where: { $0.action == .stopReading }) {
+            listener.receiveBuffer = Listener.Configuration.smallBuffer
+        }
+        return listener
     }
 }

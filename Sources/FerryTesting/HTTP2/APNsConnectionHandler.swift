@@ -1,5 +1,6 @@
 internal import FerryMachine
 internal import FerryOpenSSL
+internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
@@ -12,22 +13,22 @@ final class APNsConnectionHandler: ChannelInboundHandler {
     /// in turn, each while the other works through all that may be under way.
     private static let chunk = 16 << 10
 
-    private let connections: APNsConnections
-    private let number: Int
-    private let socket: SocketHandler
-    private let tls: TLSHandler
+    /// Makes the machine of a client that showed this certificate, or none.
+    typealias MakeMachine = (CertificateSummary?) throws -> APNsMachine
+
+    private let connection: AcceptedConnection
+    private let tally: Tally<APNsCounts>
+    private let makeMachine: MakeMachine
     /// Made when the handshake is done.
     private var machine: APNsMachine?
     private var output = ByteBuffer()
     private var reported = APNsMachine.Counts()
-    private var hasFailed = false
     private var isWriting = false
 
-    init(connections: APNsConnections, number: Int, socket: SocketHandler, tls: TLSHandler) {
-        self.connections = connections
-        self.number = number
-        self.socket = socket
-        self.tls = tls
+    init(_ connection: AcceptedConnection, tally: Tally<APNsCounts>, makeMachine: @escaping MakeMachine) {
+        self.connection = connection
+        self.tally = tally
+        self.makeMachine = makeMachine
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -56,17 +57,12 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// TLS and the channel close themselves; nothing but counting is left to do.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard self.machine == nil, !self.hasFailed else { return }
-        self.hasFailed = true
-        self.connections.statistics.countHandshake(succeeded: false)
-    }
+    /// TLS and the channel close themselves.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func open(_ context: ChannelHandlerContext) {
-        self.connections.statistics.countHandshake(succeeded: true)
         do {
-            self.machine = try self.connections.makeMachine(number: self.number, certificate: self.tls.peerCertificate)
+            self.machine = try self.makeMachine(self.connection.tls?.peerCertificate)
         } catch {
             // Without memory for a session there is nothing to be said.
             return context.close(promise: nil)
@@ -80,9 +76,9 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         for action in actions {
             switch action {
             case .reset:
-                self.socket.reset()
+                self.connection.socket.reset()
             case .stopReading:
-                self.socket.stopReading()
+                self.connection.socket.stopReading()
             case .wake(let deadline):
                 context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
                     guard context.channel.isActive else { return }
@@ -112,7 +108,7 @@ final class APNsConnectionHandler: ChannelInboundHandler {
 
     private func report() {
         guard let counts = self.machine?.counts, counts != self.reported else { return }
-        self.connections.statistics.add(counts, since: self.reported)
+        self.tally.add(counts, since: self.reported)
         self.reported = counts
     }
 

@@ -18,9 +18,9 @@ public struct APNsCounts: Hashable, Sendable {
     public var violations = 0
 }
 
-extension APNsCounts: ServerCounts {}
+extension APNsCounts: ServiceCounts {}
 
-extension ServerStatistics<APNsCounts> {
+extension Tally<APNsCounts> {
     /// Adds what a connection counted since `earlier`.
     func add(_ counts: APNsMachine.Counts, since earlier: APNsMachine.Counts) {
         self.update { total in

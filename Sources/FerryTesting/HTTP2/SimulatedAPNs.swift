@@ -1,4 +1,5 @@
 public import FerryOpenSSL
+internal import FerryServer
 public import NIOCore
 
 /// APNs over HTTP/2, for tests: TLS on a port of its own, and trouble by script.
@@ -45,15 +46,13 @@ public final class SimulatedAPNs: Sendable {
     }
 
     /// The address that is bound.
-    public var host: String { self.listener.host }
+    public var host: String { self.service.host }
     /// The port that is bound.
-    public var port: Int { self.listener.port }
-    private let listener: Listener
-    private let connections: APNsConnections
+    public var port: Int { self.service.port }
+    private let service: SimulatedService<APNsCounts>
 
-    private init(_ listener: Listener, _ connections: APNsConnections) {
-        self.listener = listener
-        self.connections = connections
+    private init(_ service: SimulatedService<APNsCounts>) {
+        self.service = service
     }
 
     /// Starts a simulated APNs.
@@ -64,25 +63,53 @@ public final class SimulatedAPNs: Sendable {
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
     ) async throws -> SimulatedAPNs {
-        let connections = try APNsConnections(configuration)
-        let listener = try await Listener.bind(
-            host: configuration.host,
-            port: configuration.port,
+        let (rules, recorder) = (HTTP2Rules(configuration.script), configuration.recorder)
+        let keys = [configuration.credentials.providerTokenKey]
+        let tally = Tally<APNsCounts>()
+        var listener = try configuration.listener()
+        if rules.stopsReading { listener.receiveBuffer = Listener.Configuration.smallBuffer }
+        let service = try await SimulatedService.start(
+            listener,
+            handshake: configuration.script.handshake,
+            counting: tally,
             on: group,
-            readsLittle: connections.readsLittle,
-            flush: configuration.recorder?.flush,
-            accept: connections.add
+            flush: recorder?.flush,
+            handler: { connection in
+                APNsConnectionHandler(connection, tally: tally) { certificate in
+                    try APNsMachine(
+                        rules: rules,
+                        connection: connection.number,
+                        certificateTopics: certificate?.topics.map(\.name),
+                        keys: keys,
+                        recorder: recorder
+                    )
+                }
+            }
         )
-        return SimulatedAPNs(listener, connections)
+        return SimulatedAPNs(service)
     }
 
     /// What happened so far. Holds a lock for a few instructions.
-    public var counts: APNsCounts { self.connections.statistics.snapshot }
+    public var counts: APNsCounts { self.service.counts }
 
     /// Closes the listener and all connections, without ceremony, and flushes the recorder.
     ///
     /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.listener.stop(within: limit)
+        await self.service.stop(within: limit)
+    }
+}
+
+extension SimulatedAPNs.Configuration {
+    fileprivate func listener() throws(TLSError) -> Listener.Configuration {
+        let roots = self.credentials.trustRoots
+        let tls = try TLSContext.simulated(
+            as: self.credentials,
+            handshake: self.script.handshake,
+            clients: self.requiresClientCertificate ? .required(roots) : .optional(roots),
+            maximum: self.maximumTLSVersion,
+            protocols: ["h2"]
+        )
+        return Listener.Configuration(host: self.host, port: self.port, tls: tls)
     }
 }

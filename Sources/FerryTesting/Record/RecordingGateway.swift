@@ -1,4 +1,5 @@
 internal import FerryOpenSSL
+internal import FerryServer
 public import NIOCore
 
 /// Stands between any client and any gateway, ends the TLS of both, and writes what they say to a transcript.
@@ -40,15 +41,15 @@ public final class RecordingGateway: Sendable {
     }
 
     /// The address that is bound.
-    public var host: String { self.listener.host }
+    public var host: String { self.service.host }
     /// The port that is bound.
-    public var port: Int { self.listener.port }
-    private let listener: Listener
-    private let connections: RecordedConnections
+    public var port: Int { self.service.port }
+    private let service: SimulatedService<ConnectionCounts>
+    private let writer: TranscriptWriter
 
-    private init(_ listener: Listener, _ connections: RecordedConnections) {
-        self.listener = listener
-        self.connections = connections
+    private init(_ service: SimulatedService<ConnectionCounts>, _ writer: TranscriptWriter) {
+        self.service = service
+        self.writer = writer
     }
 
     /// Starts recording.
@@ -60,26 +61,27 @@ public final class RecordingGateway: Sendable {
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
     ) async throws -> RecordingGateway {
-        let connections = try RecordedConnections(configuration)
-        let listener = try await Listener.bind(
-            host: configuration.host,
-            port: configuration.port,
+        let tls = try configuration.credentials.map { try TLSContext.simulated(as: $0) }
+        var limits = ServerLimits.simulated
+        limits.handshake = configuration.connectTimeout
+        let connections = try RecordedConnections(configuration, limits)
+        let service = try await SimulatedService<ConnectionCounts>.start(
+            .init(host: configuration.host, port: configuration.port, tls: tls, limits: limits),
             on: group,
-            open: connections.open,
-            accept: connections.accept
+            handler: connections.accept
         )
-        return RecordingGateway(listener, connections)
+        return RecordingGateway(service, connections.writer)
     }
 
     /// The first thing that kept the transcript from being complete: a ``FileError``, or a ``TranscriptError`` when it
     /// is full. Nothing is recorded after it.
-    public var failure: (any Error)? { self.connections.writer.failure }
+    public var failure: (any Error)? { self.writer.failure }
 
     /// Closes everything, without ceremony, and completes the transcript.
     ///
     /// - Parameter limit: how long to wait for the sockets to close.
     public func stop(within limit: Duration = .seconds(5)) async {
-        await self.listener.stop(within: limit)
-        self.connections.writer.flush()
+        await self.service.stop(within: limit)
+        self.writer.flush()
     }
 }

@@ -1,3 +1,4 @@
+internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 

@@ -15,14 +15,15 @@ package final class TranscriptWriter: Sendable {
     private static let lineLimit = Transcript.maximumLineCount - lineBytes / 5
 
     private struct State: ~Copyable {
-        let file: OutputFile
-        var lines: [UInt8]
+        var file: BufferedFile
         /// The lines above the events, and those so far.
         var count: Int
         var last: Duration = .zero
         var annotator: TranscriptAnnotator
         var redactors: [Transcript.Stream: TranscriptRedactor] = [:]
-        var failure: (any Error)?
+        /// Set when the transcript is full.
+        var excess: TranscriptError?
+        var failure: (any Error)? { self.excess ?? self.file.failure }
     }
 
     private let service: Transcript.Service
@@ -35,14 +36,13 @@ package final class TranscriptWriter: Sendable {
     /// - Parameter redacts: whether tokens and payloads are replaced, length for length.
     /// - Throws: ``FileError``.
     package init(path: String, service: Transcript.Service, redacts: Bool) throws(FileError) {
-        let file = try OutputFile(path: path)
         let opening = Transcript.opening(service: service, headers: [])
+        let file = try BufferedFile(path: path, chunk: Self.chunk, opening: Array(opening.utf8))
         self.service = service
         self.key = redacts ? TranscriptRedactor.Key() : nil
         self.state = Mutex(
             State(
                 file: file,
-                lines: Array(opening.utf8),
                 count: opening.utf8.count { $0 == UInt8(ascii: "\n") },
                 annotator: TranscriptAnnotator(service)
             )
@@ -69,7 +69,7 @@ package final class TranscriptWriter: Sendable {
         self.state.withLock { state in
             guard state.failure == nil else { return }
             guard state.count < Self.lineLimit, connection <= Transcript.maximumConnection else {
-                state.failure = TranscriptError(
+                state.excess = TranscriptError(
                     line: state.count,
                     reason: "the transcript is full; nothing after this was recorded"
                 )
@@ -80,10 +80,9 @@ package final class TranscriptWriter: Sendable {
                 Transcript.Event(state.last, sender, kind, connection: connection)
             ) {
                 self.redact(&event, &state)
-                state.lines += Array("\(event.text)\n".utf8)
+                state.file.add { $0 += Array("\(event.text)\n".utf8) }
                 state.count += 1
             }
-            if state.lines.count >= Self.chunk { Self.write(&state) }
         }
     }
 
@@ -105,15 +104,5 @@ package final class TranscriptWriter: Sendable {
     }
 
     /// Writes what has gathered.
-    package func flush() { self.state.withLock { Self.write(&$0) } }
-
-    private static func write(_ state: inout State) {
-        defer { state.lines.removeAll(keepingCapacity: true) }
-        guard !state.lines.isEmpty else { return }
-        do throws(FileError) {
-            try state.file.write(state.lines)
-        } catch {
-            state.failure = state.failure ?? error
-        }
-    }
+    package func flush() { self.state.withLock { $0.file.flush() } }
 }

@@ -1,3 +1,4 @@
+internal import FerryServer
 internal import NIOCore
 internal import Synchronization
 
@@ -49,14 +50,19 @@ final class ReplayRun: Sendable {
         }
     }
 
-    func machine(_ connection: Int) -> ReplayMachine? {
-        self.parts[connection].map {
-            ReplayMachine($0, mode: self.replay.mode, pace: self.replay.pace, chaos: self.replay.chaos)
-        }
-    }
-
-    func begin(_ connection: Int, on channel: any Channel) {
+    /// What replays a connection on a channel, which is closed when the run is over.
+    ///
+    /// - Throws: `ChannelError.alreadyClosed` when the transcript has no such connection.
+    func handler(
+        _ connection: Int,
+        _ channel: any Channel,
+        _ socket: SocketHandler,
+        isSecure: Bool
+    ) throws -> ReplayHandler {
+        guard let part = self.parts[connection] else { throw ChannelError.alreadyClosed }
         self.state.withLock { $0.channels[connection] = channel }
+        let machine = ReplayMachine(part, mode: self.replay.mode, pace: self.replay.pace, chaos: self.replay.chaos)
+        return ReplayHandler(connection, machine, of: self, socket: socket, isSecure: isSecure)
     }
 
     /// A client that connected once more than the transcript has it.

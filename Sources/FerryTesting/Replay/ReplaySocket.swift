@@ -1,4 +1,5 @@
 public import FerryOpenSSL
+internal import FerryServer
 public import NIOCore
 internal import NIOPosix
 
@@ -15,14 +16,14 @@ internal import NIOPosix
 /// Its methods may be called from any thread. ``finish(within:)`` must be called: it closes the socket.
 public final class ReplaySocket: Sendable {
     /// The address that is bound.
-    public var host: String { self.listener.host }
+    public var host: String { self.service.host }
     /// The port that is bound.
-    public var port: Int { self.listener.port }
-    private let listener: Listener
+    public var port: Int { self.service.port }
+    private let service: SimulatedService<ConnectionCounts>
     private let run: ReplayRun
 
-    private init(_ listener: Listener, _ run: ReplayRun) {
-        self.listener = listener
+    private init(_ service: SimulatedService<ConnectionCounts>, _ run: ReplayRun) {
+        self.service = service
         self.run = run
     }
 
@@ -43,19 +44,20 @@ public final class ReplaySocket: Sendable {
     ) async throws -> ReplaySocket {
         precondition(replay.side == .server, "A replay that listens plays the server")
         let group = group ?? MultiThreadedEventLoopGroup.singleton
-        let context = try credentials.map {
-            try TLSContext(server: .init(identity: $0.server, maximum: .tls12, clientCertificates: .requested))
-        }
+        let tls = try credentials.map { try TLSContext.simulated(as: $0) }
         let run = ReplayRun(replay, on: group.any())
-        let listener = try await Listener.bind(host: host, port: port, on: group) { channel in
-            guard let connection = run.takeNext() else {
-                run.refuse()
-                throw ChannelError.alreadyClosed
+        let service = try await SimulatedService<ConnectionCounts>.start(
+            .init(host: host, port: port, tls: tls),
+            on: group,
+            handler: { accepted in
+                guard let connection = run.takeNext() else {
+                    run.refuse()
+                    throw ChannelError.alreadyClosed
+                }
+                return try run.handler(connection, accepted.channel, accepted.socket, isSecure: accepted.tls != nil)
             }
-            let tls = try context.map { try TLSHandler(server: $0, limits: .briefShutdown) }
-            try Self.configure(channel, tls, connection, run)
-        }
-        return ReplaySocket(listener, run)
+        )
+        return ReplaySocket(service, run)
     }
 
     /// Waits until the transcript has been replayed to its end, and closes the socket.
@@ -64,7 +66,7 @@ public final class ReplaySocket: Sendable {
     ///   when a handshake failed.
     public func finish(within limit: Duration) async throws {
         defer {
-            self.listener.close()
+            self.service.close()
             self.run.closeAll()
         }
         try await self.run.finish(within: limit)
@@ -107,25 +109,13 @@ public final class ReplaySocket: Sendable {
     ) async throws {
         precondition(replay.side == .client, "A replay that connects plays the client")
         let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).any()
-        let context = try tls.map { try TLSContext(client: .init(trustRoots: $0.trustRoots, identity: $0.identity)) }
+        let server = try Dialer(host: host, port: port, tls: tls, timeout: limit)
         let run = ReplayRun(replay, on: eventLoop)
         @Sendable func open() {
             guard let connection = run.takeNextDue() else { return }
-            ClientBootstrap(group: eventLoop)
-                .connectTimeout(TimeAmount(limit))
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .channelOption(.allowRemoteHalfClosure, value: true)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        let serverName = tls?.serverName ?? host
-                        let handler = try context.map {
-                            try TLSHandler(client: $0, serverName: serverName, limits: .briefShutdown)
-                        }
-                        try Self.configure(channel, handler, connection, run)
-                    }
-                }
-                .connect(host: host, port: port)
-                .whenFailure { run.fail($0) }
+            server.connect(on: eventLoop) { channel, socket, isSecure in
+                try run.handler(connection, channel, socket, isSecure: isSecure)
+            }.whenFailure { run.fail($0) }
         }
         run.onProgress(open)
         open()
@@ -134,19 +124,5 @@ public final class ReplaySocket: Sendable {
             run.closeAll()
         }
         try await run.finish(within: limit)
-    }
-
-    private static func configure(
-        _ channel: any Channel,
-        _ tls: TLSHandler?,
-        _ connection: Int,
-        _ run: ReplayRun
-    ) throws {
-        guard let machine = run.machine(connection) else { throw ChannelError.alreadyClosed }
-        run.begin(connection, on: channel)
-        let socket = SocketHandler()
-        let handler = ReplayHandler(connection, machine, of: run, socket: socket, isSecure: tls != nil)
-        let handlers: [any ChannelHandler] = tls.map { [socket, $0, handler] } ?? [socket, handler]
-        try channel.pipeline.syncOperations.addHandlers(handlers)
     }
 }

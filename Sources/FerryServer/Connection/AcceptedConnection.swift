@@ -1,0 +1,56 @@
+package import FerryOpenSSL
+package import NIOCore
+
+/// A connection that a ``Listener`` has accepted, before anything of it was read. Belongs to its event loop.
+package struct AcceptedConnection {
+    /// From 1, in the order in which they were accepted.
+    package let number: Int
+    /// The channel, whose address is the client's.
+    package let channel: any Channel
+    /// Between the channel's socket and TLS.
+    package let socket: SocketHandler
+    /// The connection's TLS; nil without.
+    package let tls: TLSHandler?
+    private let open: OpenChannels
+
+    /// Keeps another channel that belongs to this connection, such as one to an upstream server: it is closed when the
+    /// listener stops.
+    ///
+    /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped.
+    package func attach(_ channel: any Channel) throws {
+        try self.open.add(channel, as: .attached)
+    }
+
+    /// Builds the pipeline of an accepted connection. On its event loop.
+    static func accept(
+        _ channel: any Channel,
+        _ configuration: Listener.Configuration,
+        _ open: OpenChannels,
+        _ makeHandler: (AcceptedConnection) throws -> (any ChannelHandler)?
+    ) throws {
+        let number = try open.add(channel, as: .accepted)
+        let chunk = configuration.bytesPerSecond.map(ReadingPace.chunk) ?? configuration.receiveBuffer
+        if let chunk { try channel.read(atMost: chunk) }
+        let socket = SocketHandler(pace: configuration.bytesPerSecond.map(ReadingPace.init))
+        let tls = try configuration.tls.map { try TLSHandler(server: $0, limits: configuration.limits.tls) }
+        let connection = AcceptedConnection(number: number, channel: channel, socket: socket, tls: tls, open: open)
+        guard let handler = try makeHandler(connection) else {
+            try channel.syncOptions?.setOption(.autoRead, value: false)
+            return
+        }
+        var handlers: [any ChannelHandler] = [socket]
+        if let tls { handlers += [tls, HandshakeCounter(open)] }
+        try channel.pipeline.syncOperations.addHandlers(handlers + [handler])
+    }
+}
+
+extension Channel {
+    /// Reads at most `count` bytes each time that a read is asked for. On its event loop.
+    fileprivate func read(atMost count: Int) throws {
+        try self.syncOptions?.setOption(
+            .recvAllocator,
+            value: FixedSizeRecvByteBufferAllocator(capacity: count)
+        )
+        try self.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+    }
+}

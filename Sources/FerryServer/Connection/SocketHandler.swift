@@ -1,0 +1,99 @@
+package import NIOCore
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Stands between a connection's socket and its TLS, and decides when and how the socket is read and closed.
+///
+/// ```
+///               a read before its time
+///    reading ──────────────────────────▶ pausing
+///       │    ◀──────────────────────────    │
+///       │            its time comes         │
+///       └──────────────┬────────────────────┘
+///                      ▼ stopReading
+///                   stopped
+/// ```
+///
+/// All methods belong to the channel's event loop.
+package final class SocketHandler: ChannelDuplexHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
+
+    private enum State {
+        case reading
+        /// A read was asked for; it is made when the pace allows.
+        case pausing(Scheduled<Void>)
+        /// Nothing is read any more, and what is read already goes nowhere.
+        case stopped
+    }
+
+    private var state = State.reading
+    private var pace: ReadingPace?
+    private var context: ChannelHandlerContext?
+
+    /// - Parameter pace: how fast to read; nil: as fast as it comes.
+    package init(pace: ReadingPace? = nil) {
+        self.pace = pace
+    }
+
+    package func stopReading() {
+        if case .pausing(let read) = self.state { read.cancel() }
+        self.state = .stopped
+    }
+
+    /// Closes with RST instead of FIN, past TLS.
+    package func reset() {
+        guard let context = self.context, let socket = context.channel as? any SocketOptionProvider else { return }
+        // Fails only on a socket that is closed already.
+        socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
+            self.context?.close(promise: nil)
+        }
+    }
+
+    /// Ends the stream past TLS, without close_notify.
+    package func closeOutput() {
+        self.context?.close(mode: .output, promise: nil)
+    }
+
+    /// Closes a channel past its TLS, if it has any.
+    static func close(_ channel: any Channel) {
+        if let socket = try? channel.pipeline.syncOperations.context(handlerType: SocketHandler.self) {
+            socket.close(promise: nil)
+        } else {
+            channel.close(promise: nil)
+        }
+    }
+
+    package func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    package func handlerRemoved(context: ChannelHandlerContext) {
+        if case .pausing(let read) = self.state { read.cancel() }
+        self.context = nil
+    }
+
+    package func read(context: ChannelHandlerContext) {
+        guard case .reading = self.state else { return }
+        guard let pace = self.pace, pace.due > .now() else { return context.read() }
+        let read = context.eventLoop.assumeIsolated().scheduleTask(deadline: pace.due) {
+            self.state = .reading
+            self.context?.read()
+        }
+        self.state = .pausing(read)
+    }
+
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .stopped = self.state { return }
+        if self.pace != nil { self.pace?.read(self.unwrapInboundIn(data).readableBytes, at: .now()) }
+        context.fireChannelRead(data)
+    }
+}

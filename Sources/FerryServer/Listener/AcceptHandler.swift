@@ -1,0 +1,42 @@
+internal import NIOCore
+
+/// Runs an ``AcceptGate`` on the channel that listens.
+///
+/// The channel must accept one connection for each read, or the limit would be passed by what a read brings.
+final class AcceptHandler: ChannelDuplexHandler {
+    typealias InboundIn = any Channel
+    typealias InboundOut = any Channel
+    typealias OutboundIn = Never
+    typealias OutboundOut = Never
+
+    private var gate: AcceptGate
+    private var context: ChannelHandlerContext?
+    /// Called each time that an accept has to wait.
+    private let onWait: () -> Void
+
+    init(limit: Int, onWait: @escaping () -> Void) {
+        self.gate = AcceptGate(limit: limit)
+        self.onWait = onWait
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.gate.accepted()
+        let closed = self.unwrapInboundIn(data).closeFuture.hop(to: context.eventLoop)
+        closed.assumeIsolated().whenComplete { _ in
+            if self.gate.closed() == .accept { self.context?.read() }
+        }
+        context.fireChannelRead(data)
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.gate.wantsToAccept() { context.read() } else { self.onWait() }
+    }
+}

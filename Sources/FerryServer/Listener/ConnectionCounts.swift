@@ -1,0 +1,13 @@
+/// What happened to the connections of a ``Listener`` since it was bound.
+package struct ConnectionCounts: Hashable, Sendable {
+    /// Connections that were accepted.
+    package var connections = 0
+    /// Connections whose TLS handshake succeeded.
+    package var handshakes = 0
+    /// Connections that failed before the end of their handshake.
+    package var handshakeFailures = 0
+    /// How often a connection had to wait because ``ServerLimits/connections`` were open.
+    package var waits = 0
+
+    package init() {}
+}

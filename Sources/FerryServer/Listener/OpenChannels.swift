@@ -1,0 +1,100 @@
+internal import NIOCore
+internal import Synchronization
+
+/// The channels of a ``Listener`` that are open, and what was counted of them. Safe from any thread.
+///
+/// ```
+///              quiesce               close
+///    serving ──────────▶ quiescing ─────────▶ closing
+///        └─────────────────────────────────────▲
+/// ```
+final class OpenChannels: Sendable {
+    private enum State {
+        /// Connections come and go.
+        case serving
+        /// No connection is taken any more. Those that are open were asked to come to their end.
+        case quiescing
+        /// Every channel is closed, also one that is still on its way here.
+        case closing
+    }
+
+    /// What a channel is to the listener.
+    enum Kind {
+        /// A connection that was accepted.
+        case accepted
+        /// Belongs to a connection that was accepted.
+        case attached
+    }
+
+    private struct Table {
+        var state = State.serving
+        var channels: [ObjectIdentifier: any Channel] = [:]
+        var counts = ConnectionCounts()
+
+        func takes(_ kind: Kind) -> Bool {
+            switch self.state {
+            case .serving: true
+            case .quiescing: kind == .attached
+            case .closing: false
+            }
+        }
+    }
+
+    private let table = Mutex(Table())
+
+    var counts: ConnectionCounts { self.table.withLock { $0.counts } }
+
+    func count(_ change: (inout ConnectionCounts) -> Void) {
+        self.table.withLock { change(&$0.counts) }
+    }
+
+    /// Keeps a channel until it is closed.
+    ///
+    /// - Returns: how many connections were accepted so far.
+    /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped meanwhile.
+    @discardableResult
+    func add(_ channel: any Channel, as kind: Kind) throws -> Int {
+        let id = ObjectIdentifier(channel)
+        let number: Int? = self.table.withLock { table in
+            guard table.takes(kind) else { return nil }
+            table.channels[id] = channel
+            if kind == .accepted { table.counts.connections += 1 }
+            return table.counts.connections
+        }
+        guard let number else { throw ChannelError.alreadyClosed }
+        channel.closeFuture.whenComplete { _ in
+            self.table.withLock { _ = $0.channels.removeValue(forKey: id) }
+        }
+        return number
+    }
+
+    /// Asks every connection to come to its end: their handlers get `ChannelShouldQuiesceEvent`.
+    ///
+    /// - Returns: what completes when each has closed.
+    func quiesce() -> [EventLoopFuture<Void>] {
+        self.enter(.quiescing).map { channel in
+            channel.eventLoop.execute { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
+            return channel.closeFuture
+        }
+    }
+
+    /// Closes every channel past its TLS, now and from now on.
+    ///
+    /// - Returns: what completes when each has closed.
+    func close() -> [EventLoopFuture<Void>] {
+        self.enter(.closing).map { channel in
+            channel.eventLoop.execute { SocketHandler.close(channel) }
+            return channel.closeFuture
+        }
+    }
+
+    private func enter(_ state: State) -> [any Channel] {
+        self.table.withLock { table in
+            switch (table.state, state) {
+            case (.closing, .quiescing): break
+            default: table.state = state
+            }
+            return Array(table.channels.values)
+        }
+    }
+}

@@ -1,0 +1,225 @@
+internal import FerryOpenSSL
+@testable internal import FerryServer
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+internal import Testing
+
+@Suite("A listener", .timeLimit(.minutes(10)))
+struct ListenerTests {
+    typealias Accept = @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
+
+    /// A listener for as long as the body runs.
+    static func with(
+        configure: (inout Listener.Configuration) throws -> Void = { _ in },
+        accept: @escaping Accept = { _ in Echo() },
+        _ body: (Listener) async throws -> Void
+    ) async throws {
+        var configuration = Listener.Configuration()
+        try configure(&configuration)
+        let listener = try await Listener.bind(configuration, on: nil, accept: accept)
+        do {
+            try await body(listener)
+        } catch {
+            await listener.stop(within: .seconds(60))
+            throw error
+        }
+        await listener.stop(within: .seconds(60))
+    }
+
+    static func reaches(_ condition: () -> Bool) async throws {
+        while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    @Test func `binds a free port and counts what comes`() async throws {
+        let numbers = Mutex<[Int]>([])
+        try await Self.with(accept: { connection in
+            numbers.withLock { $0.append(connection.number) }
+            #expect(connection.channel.remoteAddress?.ipAddress == "127.0.0.1")
+            return Echo()
+        }) { listener in
+            #expect(listener.port > 0)
+            for text in ["one", "two"] {
+                let client = try await Client.connect(to: listener)
+                client.send(text)
+                #expect(try await client.received() == text)
+            }
+            #expect(listener.counts.connections == 2)
+            #expect(listener.counts.handshakes == 0)
+            #expect(listener.counts.waits == 0)
+        }
+        #expect(numbers.withLock { $0 } == [1, 2])
+    }
+
+    @Test func `an address that is taken is an error`() async throws {
+        try await Self.with { listener in
+            await #expect(throws: (any Error).self) {
+                try await Self.with(configure: { $0.port = listener.port }) { _ in }
+            }
+        }
+    }
+
+    @Test(arguments: [TLSVersion.tls12, .tls13])
+    func `speaks TLS, and counts how handshakes end`(version: TLSVersion) async throws {
+        let authority = try ThrowAwayCA()
+        let server = try TLSContext(server: .init(identity: authority.server(), maximum: version))
+        let trusting = try TLSContext(client: .init(trustRoots: authority.trustRoots))
+        let wary = try TLSContext(client: .init(trustRoots: ThrowAwayCA().trustRoots))
+        try await Self.with(configure: { $0.tls = server }) { listener in
+            let friend = try await Client.connect(to: listener, tls: trusting)
+            friend.send("hello")
+            #expect(try await friend.received() == "hello")
+            #expect(listener.counts.handshakes == 1)
+            let stranger = try await Client.connect(to: listener, tls: wary)
+            try await stranger.ended()
+            // The client learns it first.
+            try await Self.reaches { listener.counts.handshakes + listener.counts.handshakeFailures == 2 }
+            let plain = try await Client.connect(to: listener)
+            plain.send("GET / HTTP/1.1\r\n\r\n")
+            try await plain.ended()
+            try await Self.reaches { listener.counts.handshakeFailures > 0 }
+            #expect(listener.counts.connections == 3)
+        }
+    }
+
+    @Test func `a handshake that never ends is cut off`() async throws {
+        let authority = try ThrowAwayCA()
+        let server = try TLSContext(server: .init(identity: authority.server()))
+        try await Self.with(configure: {
+            $0.tls = server
+            $0.limits.handshake = .milliseconds(20)
+        }) { listener in
+            let silent = try await Client.connect(to: listener)
+            try await silent.ended()
+            try await Self.reaches { listener.counts.handshakeFailures == 1 }
+            #expect(listener.counts.handshakes == 0)
+        }
+    }
+
+    @Test func `connections beyond the limit wait, and are served when others have ended`() async throws {
+        try await Self.with(configure: { $0.limits.connections = 2 }) { listener in
+            var clients: [Client] = []
+            for _ in 0..<5 { clients.append(try await Client.connect(to: listener)) }
+            for client in clients { client.send("hello") }
+            try await Self.reaches { listener.counts.waits > 0 }
+            for (index, client) in clients.enumerated() {
+                #expect(try await client.received() == "hello")
+                #expect(listener.counts.connections <= 2 + index)
+                client.close()
+            }
+            #expect(listener.counts.connections == 5)
+            try await clients.last?.ended()
+        }
+    }
+
+    @Test func `a connection that cannot be handled is closed, and makes room`() async throws {
+        try await Self.with(
+            configure: { $0.limits.connections = 1 },
+            accept: { connection in
+                guard connection.number > 1 else { throw ChannelError.alreadyClosed }
+                return Echo()
+            }
+        ) { listener in
+            try await Client.connect(to: listener).ended()
+            let second = try await Client.connect(to: listener)
+            second.send("hello")
+            #expect(try await second.received() == "hello")
+        }
+    }
+
+    @Test func `a connection that is left alone hears nothing until the listener stops`() async throws {
+        try await Self.with(accept: { _ in nil }) { listener in
+            let client = try await Client.connect(to: listener)
+            client.send("hello")
+            try await Self.reaches { listener.counts.connections == 1 }
+            await listener.stop(within: .seconds(60))
+            #expect(try await client.received() == "")
+        }
+    }
+
+    @Test func `stops with connections open, once and again, and from several tasks`() async throws {
+        let authority = try ThrowAwayCA()
+        let server = try TLSContext(server: .init(identity: authority.server()))
+        let context = try TLSContext(client: .init(trustRoots: authority.trustRoots))
+        try await Self.with(configure: { $0.tls = server }) { listener in
+            var clients: [Client] = []
+            for _ in 0..<3 { clients.append(try await Client.connect(to: listener, tls: context)) }
+            clients.first?.send("hello")
+            _ = try await clients.first?.received()
+            async let one: Void = listener.stop(within: .seconds(60))
+            async let other: Void = listener.stop(within: .seconds(60))
+            _ = await (one, other)
+            for client in clients { try await client.ended() }
+            await listener.stop(within: .seconds(60))
+            await #expect(throws: (any Error).self) { try await Client.connect(to: listener) }
+        }
+    }
+
+    @Test func `closing keeps the connections`() async throws {
+        try await Self.with { listener in
+            let client = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.connections == 1 }
+            listener.close()
+            client.send("hello")
+            #expect(try await client.received() == "hello")
+        }
+    }
+
+    @Test func `quiescing lets connections come to their end`() async throws {
+        try await Self.with { listener in
+            let clients = try await [Client.connect(to: listener), Client.connect(to: listener)]
+            try await Self.reaches { listener.counts.connections == 2 }
+            #expect(await listener.quiesce(within: .seconds(60)))
+            for client in clients { try await client.ended() }
+            #expect(await listener.quiesce(within: .seconds(60)))
+        }
+    }
+
+    @Test func `what does not come to its end is closed after the limit`() async throws {
+        try await Self.with(accept: { _ in Echo(quiesces: false) }) { listener in
+            let client = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.connections == 1 }
+            #expect(await !listener.quiesce(within: .milliseconds(20)))
+            try await client.ended()
+        }
+    }
+
+    @Test func `a stop overtakes quiescing`() async throws {
+        try await Self.with(accept: { _ in Echo(quiesces: false) }) { listener in
+            let client = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.connections == 1 }
+            async let isQuiet = listener.quiesce(within: .seconds(300))
+            await listener.stop(within: .seconds(60))
+            try await client.ended()
+            // Without the stop this would take its 300 seconds.
+            _ = await isQuiet
+        }
+    }
+
+    @Test func `what belongs to a connection is closed with the listener, and takes no place`() async throws {
+        try await Self.with { upstream in
+            let others = Mutex<[any Channel]>([])
+            try await Self.with(
+                configure: { $0.limits.connections = 2 },
+                accept: { connection in
+                    let eventLoop = connection.channel.eventLoop
+                    let bound = NIOLoopBound(connection, eventLoop: eventLoop)
+                    ClientBootstrap(group: eventLoop)
+                        .channelInitializer { channel in
+                            channel.eventLoop.makeCompletedFuture { try bound.value.attach(channel) }
+                        }
+                        .connect(host: upstream.host, port: upstream.port)
+                        .whenSuccess { other in others.withLock { $0.append(other) } }
+                    return Echo()
+                }
+            ) { listener in
+                let clients = try await [Client.connect(to: listener), Client.connect(to: listener)]
+                try await Self.reaches { others.withLock { $0.count } == 2 }
+                #expect(listener.counts.connections == 2)
+                await listener.stop(within: .seconds(60))
+                for client in clients { try await client.ended() }
+                for other in others.withLock({ $0 }) { try await other.closeFuture.get() }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+internal import FerryOpenSSL
+internal import FerryServer
+internal import NIOCore
+internal import NIOPosix
+internal import NIOTLS
+
+/// A client of a listener, with TLS or without.
+struct Client: Sendable {
+    private let channel: any Channel
+    private let greeting: EventLoopFuture<ByteBuffer>
+
+    static func connect(to listener: Listener, tls context: TLSContext? = nil) async throws -> Client {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let greeting = eventLoop.makePromise(of: ByteBuffer.self)
+        let connected = ClientBootstrap(group: eventLoop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let context {
+                        let tls = try TLSHandler(client: context, serverName: listener.host)
+                        try channel.pipeline.syncOperations.addHandler(tls)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(FirstBytes(greeting))
+                }
+            }
+            .connect(host: listener.host, port: listener.port)
+        connected.whenFailure { greeting.fail($0) }
+        let channel = try await connected.get()
+        return Client(channel: channel, greeting: greeting.futureResult)
+    }
+
+    func send(_ text: String) {
+        self.channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+    }
+
+    /// The first bytes that come; none when the connection ends before.
+    func received() async throws -> String {
+        String(buffer: try await self.greeting.get())
+    }
+
+    func close() {
+        self.channel.close(promise: nil)
+    }
+
+    /// Waits until the connection has ended.
+    func ended() async throws {
+        try await self.channel.closeFuture.get()
+    }
+
+    private final class FirstBytes: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let promise: EventLoopPromise<ByteBuffer>
+
+        init(_ promise: EventLoopPromise<ByteBuffer>) {
+            self.promise = promise
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            self.promise.succeed(self.unwrapInboundIn(data))
+        }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            self.promise.succeed(ByteBuffer())
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            context.close(promise: nil)
+        }
+    }
+}
