@@ -21,8 +21,9 @@ let package = Package(
         .library(name: "Ferry", targets: ["Ferry"]),
         .library(name: "FerryTesting", targets: ["FerryTesting"]),
         .executable(name: "ferry", targets: ["FerryCLI"]),
-        // For the nested packages of Tests, which see products only. It promises nothing.
+        // For the nested packages of Tests, which see products only. They promise nothing.
         .library(name: "FerryCommand", targets: ["FerryCommand"]),
+        .library(name: "FerryWorlds", targets: ["FerryBinaryWorld", "FerryHTTP2World"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -166,6 +167,23 @@ let package = Package(
             swiftSettings: settings
         ),
 
+        .target(
+            name: "FerryBinaryWorld",
+            dependencies: [
+                "FerryBinary", "FerryCore", "FerryMachine", .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Worlds/Binary",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "FerryHTTP2World",
+            dependencies: [
+                "FerryHTTP2", "FerryCore", "FerryMachine", .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Tests/Worlds/HTTP2",
+            swiftSettings: settings
+        ),
+
         .testTarget(name: "FerryCoreTests", dependencies: ["FerryCore"], swiftSettings: settings),
         .testTarget(
             name: "FerryMachineTests",
@@ -175,7 +193,8 @@ let package = Package(
         .testTarget(
             name: "FerryBinaryTests",
             dependencies: [
-                "FerryBinary", "FerryCore", "FerryMachine", .product(name: "NIOCore", package: "swift-nio"),
+                "FerryBinaryWorld", "FerryBinary", "FerryCore", "FerryMachine",
+                .product(name: "NIOCore", package: "swift-nio"),
             ],
             resources: [.copy("Vectors")],
             swiftSettings: settings
@@ -183,7 +202,7 @@ let package = Package(
         .testTarget(
             name: "FerryHTTP2Tests",
             dependencies: [
-                "FerryHTTP2", "FerryCore", "FerryMachine", "FerryOpenSSL",
+                "FerryHTTP2World", "FerryHTTP2", "FerryCore", "FerryMachine", "FerryOpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             swiftSettings: settings

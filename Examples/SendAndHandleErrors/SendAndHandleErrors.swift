@@ -25,10 +25,8 @@ struct SendAndHandleErrors {
 
     static func run() async throws {
         let scene = try await Scene(arguments: Array(CommandLine.arguments.dropFirst()))
-        var configuration = scene.configuration
-        // Outcomes wait until they are read, and are never dropped. A `.sink` gets them without a separate task.
         // TLS and the certificate are checked here. The first connection is made when there is work.
-        let provider = try BinaryProvider(configuration)
+        let provider = try BinaryProvider(scene.configuration)
         let events = provider.events(bufferingNewest: 1000)
 
         // Read outcomes while notifications are submitted. Unread outcomes hold their places in the queue.
@@ -164,6 +162,7 @@ struct Scene {
     private init(certificate: String, key: String, tokens: String) throws {
         let identity = try TLSIdentity(certificatePath: certificate, privateKeyPath: key)
         let environment = ProcessInfo.processInfo.environment
+        // Outcomes wait until they are read, and are never dropped. A `.sink` gets them without a separate task.
         self.configuration = BinaryConfiguration(production: true, identity: identity, outcomes: .stream)
         if let gateway = environment["FERRY_GATEWAY"] {
             let parts = gateway.split(separator: ":")

@@ -79,7 +79,6 @@ struct SendOverHTTP2 {
             pushType: .alert,
             expiration: .after(.seconds(600))
         )
-        var configuration = configuration
         let provider = try HTTP2Provider(configuration)
 
         async let dead = report(provider.outcomes, devices)

@@ -1,18 +1,13 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// `package` declarations belong to another package here. A build with -enable-testing, which `.ci/benchmarks` asks for,
-// gives them to who imports a module as testable; the linked sources of Ferry need not do so themselves.
+// `package` declarations belong to another package here, and so they are seen only by `@testable import`.
+// `.ci/benchmarks` asks for a build with -enable-testing.
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    .unsafeFlags(
-        ["FerryCore", "FerryMachine", "FerryBinary"].flatMap {
-            ["-Xfrontend", "-testable-import-module", "-Xfrontend", $0]
-        }
-    ),
 ]
 
 let package = Package(

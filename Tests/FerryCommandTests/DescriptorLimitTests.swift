@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// A low limit of files and sockets must lead to a message, and never to a trap.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct DescriptorLimitTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct DescriptorLimitTests {
     private static let commands: [[String]] = [
         ["push", "lines", "--to", "localhost:1", "--connection-retry-limit", "1"],
         ["push", "lines", "--to", "localhost:1", "--dry-run"],

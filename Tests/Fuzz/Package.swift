@@ -2,19 +2,13 @@
 import Foundation
 import PackageDescription
 
-// `package` declarations belong to another package here. A build with -enable-testing, as debug builds have it and
-// `.ci/fuzz` asks for it, gives them to who imports a module as testable, and so the sources of Ferry that are linked in
-// from elsewhere need not do so themselves.
+// `package` declarations belong to another package here, and so they are seen only by `@testable import`. `.ci/fuzz` asks
+// for a build with -enable-testing, as debug builds have it.
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    .unsafeFlags(
-        ["FerryCore", "FerryMachine", "FerryBinary", "FerryHTTP2", "FerryTesting"].flatMap {
-            ["-Xfrontend", "-testable-import-module", "-Xfrontend", $0]
-        }
-    ),
 ]
 
 // A target is a directory with one file or more. Nothing lists them.
@@ -22,7 +16,11 @@ let sources = Context.packageDirectory + "/Sources"
 let targets = try FileManager.default.contentsOfDirectory(atPath: sources).filter { $0 != "FuzzSupport" }.sorted()
 
 func dependencies(of target: String) -> [Target.Dependency] {
-    ["FuzzSupport"] + (target == "PushLines" ? [.product(name: "FerryCommand", package: "ferry")] : [])
+    switch target {
+    case "PushLines": ["FuzzSupport", .product(name: "FerryCommand", package: "ferry")]
+    case "Schedules", "HTTP2Schedules": ["FuzzSupport", .product(name: "FerryWorlds", package: "ferry")]
+    default: ["FuzzSupport"]
+    }
 }
 
 let package = Package(

@@ -113,7 +113,8 @@ extension BinaryClient {
             self.giveUpQueue(lane, undelivered: .credentials, uncertain: .notRepeated)
         }
         lane.endSearch()
-        lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
+        let wait = lane.failed(since: now.monotonic, using: &self.jitter)
+        lane.connection.wait(until: now.monotonic + wait)
     }
 
     /// Gives what a lane has queued its outcome.

@@ -59,13 +59,16 @@ extension BinaryClient {
     ///
     /// | the connection ended with | its notifications | `.resend` | `.report` |
     /// |---|---|---|---|
-    /// | anything | never left | again, in front | the same |
     /// | a refusal without a name | the only one that it ever carried | rejected, inferred | the same |
-    /// | | others | a search; presumed ones are suspects, too | uncertain, and presumed ones contradicted |
-    /// | no word, or bytes of another protocol | behind the probe of a shutdown | uncertain | the same |
-    /// | bytes of another protocol, a shutdown of the peer, a stall | others | again, and a narrower window | uncertain, and a narrower window |
-    /// | no word | others | again; the third time in a row, a search | uncertain |
-    /// | no acknowledgement that shows | all | uncertain | the same |
+    /// | | others | a search | uncertain, and a narrower window |
+    /// | bytes of another protocol | behind the probe of a shutdown | uncertain | the same |
+    /// | | others | again, and a narrower window | uncertain, and a narrower window |
+    /// | no word | behind the probe of a shutdown | uncertain | the same |
+    /// | | others | again; the third time in a row without progress a search | uncertain |
+    /// | status 10, or a stall | all | again, and a narrower window | uncertain, and a narrower window |
+    /// | no acknowledgements that show | all | uncertain | the same |
+    ///
+    /// Notifications that never left go to the front of the queue, whatever ended the connection.
     ///
     /// - Returns: what the end means for the next connection.
     mutating func positionUnknown(

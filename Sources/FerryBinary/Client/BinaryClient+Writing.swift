@@ -44,7 +44,8 @@ extension BinaryClient {
 
     /// Notes whether the channel takes bytes. A lane whose channel does not may give work away.
     package mutating func writability(_ id: ConnectionID, isWritable: Bool) {
-        self.lane(of: id)?.connection.writability(isWritable)
+        guard let lane = self.lane(of: id) else { return }
+        lane.connection.writability(isWritable)
     }
 
     /// Writes the notifications of `run` and takes them off it, until the buffer is full.

@@ -23,10 +23,5 @@ struct ConnectionFailures {
         return self.backOff.fail(using: &generator)
     }
 
-    /// Notes refused credentials; returns how long to wait.
-    mutating func addRefusal(using generator: inout some RandomNumberGenerator) -> TimeAmount {
-        self.backOff.fail(using: &generator)
-    }
-
     mutating func reset() { self.backOff.reset() }
 }

@@ -12,7 +12,7 @@ final class Lane {
     var connection = BinaryConnection()
     private(set) var queue = RunQueue()
     private(set) var window = Window()
-    /// The search for a culprit, while there is one.
+    /// The search for a culprit; nil while there is none, and so no window of it to note anything about.
     private(set) var search: Isolation?
     private(set) var failures: ConnectionFailures
     /// Connections in a row that the peer closed without a word and without progress.
@@ -125,11 +125,6 @@ final class Lane {
     /// Notes a connection that came to nothing; returns how long to wait for the next one.
     func failed(since attempt: NIODeadline, using generator: inout some RandomNumberGenerator) -> TimeAmount {
         self.failures.add(since: attempt, using: &generator)
-    }
-
-    /// Notes that the peer refused the credentials; returns how long to wait for the next connection.
-    func refused(using generator: inout some RandomNumberGenerator) -> TimeAmount {
-        self.failures.addRefusal(using: &generator)
     }
 
     /// Gives up on the failures so far: work that comes begins anew.

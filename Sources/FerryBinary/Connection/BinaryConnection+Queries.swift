@@ -2,7 +2,11 @@ internal import FerryCore
 internal import NIOCore
 
 /// What there is to know about a connection.
+///
+/// `@inline(never)` because Swift 6.3.1 aborts ("Found ownership error") where it inlines a switch over a noncopyable enum
+/// that is borrowed from a class. The calls are made for each write and each sample, not for each notification.
 extension BinaryConnection {
+    @inline(never)
     var id: ConnectionID? {
         switch self.state {
         case .dialling(let id, _): id
@@ -11,6 +15,7 @@ extension BinaryConnection {
     }
 
     /// Nil unless TLS is established.
+    @inline(never)
     var establishedID: ConnectionID? {
         switch self.state {
         case .open(let open): open.id
@@ -21,6 +26,7 @@ extension BinaryConnection {
     }
 
     /// The probe that the peer has not answered.
+    @inline(never)
     var probe: Probe? {
         switch self.state {
         case .probing(let probing): probing.probe
@@ -29,6 +35,7 @@ extension BinaryConnection {
     }
 
     /// Nil unless notifications may be written.
+    @inline(never)
     var open: Open? {
         switch self.state {
         case .open(let open): open
@@ -37,6 +44,7 @@ extension BinaryConnection {
     }
 
     /// When the wait for the peer's end of stream is over; nil unless the connection is half-closed by us.
+    @inline(never)
     var finishingUntil: NIODeadline? {
         switch self.state {
         case .finishing(let finishing): finishing.until
@@ -47,6 +55,7 @@ extension BinaryConnection {
     var isFinishing: Bool { self.finishingUntil != nil }
 
     /// Whether there is no connection, and no reason to wait for one.
+    @inline(never)
     func mayBeDialled(now: NIODeadline) -> Bool {
         switch self.state {
         case .idle: true
@@ -62,6 +71,7 @@ extension BinaryConnection {
     }
 
     /// How well the connection has served while notifications could be written.
+    @inline(never)
     var progress: Progress {
         switch self.state {
         case .open(let open): open.progress
@@ -71,6 +81,7 @@ extension BinaryConnection {
     }
 
     /// The sequence number of the probe, answered or not; nil where none was written.
+    @inline(never)
     var probeSequence: UInt64? {
         switch self.state {
         case .probing(let probing): probing.probe.sequence

@@ -5,15 +5,15 @@ extension BinaryConnection {
     /// Where the connection of a lane stands.
     ///
     /// ```
-    ///          dial              opened            probe                 finish
-    ///   idle ───────▶ dialling ─────────▶ open ─────────────▶ probing ───────────▶ finishing
-    ///    ▲ │             │                 │ │                   │                  ▲    │
-    ///    │ │             │                 │ └───────────────────┼────── finish ────┘    │
-    ///    │ │             ▼                 ▼                     ▼                       │
-    ///    ├─┼─────────────┴────── close ────┴─────────────────────┴───────────────────────┘
-    ///    │ │
-    ///    │ └── wait ──▶ waiting ── dial ──▶ dialling
-    ///    └─── rest ────────┘
+    ///     ┌───── rest ─────┐
+    ///     ▼                │
+    ///   idle ── wait ──▶ waiting
+    ///    │ ▲               │                    ┌───────────── finish ──────────────┐
+    ///    │ │              dial                  │                                   │
+    ///    │ │               ▼                    │                                   ▼
+    ///    └─┼── dial ──▶ dialling ── opened ──▶ open ── probe ──▶ probing ── finish ──▶ finishing
+    ///      │               │                    │                  │                  │
+    ///      └──── close ────┴────────────────────┴──────────────────┴──────────────────┘
     /// ```
     enum State: ~Copyable {
         /// There is no connection, and nothing to wait for.
@@ -174,7 +174,7 @@ extension BinaryConnection.State {
         }
     }
 
-    /// Notes progress. A connection that is finished has proved its use already.
+    /// Notes progress. A connection that we finish counts as one of use in any case.
     mutating func progressed(_ progress: BinaryConnection.Progress) {
         switch consume self {
         case .open(var open):

@@ -42,7 +42,10 @@ struct BinaryConnection: ~Copyable {
 
     // MARK: Writing
 
-    mutating func wrote(_ run: BatchRun, now: NIODeadline) { self.cache.append(run, at: now) }
+    mutating func wrote(_ run: BatchRun, now: NIODeadline) {
+        assert(self.open != nil, "notifications are written on an open connection")
+        self.cache.append(run, at: now)
+    }
 
     /// Makes the probe the last frame of the connection; returns its sequence number.
     mutating func wroteProbe(_ purpose: Probe.Purpose, now: NIODeadline) -> UInt64 {
@@ -117,7 +120,7 @@ struct BinaryConnection: ~Copyable {
             now: now
         )
         if let stalledFor = self.silence.stalledFor {
-            // Acknowledgements that do not show stall nothing where they are not needed: what is to be proved.
+            // A notification that a probe will prove needs no acknowledgement, so a system that shows none stalls nothing.
             let isStalled = stalledFor >= Silence.stallLimit && (sample.acknowledged != nil || settles)
             return isStalled ? .stalled : .nothing
         }
@@ -130,14 +133,14 @@ struct BinaryConnection: ~Copyable {
 
     // MARK: Outcomes
 
-    /// Takes note of outcomes that rest on silence; returns the notifications that had none.
+    /// Moves everything before `end` into the history, as presumed accepted; returns the notifications that had no outcome.
     mutating func presume(before end: UInt64, now: NIODeadline) -> [NotificationCache.Written] {
         let settled = self.cache.settle(before: end, at: now)
         if !settled.isEmpty { self.state.progressed(.presumed) }
         return settled
     }
 
-    /// Takes note of outcomes that the peer's word proves; returns the notifications that had none.
+    /// Moves everything before `end` into the history, as proved; returns the notifications that had no outcome.
     mutating func confirm(before end: UInt64, now: NIODeadline) -> [NotificationCache.Written] {
         let settled = self.cache.settle(before: end, at: now)
         self.cache.prove(before: end)
@@ -146,7 +149,7 @@ struct BinaryConnection: ~Copyable {
         return settled
     }
 
-    /// Notes that the peer's word told something true about what was written.
+    /// Notes that the peer's own word settled a notification.
     mutating func proved() { self.state.progressed(.proved) }
 
     // MARK: Bytes
@@ -162,22 +165,6 @@ struct BinaryConnection: ~Copyable {
     }
 
     // MARK: The last word
-
-    /// What is unsettled on a connection that says nothing more, and what was known of it then.
-    struct Remains {
-        /// Those whose last TLS record the system had, at least in part.
-        let mayHaveLeft: [NotificationCache.Written]
-        let neverLeft: [NotificationCache.Written]
-        /// How many of `mayHaveLeft`.
-        let onWire: Int
-        /// Whether one notification may have left and nothing else ever did, no probe either.
-        let isSole: Bool
-        /// Whether a probe is behind them that a shutdown wanted to have answered.
-        let isBehindLastProbe: Bool
-        /// How many notifications had an outcome that rests on silence.
-        let presumedCount: Int
-        let progress: Progress
-    }
 
     /// Takes all unsettled notifications out.
     ///

@@ -59,9 +59,6 @@ package struct BinaryServerConnection: Sendable {
         self.linger = linger
     }
 
-    /// Whether a verdict would be the first.
-    package var isServing: Bool { if case .serving = self.state { true } else { false } }
-
     /// Bytes arrived.
     ///
     /// - Parameter judge: gets what was found, in order; see ``NotificationReader/read(_:_:)``. Who decides the end of

@@ -8,13 +8,18 @@ struct InFlight {
         /// The token that was sent along.
         var tokenGeneration: UInt64
         var written: NIODeadline
-        /// Where the stream below TLS ended before the request was written.
+        /// Where the stream of bytes below TLS ended before the request was written.
         var sentFrom: UInt64
-        fileprivate var older: Int32
-        fileprivate var newer: Int32
     }
 
-    private var requests: [Request?] = []
+    /// The place of a stream's request, between those of the requests written before and after it; -1 for none.
+    private struct Place {
+        var request: Request?
+        var older: Int32 = -1
+        var newer: Int32 = -1
+    }
+
+    private var places: [Place] = []
     private var oldest: Int32 = -1
     private var newest: Int32 = -1
     private(set) var count = 0
@@ -27,51 +32,43 @@ struct InFlight {
         sentFrom: UInt64
     ) {
         let index = Int(stream.index)
-        while index >= self.requests.count { self.requests.append(nil) }
-        self.requests[index] = Request(
+        while index >= self.places.count { self.places.append(Place()) }
+        let request = Request(
             attempt: attempt,
             generation: stream.generation,
             tokenGeneration: tokenGeneration,
             written: written,
-            sentFrom: sentFrom,
-            older: self.newest,
-            newer: -1
+            sentFrom: sentFrom
         )
+        self.places[index] = Place(request: request, older: self.newest)
         let number = Int32(truncatingIfNeeded: index)
-        if self.newest >= 0 { self.requests[Int(self.newest)]?.newer = number } else { self.oldest = number }
+        if self.newest >= 0 { self.places[Int(self.newest)].newer = number } else { self.oldest = number }
         self.newest = number
         self.count += 1
     }
 
     mutating func remove(_ stream: HTTP2Session.Stream) -> Request? {
         let index = Int(stream.index)
-        guard index < self.requests.count, let request = self.requests[index],
+        guard index < self.places.count, let request = self.places[index].request,
             request.generation == stream.generation
         else { return nil }
-        self.requests[index] = nil
-        if request.older >= 0 {
-            self.requests[Int(request.older)]?.newer = request.newer
-        } else {
-            self.oldest = request.newer
-        }
-        if request.newer >= 0 {
-            self.requests[Int(request.newer)]?.older = request.older
-        } else {
-            self.newest = request.older
-        }
+        let (older, newer) = (self.places[index].older, self.places[index].newer)
+        self.places[index].request = nil
+        if older >= 0 { self.places[Int(older)].newer = newer } else { self.oldest = newer }
+        if newer >= 0 { self.places[Int(newer)].older = older } else { self.newest = older }
         self.count -= 1
         return request
     }
 
     /// The request that was written first, and its stream.
     var first: (stream: HTTP2Session.Stream, request: Request)? {
-        guard self.oldest >= 0, let request = self.requests[Int(self.oldest)] else { return nil }
+        guard self.oldest >= 0, let request = self.places[Int(self.oldest)].request else { return nil }
         let index = UInt32(truncatingIfNeeded: Int(self.oldest))
         return (HTTP2Session.Stream(index: index, generation: request.generation), request)
     }
 
     /// When the first was written; nil when there is none.
     var firstWritten: NIODeadline? {
-        self.oldest < 0 ? nil : self.requests[Int(self.oldest)]?.written
+        self.oldest < 0 ? nil : self.places[Int(self.oldest)].request?.written
     }
 }

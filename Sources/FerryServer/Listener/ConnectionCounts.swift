@@ -6,7 +6,7 @@ package struct ConnectionCounts: Hashable, Sendable {
     package var handshakes = 0
     /// Connections that failed before the end of their handshake.
     package var handshakeFailures = 0
-    /// How often a connection had to wait because ``ServerLimits/connections`` were open.
+    /// How often the listener stopped accepting, because ``ServerLimits/connections`` were open.
     package var waits = 0
 
     package init() {}

@@ -75,7 +75,7 @@ package final class Listener: Sendable {
     /// Accepts nothing more, and asks the connections to come to their end: their handlers get
     /// `ChannelShouldQuiesceEvent`. What is open after `limit` is closed without ceremony.
     ///
-    /// - Returns: whether all connections ended by themselves.
+    /// - Returns: false when `limit` passed first.
     @discardableResult
     package func quiesce(within limit: Duration) async -> Bool {
         let isQuiet = await self.end(within: limit) { self.open.quiesce() }

@@ -110,12 +110,10 @@ extension FeedbackCounts: ServiceCounts {}
 
 extension SimulatedFeedback.Configuration {
     fileprivate func listener() throws(TLSError) -> Listener.Configuration {
-        let clients: TLSContext.ClientCertificates =
-            self.requiresClientCertificate ? .required(self.credentials.trustRoots) : .requested
         let tls = try TLSContext.simulated(
             as: self.credentials,
             handshake: self.script.handshake,
-            clients: clients,
+            requiresClient: self.requiresClientCertificate,
             profile: self.acceptsLegacyTLS ? .legacy : .modern,
             maximum: self.maximumTLSVersion
         )

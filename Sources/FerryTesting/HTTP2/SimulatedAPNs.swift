@@ -102,11 +102,11 @@ public final class SimulatedAPNs: Sendable {
 
 extension SimulatedAPNs.Configuration {
     fileprivate func listener() throws(TLSError) -> Listener.Configuration {
-        let roots = self.credentials.trustRoots
         let tls = try TLSContext.simulated(
             as: self.credentials,
             handshake: self.script.handshake,
-            clients: self.requiresClientCertificate ? .required(roots) : .optional(roots),
+            requiresClient: self.requiresClientCertificate,
+            otherwise: .optional(self.credentials.trustRoots),
             maximum: self.maximumTLSVersion,
             protocols: ["h2"]
         )

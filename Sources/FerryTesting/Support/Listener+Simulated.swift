@@ -31,22 +31,30 @@ extension TLSContext {
     ///
     /// - Parameters:
     ///   - handshake: with `refuseClient`, no certificate of a client is taken.
-    ///   - clients: which certificates are taken otherwise.
+    ///   - requiresClient: whether a client must show a certificate that its authority vouches for.
+    ///   - otherwise: which certificates are taken if not.
     /// - Throws: `TLSError` when the credentials are of no use.
     static func simulated(
         as credentials: TestCredentials,
         handshake: GatewayScript.Handshake = .normal,
-        clients: ClientCertificates = .requested,
+        requiresClient: Bool = false,
+        otherwise: ClientCertificates = .requested,
         profile: TLSProfile = .modern,
         maximum: TLSVersion = .tls12,
         protocols: [String] = []
     ) throws(TLSError) -> TLSContext {
-        try TLSContext(
+        let clients: ClientCertificates =
+            if handshake == .refuseClient {
+                .verified { _ in false }
+            } else {
+                requiresClient ? .required(credentials.trustRoots) : otherwise
+            }
+        return try TLSContext(
             server: .init(
                 identity: credentials.server,
                 profile: profile,
                 maximum: maximum,
-                clientCertificates: handshake == .refuseClient ? .verified { _ in false } : clients,
+                clientCertificates: clients,
                 applicationProtocols: protocols
             )
         )

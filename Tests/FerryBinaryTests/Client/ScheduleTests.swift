@@ -5,6 +5,8 @@ import Foundation
 import NIOCore
 import Testing
 
+@testable import FerryBinaryWorld
+
 /// Random schedules against the reference gateway. A failure names its seed; `FERRY_SEED` replays one.
 ///
 /// Which promise each behaviour of a gateway may break:

@@ -26,7 +26,6 @@ internal import Testing
         #expect(Self.receive(enhanced(1, token: [1]) + [1, 0], &connection) == 1)
         #expect(connection.inputClosed() == .close)
         #expect(connection.inputClosed() == .none)
-        #expect(!connection.isServing)
         #expect(connection.discardedBytes == 0)
     }
 

@@ -4,7 +4,7 @@ import FerryTesting
 import Testing
 
 /// Tests of `--tls-profile` with servers that speak only TLS 1.0.
-@Suite(.timeLimit(.minutes(2))) struct TLSProfileTests {
+@Suite(.timeLimit(.minutes(10))) struct TLSProfileTests {
     private static let line = #"{"token":"00000000000000000000000000000000","payload":{"aps":{}}}"#
 
     /// Certificate and key are RSA, which every version supports.

@@ -1,5 +1,6 @@
 import FerryCore
 import FerryHTTP2
+import FerryMachine
 import Testing
 
 @Suite struct APNSIDTextTests {
@@ -31,7 +32,7 @@ import Testing
     }
 
     @Test func `Random UUIDs come back`() {
-        var generator = SeededGenerator(seed: 11)
+        var generator = SplitMix64(seed: 11)
         for _ in 0..<10_000 {
             let id = APNSID.random(using: &generator)
             #expect(withBytes(id.description) { APNSID(text: $0) } == id)

@@ -1,5 +1,6 @@
 import FerryCore
 import FerryHTTP2
+import FerryMachine
 import Testing
 
 @Suite struct AnswerDecoderTests {
@@ -124,7 +125,7 @@ import Testing
     }
 
     @Test func `Random bodies name a reason only where they are whole objects`() throws {
-        var generator = SeededGenerator(seed: 7)
+        var generator = SplitMix64(seed: 7)
         let seeds = [
             #"{"reason":"Unregistered","timestamp":1437179036000}"#, #"{"reason":"Bad\u0054opic"}"#,
             #"{"a":[{"b":"c"}],"reason":"X"}"#,

@@ -4,6 +4,8 @@ import FerryMachine
 import NIOCore
 import Testing
 
+@testable import FerryHTTP2World
+
 /// What peers cost that end connections early, over a network with delays.
 @Suite("HTTP/2 client: what connections cost that end early") struct HTTP2LossTests {
     private static let names: UInt32 = 1500

@@ -5,6 +5,8 @@ import Foundation
 import NIOCore
 import Testing
 
+@testable import FerryHTTP2World
+
 /// Random schedules against the reference APNs. A failure names its seed; `FERRY_SEED` replays one.
 @Suite("HTTP/2 schedules") struct HTTP2ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment

@@ -1,5 +1,6 @@
 import FerryCore
 import FerryHTTP2
+import FerryMachine
 import Testing
 
 @Suite struct RequestCheckTests {
@@ -185,7 +186,7 @@ import Testing
     }
 
     @Test func `Any bytes get a verdict, and no fault quotes the topic`() {
-        var generator = SeededGenerator(seed: 23)
+        var generator = SplitMix64(seed: 23)
         let secret = "com.example.secret"
         var (good, bad) = (0, 0)
         for _ in 0..<50_000 {

@@ -8,7 +8,7 @@ import Testing
 
 /// Tests of a host with several addresses. Only the last one is good: 127.0.0.1. The bad ones count from 127.0.0.2.
 #if os(Linux)
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct OtherAddressTests {
     /// The behaviour of a bad address.
     enum Fault: String, CaseIterable {

@@ -9,7 +9,7 @@ import Testing
 @testable import Ferry
 
 /// Tests of provider tokens that another program makes.
-@Suite(.timeLimit(.minutes(2))) struct GivenTokenSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct GivenTokenSourceTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     private static let epochSeconds: UInt32 = 1_700_000_000
 

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Tests that replace the key of provider tokens while a provider sends over real sockets.
-@Suite(.timeLimit(.minutes(5))) struct KeyReplacementTests {
+@Suite(.timeLimit(.minutes(10))) struct KeyReplacementTests {
     @Test func `a key that is replaced and then revoked under load costs no notification and doubles none`()
         async throws
     {

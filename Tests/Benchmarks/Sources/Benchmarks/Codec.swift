@@ -1,5 +1,5 @@
-internal import FerryBinary
-internal import FerryCore
+@testable internal import FerryBinary
+@testable internal import FerryCore
 internal import NIOCore
 
 /// A hundred thousand notifications with tokens of 32 and payloads of 100 bytes.

@@ -1,6 +1,6 @@
-internal import FerryBinary
-internal import FerryCore
-internal import FerryMachine
+@testable internal import FerryBinary
+@testable internal import FerryCore
+@testable internal import FerryMachine
 internal import NIOCore
 
 /// A client machine on a connection that takes everything at once.

@@ -1,5 +1,5 @@
 @testable internal import FerryCommand
-internal import FerryCore
+@testable internal import FerryCore
 
 private let line = Array(
     #"""

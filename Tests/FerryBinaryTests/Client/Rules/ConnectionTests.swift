@@ -121,6 +121,20 @@ import Testing
         #expect(scenario.errors.count == 1)
     }
 
+    @Test func `refused credentials begin the time of connectionRetryTime, as another failure does`() {
+        let scenario = Scenario {
+            $0.connectionRetryLimit = 0
+            $0.connectionRetryTime = .seconds(30)
+        }
+        scenario.submit(1...1)
+        scenario.failDial(.credentialsRejected(ProviderError(.credentialsRejected, "refused")))
+        scenario.submit(2...2)
+        scenario.failDial()
+        #expect(scenario[2] == nil)
+        for _ in 0..<100 where scenario[2] == nil { scenario.failDial() }
+        #expect(scenario[2] == .undelivered(.noConnection))
+    }
+
     @Test func `refused credentials fail everything at once, with one error`() {
         let error = ProviderError(.credentialsRejected, "refused")
         let scenario = Scenario {

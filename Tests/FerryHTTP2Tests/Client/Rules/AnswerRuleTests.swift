@@ -4,6 +4,8 @@ import FerryMachine
 import NIOCore
 import Testing
 
+@testable import FerryHTTP2World
+
 @Suite("HTTP/2 client: what answers lead to")
 struct HTTP2AnswerRuleTests {
     private func isRejected(_ outcome: Outcome?, _ reason: Reason) -> Bool {

@@ -4,6 +4,7 @@ import NIOCore
 import Testing
 
 @testable import FerryHTTP2
+@testable import FerryHTTP2World
 
 /// A client that a test moves by hand: it submits, connects, lets APNs answer, and lets time pass.
 ///

@@ -1,5 +1,5 @@
-import FerryMachine
-import FerryTesting
+@testable import FerryMachine
+@testable import FerryTesting
 import FuzzSupport
 import NIOCore
 

@@ -1,5 +1,5 @@
-import FerryCore
-import FerryHTTP2
+@testable import FerryCore
+@testable import FerryHTTP2
 import Foundation
 import FuzzSupport
 

@@ -1,4 +1,4 @@
-import FerryBinary
+@testable import FerryBinary
 import FuzzSupport
 
 /// Whatever peer, network, clocks and callers do, every notification has one outcome and nothing is held twice.

@@ -1,6 +1,6 @@
-import FerryBinary
-import FerryCore
-import FerryMachine
+@testable import FerryBinary
+@testable import FerryCore
+@testable import FerryMachine
 import FuzzSupport
 import NIOCore
 

@@ -1,4 +1,4 @@
-import FerryBinary
+@testable import FerryBinary
 import FuzzSupport
 import NIOCore
 

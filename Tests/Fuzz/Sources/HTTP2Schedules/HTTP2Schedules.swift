@@ -1,7 +1,9 @@
-import FerryHTTP2
-import FerryMachine
+@testable import FerryHTTP2
+@testable import FerryMachine
 import FuzzSupport
 import NIOCore
+
+@testable import FerryHTTP2World
 
 /// The schedules of `HTTP2ScheduleTests`, with the fuzzer in the place of chance: no outcome is a lie.
 @_cdecl("LLVMFuzzerTestOneInput")

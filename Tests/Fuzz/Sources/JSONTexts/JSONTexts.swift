@@ -1,4 +1,4 @@
-import FerryCore
+@testable import FerryCore
 import Foundation
 import FuzzSupport
 

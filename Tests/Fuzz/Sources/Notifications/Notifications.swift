@@ -1,5 +1,5 @@
-import FerryBinary
-import FerryCore
+@testable import FerryBinary
+@testable import FerryCore
 import FuzzSupport
 import NIOCore
 

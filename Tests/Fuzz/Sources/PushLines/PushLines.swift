@@ -1,5 +1,5 @@
 @testable import FerryCommand
-import FerryCore
+@testable import FerryCore
 import FuzzSupport
 
 /// Lines of `ferry push`: what the parser lets pass is within the limits of a notification, and stands in the line.

@@ -1,4 +1,4 @@
-import FerryTesting
+@testable import FerryTesting
 import FuzzSupport
 
 /// Any bytes of a peer, against a transcript of any bytes: a machine ends or says what is missing, and never traps. What

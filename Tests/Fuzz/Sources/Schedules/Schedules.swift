@@ -1,7 +1,9 @@
-import FerryBinary
-import FerryMachine
+@testable import FerryBinary
+@testable import FerryMachine
 import FuzzSupport
 import NIOCore
+
+@testable import FerryBinaryWorld
 
 /// The schedules of `ScheduleTests`, with the fuzzer in the place of chance: no outcome is a lie.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -1,4 +1,4 @@
-import FerryHTTP2
+@testable import FerryHTTP2
 import FuzzSupport
 import NIOCore
 

@@ -1,4 +1,4 @@
-import FerryTesting
+@testable import FerryTesting
 import Foundation
 import FuzzSupport
 

@@ -3,6 +3,8 @@ import FerryCore
 import FerryMachine
 import NIOCore
 
+@testable import FerryBinaryWorld
+
 /// A schedule in which simpler rules lost, doubled or blamed notifications: many at once, or so many a second, and then a
 /// shutdown, as at the end of a run.
 ///

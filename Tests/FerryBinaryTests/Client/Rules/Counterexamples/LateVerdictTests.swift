@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryBinaryWorld
+
 /// Error responses that come late, at the very end, or behind something else: what the gateway did not take is told.
 @Suite struct LateVerdictTests {
     /// Errors without an identifier are about no notification: of what is presumed by then, any may be meant.

@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryBinaryWorld
+
 /// Gateways that end connections for reasons of their own: no notification is to blame, and no delay is to be learnt.
 @Suite struct OwnTroubleTests {
     @Test(arguments: [nil, 200] as [Int64?])

@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryBinaryWorld
+
 /// What a probe proves, and what it does not.
 @Suite struct ProbeProofTests {
     /// A probe right behind the notifications would make every close one after a probe, which nothing is sent again for.

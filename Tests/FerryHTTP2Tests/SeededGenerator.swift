@@ -1,1 +1,0 @@
-../FerryCoreTests/SeededGenerator.swift

@@ -1,1 +1,0 @@
-../../../FerryHTTP2Tests/Client/World+Schedule.swift

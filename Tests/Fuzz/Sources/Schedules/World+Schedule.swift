@@ -1,1 +1,0 @@
-../../../FerryBinaryTests/Client/World+Schedule.swift
