@@ -1,27 +1,27 @@
 package import FerryOpenSSL
 package import NIOCore
 
-/// A connection that a ``Listener`` has accepted, before anything of it was read. Belongs to its event loop.
+/// A connection that a ``Listener`` has accepted and not yet read. Use it only on its event loop.
 package struct AcceptedConnection {
-    /// From 1, in the order in which they were accepted.
+    /// The connection's number, from 1, in the order of acceptance.
     package let number: Int
-    /// The channel, whose address is the client's.
+    /// The connection's channel. Its remote address is the client's.
     package let channel: any Channel
-    /// Between the channel's socket and TLS.
+    /// The handler between the channel's socket and TLS.
     package let socket: SocketHandler
-    /// The connection's TLS; nil without.
+    /// The connection's TLS; nil if the connection is not encrypted.
     package let tls: TLSHandler?
     private let open: OpenChannels
 
-    /// Keeps another channel that belongs to this connection, such as one to an upstream server: it is closed when the
-    /// listener stops.
+    /// Keeps another channel that belongs to this connection, such as one to an upstream server. The listener closes it
+    /// when it stops.
     ///
     /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped.
     package func attach(_ channel: any Channel) throws {
         try self.open.add(channel, as: .attached)
     }
 
-    /// Builds the pipeline of an accepted connection. On its event loop.
+    /// Builds the pipeline of an accepted connection. Call it on the channel's event loop.
     static func accept(
         _ channel: any Channel,
         _ configuration: Listener.Configuration,
@@ -45,7 +45,7 @@ package struct AcceptedConnection {
 }
 
 extension Channel {
-    /// Reads at most `count` bytes each time that a read is asked for. On its event loop.
+    /// Limits each read to `count` bytes. Call it on the channel's event loop.
     fileprivate func read(atMost count: Int) throws {
         try self.syncOptions?.setOption(
             .recvAllocator,

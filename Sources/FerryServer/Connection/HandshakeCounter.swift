@@ -1,12 +1,12 @@
 internal import NIOCore
 internal import NIOTLS
 
-/// Counts how a connection's TLS handshake ends.
+/// Counts whether a connection's TLS handshake succeeds or fails.
 final class HandshakeCounter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let open: OpenChannels
-    /// The first error is the cause; what follow are its consequences.
+    /// Set by the first result. Later errors are consequences of it and are not counted.
     private var hasEnded = false
 
     init(_ open: OpenChannels) {
@@ -20,7 +20,7 @@ final class HandshakeCounter: ChannelInboundHandler, RemovableChannelHandler {
         self.hasEnded = true
         self.open.count { $0.handshakes += 1 }
         context.fireUserInboundEventTriggered(event)
-        // The bytes of the connection need not pass here.
+        // The handler has finished: without the removal, all later bytes would still pass through it.
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
     }
 

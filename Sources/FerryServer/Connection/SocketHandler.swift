@@ -8,7 +8,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Stands between a connection's socket and its TLS, and decides when and how the socket is read and closed.
+/// A handler between a connection's socket and its TLS. It decides when and how the socket is read and closed.
 ///
 /// ```
 ///               a read before its time
@@ -20,7 +20,7 @@ internal import Darwin
 ///                   stopped
 /// ```
 ///
-/// All methods belong to the channel's event loop.
+/// Call all methods on the channel's event loop.
 package final class SocketHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -29,9 +29,9 @@ package final class SocketHandler: ChannelDuplexHandler {
 
     private enum State {
         case reading
-        /// A read was asked for; it is made when the pace allows.
+        /// A read was requested. It happens when the pace allows.
         case pausing(Scheduled<Void>)
-        /// Nothing is read any more, and what is read already goes nowhere.
+        /// The socket is not read any more. Bytes that arrive nevertheless are dropped.
         case stopped
     }
 
@@ -39,7 +39,7 @@ package final class SocketHandler: ChannelDuplexHandler {
     private var pace: ReadingPace?
     private var context: ChannelHandlerContext?
 
-    /// - Parameter pace: how fast to read; nil: as fast as it comes.
+    /// - Parameter pace: how fast to read; nil: as fast as bytes arrive.
     package init(pace: ReadingPace? = nil) {
         self.pace = pace
     }
@@ -49,21 +49,21 @@ package final class SocketHandler: ChannelDuplexHandler {
         self.state = .stopped
     }
 
-    /// Closes with RST instead of FIN, past TLS.
+    /// Closes the socket with RST instead of FIN. TLS sends no close_notify.
     package func reset() {
         guard let context = self.context, let socket = context.channel as? any SocketOptionProvider else { return }
-        // Fails only on a socket that is closed already.
+        // The option fails only on a socket that is already closed.
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { _ in
             self.context?.close(promise: nil)
         }
     }
 
-    /// Ends the stream past TLS, without close_notify.
+    /// Ends the sending direction with FIN. TLS sends no close_notify.
     package func closeOutput() {
         self.context?.close(mode: .output, promise: nil)
     }
 
-    /// Closes a channel past its TLS, if it has any.
+    /// Closes a channel without a close_notify of its TLS, if it has TLS.
     static func close(_ channel: any Channel) {
         if let socket = try? channel.pipeline.syncOperations.context(handlerType: SocketHandler.self) {
             socket.close(promise: nil)

@@ -1,4 +1,4 @@
-/// Decides when a listener accepts, without I/O: at most `limit` connections are open at a time.
+/// A machine without I/O that decides when a listener accepts. At most `limit` connections are open at a time.
 ///
 /// ```
 ///                 wantsToAccept while `limit` are open
@@ -8,26 +8,26 @@
 ///                 closed
 /// ```
 ///
-/// SwiftNIO asks before every accept. A request that is not granted must be made good when there is room again: nobody
-/// asks a second time.
+/// SwiftNIO asks before every accept, and asks only once. So the gate remembers a refused request and grants it when a
+/// connection closes. Without that, the listener would never accept again.
 struct AcceptGate {
     private enum State {
-        /// Every accept that was asked for so far was granted.
+        /// Every requested accept was granted.
         case open
-        /// An accept was asked for, and there was no room.
+        /// An accept was requested while `limit` connections were open.
         case waiting
     }
 
     /// What the owner does after a connection has closed.
     enum Action: Hashable {
         case none
-        /// Accept the connection that an earlier request was for.
+        /// Accept a connection: an earlier request was refused.
         case accept
     }
 
     private let limit: Int
     private var state = State.open
-    /// Connections that are open.
+    /// The number of open connections.
     private(set) var connections = 0
 
     /// - Parameter limit: at least 1.
@@ -35,18 +35,18 @@ struct AcceptGate {
         self.limit = limit
     }
 
-    /// Whether a connection may be accepted now. If not, ``closed()`` will say when.
+    /// Returns whether a connection may be accepted now. If not, a later ``closed()`` returns ``Action/accept``.
     mutating func wantsToAccept() -> Bool {
         self.state = self.connections < self.limit ? .open : .waiting
         return self.state == .open
     }
 
-    /// A connection was accepted.
+    /// Counts a connection that was accepted.
     mutating func accepted() {
         self.connections += 1
     }
 
-    /// A connection that was accepted has closed.
+    /// Removes an accepted connection that has closed.
     mutating func closed() -> Action {
         self.connections -= 1
         guard self.state == .waiting, self.connections < self.limit else { return .none }

@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// Runs an ``AcceptGate`` on the channel that listens.
 ///
-/// The channel must accept one connection for each read, or the limit would be passed by what a read brings.
+/// The channel must accept one connection for each read. If a read accepted several, the limit would be exceeded.
 final class AcceptHandler: ChannelDuplexHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = any Channel
@@ -11,7 +11,7 @@ final class AcceptHandler: ChannelDuplexHandler {
 
     private var gate: AcceptGate
     private var context: ChannelHandlerContext?
-    /// Called each time that an accept has to wait.
+    /// Called each time that an accept must wait.
     private let onWait: () -> Void
 
     init(limit: Int, onWait: @escaping () -> Void) {

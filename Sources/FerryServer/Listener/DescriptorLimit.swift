@@ -6,30 +6,30 @@ private import Musl
 private import Darwin
 #endif
 
-/// How many connections fit into the files and sockets that the system lets the process open (`RLIMIT_NOFILE`).
+/// The number of files and sockets that the process may open (`RLIMIT_NOFILE`), as a bound for connections.
 ///
-/// A listener that runs out of descriptors accepts nothing, and neither can the process open a file or a connection of
-/// its own. So a listener leaves some free. Each listener of a process reckons alone: with several, SwiftNIO's pause of
-/// a second after a failed accept is what is left.
+/// A process without free descriptors can accept no connection and open no file. So a listener leaves ``reserve``
+/// descriptors free. Each listener of a process counts only its own connections, so several listeners together can use
+/// all descriptors. Then an accept fails, and SwiftNIO pauses for one second before the next.
 package struct DescriptorLimit: Hashable, Sendable {
-    /// Descriptors that a listener leaves to event loops, files and connections that the process opens itself.
+    /// Descriptors that a listener leaves free for event loops, files and outgoing connections of the process.
     package static let reserve = 64
 
-    /// Descriptors that the process may have open at a time.
+    /// The number of descriptors that the process may have open at a time.
     package var descriptors: Int
 
     package init(descriptors: Int) {
         self.descriptors = descriptors
     }
 
-    /// The soft limit at present; no bound where the system does not tell.
+    /// The current soft limit; `Int.max` if the system does not report it.
     package static var current: DescriptorLimit {
         var limit = rlimit()
         guard getrlimit(self.resource, &limit) == 0 else { return DescriptorLimit(descriptors: .max) }
         return DescriptorLimit(descriptors: Int(clamping: limit.rlim_cur))
     }
 
-    /// As many of `wanted` connections as there are descriptors for, and at least 1.
+    /// Returns `wanted`, lowered to the descriptors minus ``reserve``. Returns at least 1.
     package func connections(_ wanted: Int) -> Int {
         max(1, min(wanted, self.descriptors - Self.reserve))
     }

@@ -3,13 +3,13 @@ internal import NIOPosix
 
 /// A socket that listens, and the connections that it accepted. Safe from any thread.
 ///
-/// It must be stopped: dropping the last reference closes nothing.
+/// Stop every listener: releasing the last reference closes nothing.
 package final class Listener: Sendable {
-    /// The address as it was asked for.
+    /// The host of the configuration.
     package let host: String
-    /// The port that is bound.
+    /// The bound port.
     package let port: Int
-    /// Where the listener runs; its connections run on any event loop of the group.
+    /// The event loop of the listener. Its connections run on any event loop of the group.
     package var eventLoop: any EventLoop { self.channel.eventLoop }
     private let channel: any Channel
     private let open: OpenChannels
@@ -24,9 +24,11 @@ package final class Listener: Sendable {
     /// Binds an address and accepts connections.
     ///
     /// - Parameters:
-    ///   - group: where it runs; must outlive it. Nil: SwiftNIO's own.
-    ///   - accept: makes what handles a connection's bytes, behind its TLS. Runs on the connection's event loop. Nil: the
-    ///     connection is left alone, unread, until the listener stops. An error closes it.
+    ///   - group: the event loops of the listener and its connections. The group must outlive the listener. Nil: the
+    ///     singleton group of SwiftNIO.
+    ///   - accept: makes the handler of a connection's bytes, after TLS. Runs on the connection's event loop. If it
+    ///     returns nil, the connection stays open and unread until the listener stops. If it throws, the connection is
+    ///     closed.
     /// - Throws: a socket error when the address cannot be bound.
     package static func bind(
         _ configuration: Configuration,
@@ -38,10 +40,10 @@ package final class Listener: Sendable {
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Int32(clamping: configuration.limits.queue))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // One connection for each read, so that the limit is exact.
+            // One connection for each read: with more, the limit would be exceeded.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
         if let bytes = configuration.receiveBuffer {
-            // Of the listener, so that it holds for the first window that a client is offered.
+            // Set on the listening socket: a later value would miss the first TCP window that a client sees.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
         }
         let channel =
@@ -64,16 +66,16 @@ package final class Listener: Sendable {
         return Listener(channel, open, host: configuration.host)
     }
 
-    /// What happened to the connections so far. Holds a lock for a few instructions.
+    /// The counts of the connections so far. Holds a lock for a few instructions.
     package var counts: ConnectionCounts { self.open.counts }
 
-    /// Accepts nothing more; the connections stay.
+    /// Stops accepting. Open connections stay open.
     package func close() {
         self.channel.close(promise: nil)
     }
 
-    /// Accepts nothing more, and asks the connections to come to their end: their handlers get
-    /// `ChannelShouldQuiesceEvent`. What is open after `limit` is closed without ceremony.
+    /// Stops accepting, and asks the connections to end: their handlers get `ChannelShouldQuiesceEvent`. Connections
+    /// that are still open after `limit` are closed without close_notify.
     ///
     /// - Returns: false when `limit` passed first.
     @discardableResult
@@ -83,16 +85,18 @@ package final class Listener: Sendable {
         return isQuiet
     }
 
-    /// Closes the listener and all connections, without ceremony.
+    /// Closes the listener and all connections, without close_notify.
     ///
-    /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
+    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
+    ///   themselves.
     package func stop(within limit: Duration) async {
         _ = await self.end(within: limit) { self.open.close() }
     }
 
     /// Closes the listener, then ends the connections.
     ///
-    /// - Parameter connections: what ends them, and completes when they have closed.
+    /// - Parameter connections: ends the connections, and returns a future for each, which completes when the
+    ///   connection has closed.
     /// - Returns: false when `limit` passed first.
     private func end(
         within limit: Duration,
@@ -106,7 +110,7 @@ package final class Listener: Sendable {
             EventLoopFuture.andAllComplete(connections(), on: eventLoop).map { true }.cascade(to: promise)
         }
         defer { deadline.cancel() }
-        // Neither way to complete the promise fails it.
+        // The promise never fails: the deadline and the connections both succeed it.
         return (try? await promise.futureResult.get()) ?? false
     }
 }

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import Synchronization
 
-/// The channels of a ``Listener`` that are open, and what was counted of them. Safe from any thread.
+/// The open channels of a ``Listener``, and their counts. Safe from any thread.
 ///
 /// ```
 ///              quiesce               close
@@ -12,17 +12,17 @@ final class OpenChannels: Sendable {
     private enum State {
         /// Connections come and go.
         case serving
-        /// No connection is taken any more. Those that are open were asked to come to their end.
+        /// No new connection is accepted. The open ones were asked to end.
         case quiescing
-        /// Every channel is closed, also one that is still on its way here.
+        /// Every channel is closed. A channel that is added now is refused.
         case closing
     }
 
-    /// What a channel is to the listener.
+    /// The relation of a channel to the listener.
     enum Kind {
         /// A connection that was accepted.
         case accepted
-        /// Belongs to a connection that was accepted.
+        /// A channel that belongs to an accepted connection.
         case attached
     }
 
@@ -50,8 +50,9 @@ final class OpenChannels: Sendable {
 
     /// Keeps a channel until it is closed.
     ///
-    /// - Returns: how many connections were accepted so far.
-    /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped meanwhile.
+    /// - Returns: the number of connections that were accepted so far.
+    /// - Throws: `ChannelError.alreadyClosed` when the listener has stopped, or when it is quiescing and `kind` is
+    ///   ``Kind/accepted``.
     @discardableResult
     func add(_ channel: any Channel, as kind: Kind) throws -> Int {
         let id = ObjectIdentifier(channel)
@@ -68,9 +69,9 @@ final class OpenChannels: Sendable {
         return number
     }
 
-    /// Asks every connection to come to its end: their handlers get `ChannelShouldQuiesceEvent`.
+    /// Asks every connection to end: the handlers get `ChannelShouldQuiesceEvent`.
     ///
-    /// - Returns: what completes when each has closed.
+    /// - Returns: a future for each channel, which completes when the channel has closed.
     func quiesce() -> [EventLoopFuture<Void>] {
         self.enter(.quiescing).map { channel in
             channel.eventLoop.execute { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
@@ -78,9 +79,9 @@ final class OpenChannels: Sendable {
         }
     }
 
-    /// Closes every channel past its TLS, now and from now on.
+    /// Closes every open channel without close_notify. Channels that are added later are refused.
     ///
-    /// - Returns: what completes when each has closed.
+    /// - Returns: a future for each channel, which completes when the channel has closed.
     func close() -> [EventLoopFuture<Void>] {
         self.enter(.closing).map { channel in
             channel.eventLoop.execute { SocketHandler.close(channel) }
