@@ -18,7 +18,7 @@ struct AcceptGate {
         case waiting
     }
 
-    /// What the owner does after a connection has closed.
+    /// The action of the owner after a connection has closed.
     enum Action: Hashable {
         case none
         /// Accept a connection: an earlier request was refused.
