@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A directory of credentials for tests, for programs that read theirs from files.
+/// A directory of test credentials, for programs that read credentials from files.
 ///
 /// | file | what |
 /// |---|---|
@@ -17,9 +17,9 @@ internal import Foundation
 /// | `client.p12`, `client-passphrase.txt` | the client once more, as PKCS#12 |
 /// | `token-key.p8` | the key of provider tokens; made alone when only it is missing |
 ///
-/// The keys of certificates are RSA, because old clients know nothing else.
+/// The keys of certificates are RSA, because old clients support only RSA.
 package enum TLSDirectory {
-    /// One of the files.
+    /// The files of the directory.
     package enum File: String, CaseIterable, Sendable {
         case ca = "ca.pem"
         case server = "server.pem"
@@ -30,7 +30,7 @@ package enum TLSDirectory {
         case clientPassphrase = "client-passphrase.txt"
         case tokenKey = "token-key.p8"
 
-        /// The files that fit together only as a whole.
+        /// The files that belong together: all, except the key of provider tokens.
         static var ofCertificates: [File] { self.allCases.filter { $0 != .tokenKey } }
 
         package func path(in directory: String) -> String { "\(directory)/\(self.rawValue)" }
@@ -39,7 +39,7 @@ package enum TLSDirectory {
     /// The passphrase of `client.p12`.
     package static let passphrase = "ferry"
 
-    /// Reads the credentials of a directory; makes them, and the directory, when there are none.
+    /// Reads the credentials of a directory. Creates the directory and the credentials if there are no files.
     ///
     /// - Throws: ``IncompleteError`` when some of the files are missing, `TLSError`, or a file error.
     package static func open(_ directory: String) throws -> TestCredentials {
@@ -63,7 +63,7 @@ package enum TLSDirectory {
         )
     }
 
-    /// Reads the key of provider tokens, or makes it.
+    /// Reads the key of provider tokens. Creates it if the file does not exist.
     private static func tokenKey(_ directory: String) throws -> ES256Key {
         let path = File.tokenKey.path(in: directory)
         if FileManager.default.fileExists(atPath: path) { return try ES256Key(path: path) }
@@ -98,7 +98,8 @@ package enum TLSDirectory {
         else { throw CocoaError(.fileWriteUnknown, userInfo: [:]) }
     }
 
-    /// Some files of a directory are there and some are not; made anew, these would not fit to those.
+    /// The error of a directory in which some files are missing. New files would not match the old ones, so the
+    /// directory stays as it is.
     package struct IncompleteError: Error, CustomStringConvertible {
         package var directory: String
         package var missing: [File]

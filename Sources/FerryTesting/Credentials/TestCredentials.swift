@@ -1,25 +1,25 @@
 public import FerryOpenSSL
 
-/// A certificate authority for tests, and a server and a client that it vouches for.
+/// A certificate authority for tests, with a server and a client certificate that it has issued.
 ///
-/// The server is good for `localhost`, both loopback addresses and Apple's host names of the binary protocol and of
-/// HTTP/2. The client looks like one of Apple's certificates for push. A key signs provider tokens in place of a
-/// certificate. Nothing here has ever been secret.
+/// The server certificate is valid for `localhost`, both loopback addresses and Apple's host names of the binary
+/// protocol and of HTTP/2. The client certificate resembles Apple's certificates for push. The key signs provider
+/// tokens, for providers without a certificate. The credentials protect nothing: use them only in tests.
 public struct TestCredentials: Sendable {
-    /// What both sides have to trust.
+    /// The authority that both sides must trust.
     public let trustRoots: TrustRoots
-    /// Who the gateway is.
+    /// The identity of the server.
     public let server: TLSIdentity
-    /// Who the provider is.
+    /// The identity of the provider.
     public let client: TLSIdentity
-    /// What signs provider tokens.
+    /// The key that signs provider tokens.
     public let tokenKey: ES256Key
     /// The identifier of ``tokenKey``: always `FERRYKEY01`.
     public var keyID: String { "FERRYKEY01" }
-    /// The identifier of the team that has ``tokenKey``: always `FERRYTEAM1`.
+    /// The identifier of the team that owns ``tokenKey``: always `FERRYTEAM1`.
     public var teamID: String { "FERRYTEAM1" }
 
-    /// Makes new credentials in memory, with keys that take no time to make.
+    /// Creates new credentials in memory. The type of their keys is fast to generate.
     ///
     /// - Parameter topic: the bundle ID that the client's certificate names.
     /// - Throws: `TLSError` when OpenSSL has no entropy or memory.

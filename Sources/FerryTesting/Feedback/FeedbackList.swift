@@ -8,13 +8,13 @@ private import Musl
 private import Darwin
 #endif
 
-/// The list of a ``SimulatedFeedback``, and what happened to it. Safe from any thread.
+/// The list of a ``SimulatedFeedback``, and its counts. Safe from any thread.
 final class FeedbackList: Sendable {
     private struct State {
         var tuples: [FeedbackScript.Tuple]
         /// The tokens of ``tuples``.
         var tokens: Set<[UInt8]>
-        /// Connections that got an answer.
+        /// The number of connections that got an answer.
         var answers = 0
     }
 
@@ -40,7 +40,7 @@ final class FeedbackList: Sendable {
         }
     }
 
-    /// What a connection gets whose handshake is done.
+    /// Returns the answer for a connection that has finished its handshake.
     func takeAnswer() -> FeedbackAnswer {
         self.state.withLock { state in
             let isFaulty = state.answers < self.script.times ?? .max

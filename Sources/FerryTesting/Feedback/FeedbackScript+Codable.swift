@@ -5,7 +5,7 @@ extension FeedbackScript: Codable {
         case handshake, tuples, pieceLength, fault, times
     }
 
-    /// - Throws: `DecodingError` for a key that does not exist, or a value out of its range.
+    /// - Throws: `DecodingError` for an unknown key, or a value out of its range.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -32,7 +32,7 @@ extension FeedbackScript.Tuple: Codable {
         case time, token
     }
 
-    /// - Throws: `DecodingError` for a key that is missing or does not exist, or a value out of its range.
+    /// - Throws: `DecodingError` for a missing or unknown key, or a value out of its range.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -1,7 +1,6 @@
-/// How a ``SimulatedFeedback`` behaves: what stands on its list, and what goes wrong.
+/// The behaviour of a ``SimulatedFeedback``: its list and its faults.
 ///
-/// The empty script is a service with an empty list, with which nothing goes wrong. As JSON, with the keys named here,
-/// every one of which may be left out:
+/// The empty script is a service with an empty list and without faults. In JSON, every key is optional:
 ///
 /// ```json
 /// {
@@ -11,32 +10,32 @@
 /// }
 /// ```
 public struct FeedbackScript: Hashable, Sendable {
-    /// `handshake`: how connections begin; without it, ``GatewayScript/Handshake/normal``.
+    /// `handshake`: how connections begin. The default is ``GatewayScript/Handshake/normal``.
     public var handshake = GatewayScript.Handshake.normal
-    /// `tuples`: what stands on the list at first.
+    /// `tuples`: the list at the start.
     public var tuples: [Tuple] = []
-    /// `pieceLength`, at least 1: how many bytes each write has; without it, all are written at once.
+    /// `pieceLength`, at least 1: the number of bytes of each write. Without it, the whole list is one write.
     public var pieceLength: Int?
-    /// `fault`: what goes wrong on a connection; without it, nothing.
+    /// `fault`: the fault of a connection. Without it, there is no fault.
     public var fault: Fault?
-    /// `times`: on how many connections, the first ones, the fault happens; without it, on all.
+    /// `times`: the fault happens on this many connections, the first ones. Without it, on every connection.
     public var times: Int?
 
-    /// One entry of the list, be it good or not.
+    /// One entry of the list, valid or invalid.
     public struct Tuple: Hashable, Sendable {
         /// `time`: UNIX seconds.
         public var time: UInt32
-        /// `token`, a hexadecimal string: 0 to 65,535 bytes. What is not 1 to 100 long is no device token.
+        /// `token`, a hexadecimal string: 0 to 65,535 bytes. A valid device token has 1 to 100 bytes.
         public var token: [UInt8]
 
-        /// An entry. Of a token beyond 65,535 bytes the rest is left out.
+        /// Creates an entry. A token of more than 65,535 bytes is truncated.
         public init(time: UInt32, token: [UInt8]) {
             self.time = time
             self.token = Array(token.prefix(Int(UInt16.max)))
         }
     }
 
-    /// What goes wrong. What was sent is off the list in any case, as at Apple's.
+    /// The faults. As at Apple's service, entries that were sent leave the list even if there is a fault.
     public enum Fault: String, CaseIterable, Codable, Hashable, Sendable {
         /// `neverCloses`: the list is sent, and the connection stays open.
         case neverCloses
@@ -52,10 +51,10 @@ public struct FeedbackScript: Hashable, Sendable {
         case silent
     }
 
-    /// A service whose list is empty.
+    /// Creates a script with an empty list.
     public init() {}
 
-    /// A service with this list.
+    /// Creates a script with this list and this fault.
     public init(_ tuples: [Tuple], fault: Fault? = nil, times: Int? = nil) {
         self.tuples = tuples
         self.fault = fault
@@ -63,20 +62,20 @@ public struct FeedbackScript: Hashable, Sendable {
     }
 }
 
-/// What a simulated feedback service does on one connection.
+/// The actions of a simulated feedback service on one connection.
 package struct FeedbackAnswer: Hashable, Sendable {
-    /// How it ends the stream.
+    /// The end of the stream.
     package enum Ending: Hashable, Sendable {
         case closeNotify, endOfStream, reset, none
     }
 
-    /// What it writes, one after the other.
+    /// The bytes of each write, in order.
     package var pieces: [[UInt8]]
     package var ending: Ending
-    /// Whether the list is cleared.
+    /// True if the list is cleared.
     package var clears: Bool
 
-    /// - Parameter fault: what goes wrong on this connection.
+    /// - Parameter fault: the fault of this connection.
     package init(_ tuples: [FeedbackScript.Tuple], pieceLength: Int?, fault: FeedbackScript.Fault?) {
         var bytes = tuples.flatMap(\.bytes)
         self.clears = true
@@ -99,7 +98,7 @@ package struct FeedbackAnswer: Hashable, Sendable {
 }
 
 extension FeedbackScript.Tuple {
-    /// As on the wire.
+    /// The entry's bytes on the wire.
     fileprivate var bytes: [UInt8] {
         let length = UInt16(truncatingIfNeeded: self.token.count)
         return stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self.time >> UInt32($0)) }

@@ -2,12 +2,12 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// Gives one connection of a ``SimulatedFeedback`` its answer.
+/// The handler that sends one connection of a ``SimulatedFeedback`` its answer.
 final class FeedbackServiceHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// How long a client may take to end the connection behind the list.
+    /// The time that a client has to end the connection after the list.
     private static let linger: TimeAmount = .seconds(5)
 
     private let list: FeedbackList
@@ -29,7 +29,7 @@ final class FeedbackServiceHandler: ChannelInboundHandler {
         }
     }
 
-    /// TLS and the channel close themselves.
+    /// Does nothing: after an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func give(_ answer: FeedbackAnswer, _ context: ChannelHandlerContext) {

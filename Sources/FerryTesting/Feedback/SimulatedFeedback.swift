@@ -4,9 +4,11 @@ public import FerryOpenSSL
 internal import FerryServer
 public import NIOCore
 
-/// A feedback service of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
+/// A feedback service of the legacy binary protocol, for tests. It listens on its own port, speaks TLS, and misbehaves
+/// as a script says.
 ///
-/// As Apple's did, it sends its list as soon as a client has connected, clears it and closes.
+/// Like Apple's service, it sends its list as soon as a client has connected, clears the list and closes the
+/// connection.
 ///
 /// ```swift
 /// let credentials = try TestCredentials()
@@ -17,35 +19,37 @@ public import NIOCore
 /// await service.stop()
 /// ```
 ///
-/// Its methods may be called from any thread. A service must be stopped: connections hold what they need of it, so
-/// dropping the reference does not close them.
+/// Its methods may be called from any thread. Stop every service: releasing the last reference does not close its
+/// connections.
 public final class SimulatedFeedback: Sendable {
-    /// Where a service listens, who it is, and how it behaves.
+    /// The address, the credentials and the behaviour of a service.
     public struct Configuration: Sendable {
         /// The address to bind.
         public var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         public var port = 0
-        /// Who the service is, and which authority its clients' certificates must come from.
+        /// The identity of the service, and the authority that issues its clients' certificates.
         public var credentials: TestCredentials
-        /// Whether a client must show a certificate of that authority. If not, any certificate, or none, is taken.
+        /// Whether a client must show a certificate of that authority. If false, a client may show any certificate, or
+        /// no certificate.
         public var requiresClientCertificate = true
-        /// The highest TLS version: 1.2, because clients of this protocol stumble over what 1.3 sends unasked.
+        /// The highest TLS version. The default is 1.2: some clients of this protocol fail on the messages that TLS 1.3
+        /// sends after the handshake.
         public var maximumTLSVersion = TLSVersion.tls12
-        /// Whether clients are taken that speak no better than TLS 1.0 with SHA-1.
+        /// Whether clients are accepted that support nothing newer than TLS 1.0 with SHA-1.
         public var acceptsLegacyTLS = false
-        /// What stands on the list, and what goes wrong.
+        /// The list and the faults.
         public var script = FeedbackScript()
 
-        /// A service at a free port of the loopback address, whose list is empty.
+        /// Creates the configuration of a service on any free port of the loopback address, with an empty list.
         public init(credentials: TestCredentials) {
             self.credentials = credentials
         }
     }
 
-    /// The address that is bound.
+    /// The bound host, as the configuration names it.
     public var host: String { self.service.host }
-    /// The port that is bound.
+    /// The bound port.
     public var port: Int { self.service.port }
     let list: FeedbackList
     private let service: SimulatedService<FeedbackCounts>
@@ -57,8 +61,9 @@ public final class SimulatedFeedback: Sendable {
 
     /// Starts a service.
     ///
-    /// - Parameter group: where it runs; must outlive it. Nil: SwiftNIO's own.
-    /// - Throws: `TLSError` when the credentials are of no use, or a socket error when the address cannot be bound.
+    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
+    ///   SwiftNIO.
+    /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func start(
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
@@ -75,34 +80,35 @@ public final class SimulatedFeedback: Sendable {
         return SimulatedFeedback(service, list)
     }
 
-    /// Puts a device on the list.
+    /// Adds a device to the list.
     public func add(_ tuple: FeedbackTuple) {
         self.list.add(.init(time: tuple.time, token: tuple.token.bytes))
     }
 
-    /// What stands on the list: what no connection got.
+    /// The entries of the list that were sent to no connection yet.
     public var tuples: [FeedbackScript.Tuple] { self.list.tuples }
 
-    /// What happened so far.
+    /// The counts so far.
     public var counts: FeedbackCounts { self.service.counts }
 
-    /// Closes the listener and all connections, without ceremony.
+    /// Closes the listener and all connections, without close_notify.
     ///
-    /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
+    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
+    ///   themselves.
     public func stop(within limit: Duration = .seconds(5)) async {
         await self.service.stop(within: limit)
     }
 }
 
-/// What happened at a ``SimulatedFeedback`` since it started.
+/// The counts of a ``SimulatedFeedback`` since it started.
 public struct FeedbackCounts: Hashable, Sendable {
     /// Connections that were accepted.
     public var connections = 0
     /// Connections whose TLS handshake succeeded.
     public var handshakes = 0
-    /// Connections that failed before the end of their handshake.
+    /// Connections that failed before their TLS handshake ended.
     public var handshakeFailures = 0
-    /// Tuples that were sent, be they good or not.
+    /// Tuples that were sent, valid or invalid.
     public var tuples = 0
 }
 
@@ -117,7 +123,7 @@ extension SimulatedFeedback.Configuration {
             profile: self.acceptsLegacyTLS ? .legacy : .modern,
             maximum: self.maximumTLSVersion
         )
-        // A list may take a slow client a while to read.
+        // The limits are the server's defaults, because a slow client may need long to read the list.
         return Listener.Configuration(host: self.host, port: self.port, tls: tls, limits: ServerLimits())
     }
 }

@@ -2,7 +2,7 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// Runs one connection's ``GatewayMachine`` on its channel.
+/// The handler that runs one connection's ``GatewayMachine`` on its channel.
 final class GatewayConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -44,7 +44,7 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// TLS and the channel close themselves.
+    /// Does nothing: after an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func perform(_ actions: [GatewayAction], _ context: ChannelHandlerContext) {

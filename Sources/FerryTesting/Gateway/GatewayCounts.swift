@@ -1,23 +1,23 @@
-/// What happened at a ``SimulatedGateway`` since it started.
+/// The counts of a ``SimulatedGateway`` since it started.
 public struct GatewayCounts: Hashable, Sendable {
     /// Connections that were accepted.
     public var connections = 0
     /// Connections whose TLS handshake succeeded.
     public var handshakes = 0
-    /// Connections that failed before the end of their handshake.
+    /// Connections that failed before their TLS handshake ended.
     public var handshakeFailures = 0
     /// Notifications that were accepted.
     public var accepted = 0
-    /// Notifications that were read whole and refused, by rule or for a fault.
+    /// Notifications that were read completely and refused, by a rule or because they were invalid.
     public var refused = 0
-    /// Bytes that arrived after a connection's last word was decided, TLS not counted.
+    /// Bytes that arrived after the end of their connection was decided, without TLS.
     public var discardedBytes = 0
 }
 
 extension GatewayCounts: ServiceCounts {}
 
 extension Tally<GatewayCounts> {
-    /// Adds what a connection counted since `earlier`.
+    /// Adds the difference between two counts of a connection.
     func add(_ counts: GatewayMachine.Counts, since earlier: GatewayMachine.Counts) {
         self.update { total in
             total.accepted += counts.accepted - earlier.accepted

@@ -1,22 +1,22 @@
 internal import FerryCore
 internal import Synchronization
 
-/// Writes what a ``SimulatedGateway``, a ``SimulatedAPNs`` or both accepted to a file, one JSON object a line. Of the
-/// binary protocol:
+/// A recorder that writes what a ``SimulatedGateway``, a ``SimulatedAPNs`` or both accept to a file, one JSON object a
+/// line. A notification of the binary protocol:
 ///
 /// ```json
 /// {"connection":1,"place":7,"command":2,"identifier":7,"token":"00ff…","payload":{…},"expiration":0,"priority":10}
 /// ```
 ///
-/// and of HTTP/2:
+/// and one of HTTP/2:
 ///
 /// ```json
 /// {"connection":1,"place":7,"apnsId":"eabeae54-…","token":"00ff…","payload":{…},"topic":"com.example.app",
 ///  "pushType":"alert","expiration":0,"priority":10,"collapseId":null}
 /// ```
 ///
-/// What the notification did not say is null. The payload stands as it came; one that would not fit into the line,
-/// because it is not an object or holds a line break, stands as `payloadHex` instead. Safe from any thread.
+/// A field that the notification did not have is null. The payload is copied unchanged. If it is not an object or
+/// contains a line break, it is written as `payloadHex` instead. Safe from any thread.
 ///
 /// Lines are written 256 KiB at a time and at every ``flush()``. A write blocks the event loop that causes it.
 public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
@@ -24,7 +24,7 @@ public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
 
     private let file: Mutex<BufferedFile>
 
-    /// Opens a file for writing and empties it, if it is there.
+    /// Opens a file for writing. An existing file is emptied.
     ///
     /// - Throws: ``FileError``.
     public init(path: String) throws(FileError) {
@@ -35,7 +35,7 @@ public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
         self.flush()
     }
 
-    /// The first write that failed; nothing is written after it.
+    /// The error of the first write that failed. Nothing is written after it.
     public var failure: FileError? {
         self.file.withLock { $0.failure }
     }
@@ -54,7 +54,7 @@ public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
         }
     }
 
-    /// Writes what has gathered.
+    /// Writes the buffered lines.
     public func flush() {
         self.file.withLock { $0.flush() }
     }

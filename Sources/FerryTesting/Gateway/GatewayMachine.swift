@@ -1,50 +1,50 @@
 internal import FerryBinary
 package import NIOCore
 
-/// What the owner of a ``GatewayMachine`` has to do, in order.
+/// The actions that the owner of a ``GatewayMachine`` must perform, in order.
 package enum GatewayAction: Hashable, Sendable {
     /// Write these bytes and flush.
     case write([UInt8])
-    /// Say that nothing more will be written: close_notify, then a shutdown of the output. Go on reading.
+    /// End the output: send close_notify, then shut down the sending direction. Go on reading.
     case closeOutput
     /// Close the connection in both directions.
     case close
     /// Close the connection with a reset.
     case reset
-    /// Read nothing more.
+    /// Stop reading.
     case stopReading
-    /// Put this device on the feedback list, gone since that time in UNIX seconds; nil: since now.
+    /// Put this device on the feedback list with that time in UNIX seconds; nil: the current time.
     case gone(token: [UInt8], since: UInt32?)
     /// Call ``GatewayMachine/timePassed(at:)`` at that time.
     case wake(at: Duration)
 }
 
-/// The simulated gateway's end of one connection, without I/O: bytes and time in, actions out.
+/// The machine of one connection of a simulated gateway, without I/O. Bytes and time go in, actions come out.
 ///
-/// A `BinaryServerConnection` reads and ends; a ``ScriptedJudge`` decides; this delays what was decided as the script
-/// says. Time is a `Duration` since any fixed moment.
+/// A `BinaryServerConnection` reads and ends the connection, and a ``ScriptedJudge`` decides about each notification.
+/// This machine carries the decisions out after the delays of the script. Time is a `Duration` since any fixed moment.
 package struct GatewayMachine {
-    /// What became of what arrived.
+    /// The counts of the notifications and bytes that arrived.
     package struct Counts: Hashable, Sendable {
         package var accepted = 0
-        /// Read whole and refused.
+        /// Notifications that were read completely and refused.
         package var refused = 0
-        /// Bytes that came after the last word was decided.
+        /// Bytes that arrived after the end of the connection was decided.
         package var discardedBytes = 0
     }
 
     private let script: GatewayScript
     private var connection: BinaryServerConnection
     private var judge: ScriptedJudge
-    /// Responses with status 0 that are still to come, soonest first.
+    /// Delayed responses with status 0, the earliest first.
     private var notes: [(due: Duration, bytes: [UInt8])] = []
-    /// What ends the connection, while it is still to come.
+    /// The delayed end of the connection.
     private var ending: (due: Duration, word: ScriptedJudge.LastWord)?
 
     /// - Parameters:
-    ///   - rules: shared by all connections of a gateway.
-    ///   - connection: the connection's number, for the record.
-    ///   - recorder: gets what is accepted; without one it is only counted.
+    ///   - rules: the script's rules, shared by all connections of the gateway.
+    ///   - connection: the connection's number, for the recorder.
+    ///   - recorder: the recorder of accepted notifications. Nil: they are only counted.
     package init(rules: GatewayRules, connection: Int = 1, recorder: (any GatewayRecorder)? = nil) {
         self.script = rules.script
         self.connection = BinaryServerConnection(
@@ -62,14 +62,14 @@ package struct GatewayMachine {
         )
     }
 
-    /// The connection is ready for notifications.
+    /// Takes the news that the connection is ready for notifications.
     package mutating func opened(at now: Duration) -> [GatewayAction] {
         var verdicts: [ScriptedJudge.Verdict] = []
         self.judge.checkCount(&verdicts)
         return self.carryOut(verdicts, now)
     }
 
-    /// Bytes arrived.
+    /// Takes bytes that arrived.
     package mutating func received(_ bytes: consuming ByteBuffer, at now: Duration) -> [GatewayAction] {
         var verdicts: [ScriptedJudge.Verdict] = []
         self.connection.received(bytes) { item, bytes in
@@ -78,7 +78,7 @@ package struct GatewayMachine {
         return self.carryOut(verdicts, now)
     }
 
-    /// A time that ``GatewayAction/wake(at:)`` named has come. Too early or too often does no harm.
+    /// Takes the news that a time of ``GatewayAction/wake(at:)`` has come. Extra or early calls do no harm.
     package mutating func timePassed(at now: Duration) -> [GatewayAction] {
         var actions: [GatewayAction] = []
         while let note = self.notes.first, note.due <= now {
@@ -94,7 +94,7 @@ package struct GatewayMachine {
         return actions
     }
 
-    /// The client will send nothing more.
+    /// Takes the news that the client sends nothing more.
     package mutating func inputClosed() -> [GatewayAction] {
         self.connection.inputClosed().actions
     }

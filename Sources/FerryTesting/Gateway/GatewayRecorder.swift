@@ -1,10 +1,10 @@
-/// Takes what a ``SimulatedGateway`` accepts.
+/// A recorder of the notifications that a ``SimulatedGateway`` accepts.
 public protocol GatewayRecorder: Sendable {
-    /// Called for each accepted notification on its connection's event loop, in order; it must not block for long.
-    /// `token` and `payload` are valid only during the call.
+    /// Called for each accepted notification on its connection's event loop, in order. Must not block for long. `token`
+    /// and `payload` are valid only during the call.
     func accepted(_ notification: AcceptedNotification, token: Span<UInt8>, payload: Span<UInt8>)
 
-    /// Called at least every 200 ms and when the gateway stops: what is buffered shall get out.
+    /// Writes everything that is buffered. Called at least every 200 ms, and when the gateway stops.
     func flush()
 }
 
@@ -13,18 +13,18 @@ extension GatewayRecorder {
     public func flush() {}
 }
 
-/// What a notification that was accepted said, except for its token and payload.
+/// The fields of an accepted notification, without its token and payload.
 public struct AcceptedNotification: Hashable, Sendable {
-    /// The number of its connection, from 1.
+    /// The number of the connection, from 1.
     public var connection: Int
-    /// Its place among all notifications read from that connection, from 1.
+    /// The position among all notifications that were read from that connection, from 1.
     public var place: Int
     /// The command byte: 0, 1 or 2.
     public var command: UInt8
-    /// As on the wire; nil where it said none.
+    /// The identifier; nil if the notification has no identifier.
     public var identifier: UInt32?
-    /// UNIX seconds; nil where it said none.
+    /// The expiration in UNIX seconds; nil if the notification has no expiration.
     public var expiration: UInt32?
-    /// As on the wire; nil where it said none.
+    /// The priority; nil if the notification has no priority.
     public var priority: UInt8?
 }

@@ -1,11 +1,12 @@
 public import FerryCore
 
-/// One thing that a ``SimulatedGateway`` does differently from a gateway with which nothing ever goes wrong.
+/// A fault of a ``SimulatedGateway``, and when it happens.
 ///
-/// A rule says *when* by ``tokens``, ``prefix`` and ``at``, of which all that are given must hold, or by ``after``
-/// alone; and *what* by ``action`` and the keys that belong to it. The first rule that holds is the one that counts.
+/// The conditions of a rule are ``tokens``, ``prefix`` and ``at``, of which all that are set must hold, or ``after``
+/// alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions hold is
+/// applied.
 ///
-/// As JSON, with the keys named here:
+/// In JSON:
 ///
 /// ```json
 /// {"tokens": ["00ff…"], "status": 8, "delaySeconds": 0.2}
@@ -16,50 +17,52 @@ public import FerryCore
 public struct GatewayRule: Hashable, Sendable {
     /// `tokens`, hexadecimal strings: holds for notifications to these devices.
     public var tokens: Set<DeviceToken>?
-    /// `prefix`, a hexadecimal string: holds for notifications to devices whose token begins so.
+    /// `prefix`, a hexadecimal string: holds for notifications to devices whose token begins with these bytes.
     public var prefix: [UInt8]?
-    /// `at`, from 1: holds for the notification at this place on its connection.
+    /// `at`, from 1: holds for the notification at this position on its connection.
     public var at: Int?
-    /// `after`, from 0: holds once on a connection, as soon as so many of its notifications were accepted.
+    /// `after`, from 0: holds once on a connection, as soon as it has accepted this many notifications.
     public var after: Int?
-    /// `times`, over all connections: how often the rule may be applied. Without it, every time.
+    /// `times`, over all connections: how often the rule is applied. Without it, there is no limit.
     public var times: Int?
 
-    /// `action`: what happens; without it, ``Action/respond``.
+    /// `action`: the effect. The default is ``Action/respond``.
     public var action: Action
-    /// `status` of the response; without it, 8. With 0 and 10 the notification that is named was itself accepted; with
-    /// 0 the connection goes on. With ``after`` any other status names a notification that *was* accepted, as a gateway
-    /// does that changes its mind.
+    /// `status`: the status of the response. The default is 8. With 0 or 10, the notification that the response names
+    /// counts as accepted. With 0, the connection also goes on. With ``after`` and any other status, the gateway
+    /// revokes an acceptance: the response refuses a notification that *was* accepted.
     public var status: UInt8
-    /// `identifier` in the response; without it, the notification's own, or with ``after`` the last accepted one's.
+    /// `identifier`: the identifier in the response. The default is the notification's own identifier, or with
+    /// ``after`` that of the last accepted notification.
     public var identifier: UInt32?
-    /// `length`: how many of the response's bytes are written before the connection ends; without it, all.
+    /// `length`: the response is cut after this many bytes, and the connection ends. Without it, the response is
+    /// complete.
     public var length: Int?
-    /// `bytes`, a hexadecimal string: written in place of a response.
+    /// `bytes`, a hexadecimal string: these bytes are written instead of a response.
     public var bytes: [UInt8]?
-    /// `delaySeconds`: how long the response, or the end, takes to come; without it, the script's `errorDelaySeconds`.
-    /// What arrives meanwhile is discarded.
+    /// `delaySeconds`: the delay before the response or the end. The default is the script's `errorDelaySeconds`. If
+    /// the connection ends, bytes that arrive during the delay are discarded.
     public var delay: Duration?
-    /// `since`, UNIX seconds: for ``Action/gone``, when the app was found to be gone; without it, when the notification
-    /// comes.
+    /// `since`, UNIX seconds: with ``Action/gone``, the time at which the app was gone. The default is the time of the
+    /// notification.
     public var since: UInt32?
 
-    /// What a rule does to the connection.
+    /// The effects of rules.
     public enum Action: String, CaseIterable, Codable, Hashable, Sendable {
-        /// `respond`: an error response, then an orderly end.
+        /// `respond`: the gateway sends an error response, then ends the connection in order.
         case respond
-        /// `close`: an orderly end without a word.
+        /// `close`: the gateway ends the connection in order, without an error response.
         case close
-        /// `reset`: TCP's RST, which may destroy what is on its way in either direction.
+        /// `reset`: the gateway sends TCP's RST. Bytes in transit may be lost, in both directions.
         case reset
-        /// `stopReading`: the connection stays open, and nothing more is read from it.
+        /// `stopReading`: the connection stays open, and the gateway stops reading it.
         case stopReading
-        /// `gone`: the notification is accepted, as by Apple, and its device is put on the list of
-        /// ``SimulatedGateway/Configuration/feedback``, unless it stands there. Not with ``GatewayRule/after``.
+        /// `gone`: the notification is accepted, as by Apple. Its device is put on the list of
+        /// ``SimulatedGateway/Configuration/feedback``, unless it is already there. Not with ``GatewayRule/after``.
         case gone
     }
 
-    /// A rule needs either `after`, or some of `tokens`, `prefix` and `at`.
+    /// Creates a rule. It needs either `after`, or at least one of `tokens`, `prefix` and `at`.
     public init(
         tokens: Set<DeviceToken>? = nil,
         prefix: [UInt8]? = nil,
@@ -93,12 +96,12 @@ public struct GatewayRule: Hashable, Sendable {
         GatewayRule(tokens: tokens, status: status)
     }
 
-    /// Says status 10 when `count` notifications were accepted on a connection, naming the last of them.
+    /// Sends status 10 after `count` accepted notifications of a connection. The response names the last of them.
     public static func shutDown(after count: Int, times: Int? = nil) -> GatewayRule {
         GatewayRule(after: count, times: times, status: 10)
     }
 
-    /// Closes, resets or stops reading a connection when `count` of its notifications were accepted.
+    /// Closes, resets or stops reading a connection after `count` accepted notifications.
     public static func end(by action: Action, after count: Int, times: Int? = nil) -> GatewayRule {
         GatewayRule(after: count, times: times, action: action)
     }

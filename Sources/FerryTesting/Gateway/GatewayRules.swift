@@ -1,14 +1,14 @@
 internal import FerryBinary
 internal import FerryCore
 
-/// A script made ready for looking things up, shared by all connections of a gateway.
+/// A script, prepared for fast lookup and shared by all connections of a gateway.
 ///
-/// It also counts how often each rule was applied, for those that are limited. Safe from any thread.
+/// It counts how often each rule was applied, for ``GatewayRule/times``. Safe from any thread.
 package final class GatewayRules: Sendable {
     package let script: GatewayScript
-    /// Those that decide about one notification, in the script's order.
+    /// The rules about single notifications, in the script's order.
     private let aboutOne: [Prepared]
-    /// Those that hold after a number of notifications, by that number.
+    /// The rules with ``GatewayRule/after``, sorted by that number.
     private let afterCount: [(count: Int, rule: Int)]
     private let claims: RuleClaims
 
@@ -30,22 +30,22 @@ package final class GatewayRules: Sendable {
         self.claims = RuleClaims(limits: script.rules.map(\.times))
     }
 
-    /// Whether any rule decides about single notifications.
+    /// True if any rule is about single notifications.
     var hasRulesAboutOne: Bool { !self.aboutOne.isEmpty }
 
-    /// The rule for the notification at `place` of its connection, counted as applied.
+    /// Returns the rule for the notification at `place` of its connection, and counts it as applied.
     func rule(token: Span<UInt8>, place: Int) -> GatewayRule? {
         token.withUnsafeBufferPointer { token in
             self.aboutOne.first { $0.condition.holds(token: token, place: place) && self.claims.claim($0.index) }?.rule
         }
     }
 
-    /// The lowest number of accepted notifications, from `minimum` on, after which a rule holds.
+    /// Returns the lowest number of accepted notifications, at least `minimum`, after which a rule holds.
     func nextCount(from minimum: Int) -> Int? {
         self.afterCount.first { $0.count >= minimum }?.count
     }
 
-    /// The rule that holds when `count` notifications were accepted, counted as applied.
+    /// Returns the rule that holds after `count` accepted notifications, and counts it as applied.
     func rule(after count: Int) -> GatewayRule? {
         let found = self.afterCount.first { $0.count == count && self.claims.claim($0.rule) }
         return found.map { self.script.rules[$0.rule] }
@@ -53,7 +53,7 @@ package final class GatewayRules: Sendable {
 }
 
 extension GatewayRule {
-    /// Whether the notification that the rule is applied to counts as accepted.
+    /// True if the notification that the rule is applied to counts as accepted.
     var accepts: Bool {
         switch self.action {
         case .gone: true

@@ -14,19 +14,19 @@ extension GatewayScript: Codable {
 
     /// Reads a script from JSON text.
     ///
-    /// - Throws: `DecodingError` that says where the text is no script.
+    /// - Throws: `DecodingError` that names the place of the fault.
     public init(json text: some Sequence<UInt8>) throws {
         self = try JSONDecoder().decode(GatewayScript.self, from: Data(text))
     }
 
     /// Reads a script from a JSON file.
     ///
-    /// - Throws: a file error, or `DecodingError` that says where the text is no script.
+    /// - Throws: a file error, or `DecodingError` that names the place of the fault.
     public init(contentsOfFile path: String) throws {
         self = try JSONDecoder().decode(GatewayScript.self, from: Data(contentsOf: URL(filePath: path)))
     }
 
-    /// - Throws: `DecodingError` for a key that does not exist, or a value out of its range.
+    /// - Throws: `DecodingError` for an unknown key, or a value out of its range.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -62,7 +62,7 @@ extension GatewayRule: Codable {
         case since
     }
 
-    /// - Throws: `DecodingError` for a key that does not exist, a value out of its range, or a rule that never holds.
+    /// - Throws: `DecodingError` for an unknown key, a value out of its range, or a rule that never applies.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -1,7 +1,7 @@
-/// How a ``SimulatedGateway`` behaves: limits, delays, and the rules by which things go wrong.
+/// The behaviour of a ``SimulatedGateway``: limits, delays, and the rules for its faults.
 ///
-/// The empty script is a gateway that is as strict as Apple's documentation. Read from JSON, every key may be left out,
-/// and one that does not exist is an error that names it:
+/// The empty script is a gateway that is as strict as Apple's documentation. In JSON, every key is optional, and an
+/// unknown key is an error that names it:
 ///
 /// ```json
 /// {
@@ -11,42 +11,44 @@
 /// }
 /// ```
 public struct GatewayScript: Hashable, Sendable {
-    /// `handshake`: how connections begin; without it, ``Handshake/normal``.
+    /// `handshake`: how connections begin. The default is ``Handshake/normal``.
     public var handshake = Handshake.normal
-    /// `payloadLimit` in bytes; 2048 without it, as since iOS 8, and 256 before. A longer payload gets status 7.
+    /// `payloadLimit`: the longest payload in bytes. A longer one gets status 7. The default is 2048, Apple's limit
+    /// since iOS 8; before, it was 256.
     public var payloadLimit = 2048
-    /// `errorDelaySeconds`: how long an error response takes to come; 0 without it. What arrives meanwhile is discarded.
+    /// `errorDelaySeconds`: the delay before an error response. The default is 0. Bytes that arrive during the delay
+    /// are discarded.
     public var errorDelay = Duration.zero
-    /// `keepsOpen`: whether a connection stays open after an error response, reading and discarding all that comes;
-    /// false without it.
+    /// `keepsOpen`: if true, a connection stays open after an error response, and the gateway reads and discards all
+    /// bytes. The default is false.
     public var keepsOpen = false
-    /// `lingerSeconds`: how long what the client still sends is read and discarded after the gateway's last word,
-    /// before the connection is closed whole; 2 without it.
+    /// `lingerSeconds`: after the gateway has ended its output, it reads and discards bytes for this time, then closes
+    /// the connection. The default is 2.
     public var linger = Duration.seconds(2)
-    /// `bytesPerSecond`: how fast a connection is read, TLS included; without it, as fast as it comes.
-    /// Once the client has ended its output, what the system still holds of it is read at once.
+    /// `bytesPerSecond`: how fast a connection is read, TLS included. Without it, bytes are read as fast as they
+    /// arrive. Once the client has ended its output, the bytes that the system still holds are read at once.
     public var bytesPerSecond: Int?
-    /// `rules`: what goes wrong, tried in this order.
+    /// `rules`: the faults. The rules are tried in this order.
     public var rules: [GatewayRule] = []
-    /// `feedback`: how the feedback service beside the gateway behaves, for whoever starts both.
+    /// `feedback`: the script of the feedback service, for programs that start it beside the gateway.
     public var feedback = FeedbackScript()
-    /// `http2`: how the simulated APNs of HTTP/2 beside the gateway behaves, for whoever starts both.
+    /// `http2`: the script of the simulated APNs of HTTP/2, for programs that start it beside the gateway.
     public var http2 = HTTP2Script()
 
-    /// How connections begin.
+    /// The beginnings of a connection.
     public enum Handshake: String, CaseIterable, Codable, Hashable, Sendable {
         /// `normal`: with a TLS handshake.
         case normal
-        /// `silent`: accepted and then left alone; the client waits for the handshake's answer.
+        /// `silent`: the connection is accepted and never read. The client gets no answer to its handshake.
         case silent
         /// `refuseClient`: every client certificate is refused.
         case refuseClient
     }
 
-    /// A gateway with which nothing goes wrong.
+    /// Creates the script of a gateway without faults.
     public init() {}
 
-    /// A gateway with which this goes wrong.
+    /// Creates a script with these rules.
     public init(rules: [GatewayRule]) {
         self.rules = rules
     }

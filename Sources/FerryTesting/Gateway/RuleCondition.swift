@@ -1,10 +1,11 @@
 internal import FerryCore
 internal import Synchronization
 
-/// When a rule about single notifications holds: all that is given must. Made ready for looking things up.
+/// The conditions of a rule about single notifications, prepared for fast lookup. All conditions that are set must
+/// hold.
 struct RuleCondition: Sendable {
     private let tokens: Set<DeviceToken>?
-    /// Hashes of the tokens: nearly every notification ends here.
+    /// The hashes of the tokens. They exclude nearly every notification without a copy of its token.
     private let hashes: Set<UInt32>
     private let prefix: [UInt8]?
     private let place: Int?
@@ -16,7 +17,7 @@ struct RuleCondition: Sendable {
         self.place = place
     }
 
-    /// Whether it holds for a notification to `token` at `place` of its connection.
+    /// Returns whether the rule holds for a notification to `token` at `place` of its connection.
     func holds(token: UnsafeBufferPointer<UInt8>, place: Int) -> Bool {
         if let wanted = self.place, wanted != place { return false }
         if let prefix = self.prefix {
@@ -28,7 +29,7 @@ struct RuleCondition: Sendable {
     }
 }
 
-/// How often each rule of a script was applied, over all connections. Safe from any thread.
+/// The number of times that each rule of a script was applied, over all connections. Safe from any thread.
 final class RuleClaims: Sendable {
     private let applied: Mutex<[Int]>
     private let limits: [Int?]
@@ -38,7 +39,7 @@ final class RuleClaims: Sendable {
         self.applied = Mutex(Array(repeating: 0, count: limits.count))
     }
 
-    /// Counts the rule as applied; false when it was applied as often as it may be.
+    /// Counts the rule as applied. Returns false if it has reached its limit.
     func claim(_ rule: Int) -> Bool {
         self.applied.withLock { applied in
             if let limit = self.limits[rule], applied[rule] >= limit { return false }

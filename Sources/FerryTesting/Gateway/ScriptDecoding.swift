@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A key as it stands in the file, whether a script has it or not.
+/// A key of the file, known or unknown.
 private struct AnyKey: CodingKey {
     var stringValue: String
     var intValue: Int? { nil }
@@ -10,7 +10,7 @@ private struct AnyKey: CodingKey {
 }
 
 extension Decoder {
-    /// A misspelt key would be a rule that silently never holds.
+    /// Throws for an unknown key. Without that, a misspelt key would silently have no effect.
     func refuseKeys(except known: [some CodingKey]) throws {
         let known = known.map(\.stringValue)
         let list = known.joined(separator: ", ")
@@ -26,14 +26,14 @@ extension Decoder {
 }
 
 extension KeyedDecodingContainer {
-    /// Replaces a default, if the key is there.
+    /// Replaces a default, if the key is present.
     func read<Value: Decodable>(_ key: Key, into value: inout Value) throws {
         value = try self.decodeIfPresent(Value.self, forKey: key) ?? value
     }
 
-    /// A whole number; nil if the key is not there.
+    /// Reads a whole number; nil if the key is absent.
     ///
-    /// The decoder calls a number that its type cannot hold "not valid JSON", and names no key.
+    /// The decoder alone would call a number that does not fit its type "not valid JSON", and name no key.
     func number<Number: FixedWidthInteger & Decodable>(
         _ key: Key,
         in range: ClosedRange<Number> = .min ... .max
@@ -47,12 +47,12 @@ extension KeyedDecodingContainer {
         return number
     }
 
-    /// Replaces a default by one of several words, if the key is there.
+    /// Replaces a default by one of several words, if the key is present.
     func choice<Choice: CaseIterable & RawRepresentable<String>>(_ key: Key, into value: inout Choice) throws {
         value = try self.choice(key) ?? value
     }
 
-    /// One of several words; nil if the key is not there.
+    /// Reads one of several words; nil if the key is absent.
     func choice<Choice: CaseIterable & RawRepresentable<String>>(_ key: Key) throws -> Choice? {
         guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
         let word = try? self.decode(String.self, forKey: key)
@@ -63,7 +63,7 @@ extension KeyedDecodingContainer {
         return choice
     }
 
-    /// - Parameter sentence: how the conditions of a rule go together.
+    /// - Parameter sentence: the error message: how the conditions of a rule combine.
     func requireCondition(_ isMet: Bool, _ sentence: String) throws {
         guard !isMet else { return }
         throw DecodingError.dataCorrupted(.init(codingPath: self.codingPath, debugDescription: sentence))
@@ -79,7 +79,8 @@ extension KeyedDecodingContainer {
         )
     }
 
-    /// Whole nanoseconds, which a Double holds for more than a day: what is written reads the same again.
+    /// Reads a number of seconds, rounded to nanoseconds; nil if the key is absent. A Double holds a day in whole
+    /// nanoseconds, so a duration that was written is read as the same one.
     func duration(_ key: Key) throws -> Duration? {
         guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
         let day = 86_400.0

@@ -1,21 +1,21 @@
 internal import FerryBinary
 internal import FerryCore
 
-/// Decides about the notifications of one connection, by the rules of a script, and gives those that it accepts to the
-/// recorder.
+/// A judge of one connection's notifications. It accepts or refuses them by the rules of a script, and gives the
+/// accepted ones to the recorder.
 struct ScriptedJudge {
-    /// What a notification leads to, beside its being accepted or refused.
+    /// The effects of a notification on the connection or the feedback list.
     enum Verdict {
-        /// Its device goes on the feedback list.
+        /// Put the device on the feedback list.
         case gone(token: [UInt8], since: UInt32?)
-        /// These bytes are written after the delay, and the connection goes on.
+        /// Write these bytes after the delay. The connection goes on.
         case note([UInt8], delay: Duration)
-        /// This is the connection's last word, said after the delay.
+        /// End the connection after the delay.
         case end(LastWord, delay: Duration)
-        /// Nothing more is read, nor said.
+        /// Stop reading and writing.
         case stall
 
-        /// Whether what follows the notification is judged.
+        /// Says whether the notifications after this one are judged.
         fileprivate var next: NotificationReader.Next {
             switch self {
             case .gone, .note: .goOn
@@ -25,7 +25,7 @@ struct ScriptedJudge {
     }
 
     enum LastWord {
-        /// At least one byte, and an orderly end.
+        /// At least one byte, then an orderly end.
         case response([UInt8])
         /// An orderly end.
         case silence
@@ -38,16 +38,16 @@ struct ScriptedJudge {
 
     /// Notifications that were accepted.
     private(set) var accepted = 0
-    /// Notifications that were read whole and refused.
+    /// Notifications that were read completely and refused.
     private(set) var refused = 0
     private let rules: GatewayRules
     private let recorder: (any GatewayRecorder)?
-    /// Whether no rule decides about single notifications and nobody records them.
+    /// True if no rule is about single notifications and there is no recorder.
     private let onlyCounts: Bool
     private let connection: Int
     private var place = 0
     private var lastAccepted: UInt32?
-    /// When this many are accepted, a rule holds.
+    /// The number of accepted notifications at which the next rule holds.
     private var nextCount: Int
 
     init(rules: GatewayRules, connection: Int, recorder: (any GatewayRecorder)?) {
@@ -58,9 +58,9 @@ struct ScriptedJudge {
         self.nextCount = rules.nextCount(from: 0) ?? .max
     }
 
-    /// Judges what was found in the stream.
+    /// Judges one item of the stream.
     ///
-    /// - Parameter bytes: what its ranges refer to.
+    /// - Parameter bytes: the bytes that the item's ranges refer to.
     @inline(__always)
     mutating func judge(
         _ item: NotificationReader.Item,
@@ -71,7 +71,7 @@ struct ScriptedJudge {
         case .notification(let frame):
             self.place += 1
             if self.onlyCounts {
-                // A rule and a recorder cost reference counting even where there is none.
+                // The path without rules and recorder. The other one costs reference counting, even if both are nil.
                 self.accepted += 1
                 self.lastAccepted = frame.identifier
                 guard self.accepted == self.nextCount else { return .goOn }
@@ -91,7 +91,7 @@ struct ScriptedJudge {
         return verdicts.last?.next ?? .goOn
     }
 
-    /// Applies the rule that holds now that so many were accepted.
+    /// Applies the rule that holds at the current number of accepted notifications, if there is one.
     mutating func checkCount(_ verdicts: inout [Verdict]) {
         guard self.accepted == self.nextCount else { return }
         if let rule = self.rules.rule(after: self.nextCount) {

@@ -2,10 +2,11 @@ public import FerryOpenSSL
 internal import FerryServer
 public import NIOCore
 
-/// A gateway of the legacy binary protocol, for tests: TLS on a port of its own, and trouble by script.
+/// A gateway of the legacy binary protocol, for tests. It listens on its own port, speaks TLS, and misbehaves as a
+/// script says.
 ///
-/// It accepts what Apple's gateway accepted, answers what that answered, and does everything wrong that a
-/// ``GatewayScript`` asks for.
+/// It accepts the same notifications as Apple's gateway, and refuses the others with the same error responses. A
+/// ``GatewayScript`` adds faults.
 ///
 /// ```swift
 /// let credentials = try TestCredentials()
@@ -16,39 +17,42 @@ public import NIOCore
 /// await gateway.stop()
 /// ```
 ///
-/// Its methods may be called from any thread. A gateway must be stopped: connections hold what they need of it, so
-/// dropping the reference does not close them.
+/// Its methods may be called from any thread. Stop every gateway: releasing the last reference does not close its
+/// connections.
 public final class SimulatedGateway: Sendable {
-    /// Where a gateway listens, who it is, and how it behaves.
+    /// The address, the credentials and the behaviour of a gateway.
     public struct Configuration: Sendable {
         /// The address to bind.
         public var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         public var port = 0
-        /// Who the gateway is, and which authority its clients' certificates must come from.
+        /// The identity of the gateway, and the authority that issues its clients' certificates.
         public var credentials: TestCredentials
-        /// Whether a client must show a certificate of that authority. If not, any certificate, or none, is taken.
+        /// Whether a client must show a certificate of that authority. If false, a client may show any certificate, or
+        /// no certificate.
         public var requiresClientCertificate = true
-        /// The highest TLS version: 1.2, because clients of this protocol stumble over what 1.3 sends unasked.
+        /// The highest TLS version. The default is 1.2: some clients of this protocol fail on the messages that TLS 1.3
+        /// sends after the handshake.
         public var maximumTLSVersion = TLSVersion.tls12
-        /// Whether clients are taken that speak no better than TLS 1.0 with SHA-1.
+        /// Whether clients are accepted that support nothing newer than TLS 1.0 with SHA-1.
         public var acceptsLegacyTLS = false
-        /// What goes wrong. Without a script, nothing.
+        /// The behaviour of the gateway. The default has no faults.
         public var script = GatewayScript()
-        /// Gets what is accepted. Nil: it is counted and not looked at, which is fastest.
+        /// The recorder of accepted notifications. Nil: they are only counted, which is fastest.
         public var recorder: (any GatewayRecorder)?
-        /// Gets the devices that rules with ``GatewayRule/Action/gone`` name. Nil: they are forgotten.
+        /// The feedback service that gets the devices of rules with ``GatewayRule/Action/gone``. Nil: these devices are
+        /// dropped.
         public var feedback: SimulatedFeedback?
 
-        /// A gateway at a free port of the loopback address, with which nothing goes wrong.
+        /// Creates the configuration of a gateway on any free port of the loopback address, without faults.
         public init(credentials: TestCredentials) {
             self.credentials = credentials
         }
     }
 
-    /// The address that is bound.
+    /// The bound host, as the configuration names it.
     public var host: String { self.service.host }
-    /// The port that is bound.
+    /// The bound port.
     public var port: Int { self.service.port }
     private let service: SimulatedService<GatewayCounts>
 
@@ -58,8 +62,9 @@ public final class SimulatedGateway: Sendable {
 
     /// Starts a gateway.
     ///
-    /// - Parameter group: where it runs; must outlive it. Nil: SwiftNIO's own.
-    /// - Throws: `TLSError` when the credentials are of no use, or a socket error when the address cannot be bound.
+    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
+    ///   SwiftNIO.
+    /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func start(
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
@@ -86,12 +91,13 @@ public final class SimulatedGateway: Sendable {
         return SimulatedGateway(service)
     }
 
-    /// What happened so far. Holds a lock for a few instructions.
+    /// The counts so far. Holds a lock for a few instructions.
     public var counts: GatewayCounts { self.service.counts }
 
-    /// Closes the listener and all connections, without ceremony, and flushes the recorder.
+    /// Closes the listener and all connections, without close_notify, and flushes the recorder.
     ///
-    /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
+    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
+    ///   themselves.
     public func stop(within limit: Duration = .seconds(5)) async {
         await self.service.stop(within: limit)
     }

@@ -1,14 +1,14 @@
 package import FerryCore
 internal import FerryHTTP2
 
-/// What APNs says to a request, `apns-id` aside.
+/// The answer of APNs to a request, without `apns-id`.
 package struct APNsAnswer: Hashable, Sendable {
     package var status: Int
-    /// Nil on success.
+    /// The reason of a refusal; nil on success.
     package var reason: Reason?
-    /// Milliseconds since the UNIX epoch; with 410 only.
+    /// The field `timestamp`, in milliseconds since the UNIX epoch. Only with status 410.
     package var timestamp: Int64?
-    /// Seconds, in the field `retry-after`.
+    /// The field `retry-after`, in seconds.
     package var retryAfter: Int?
 
     package init(status: Int, reason: Reason? = nil, timestamp: Int64? = nil, retryAfter: Int? = nil) {
@@ -18,7 +18,7 @@ package struct APNsAnswer: Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// A refusal with the status that Apple's table has for the reason.
+    /// Creates a refusal with the status that Apple's table has for the reason.
     package init(_ reason: Reason) {
         self.init(status: Self.status(of: reason), reason: reason)
     }
@@ -37,12 +37,12 @@ package struct APNsAnswer: Hashable, Sendable {
         return bytes
     }
 
-    /// Apple's status for a reason; 400 for one that is not in the table.
+    /// Returns Apple's status for a reason; 400 if the reason is not in the table.
     package static func status(of reason: Reason) -> Int {
         ReasonRule.of(reason)?.status.rawValue ?? 400
     }
 
-    /// The reason that most often stands with a status.
+    /// Returns the most frequent reason of a status.
     package static func usualReason(of status: Int) -> Reason? {
         switch status {
         case 200: nil

@@ -4,22 +4,22 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// Runs one connection's ``APNsMachine`` on its channel.
+/// The handler that runs one connection's ``APNsMachine`` on its channel.
 final class APNsConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What is read and written at once, in bytes: one TLS record. With more, client and server would wait for each other
-    /// in turn, each while the other works through all that may be under way.
+    /// The largest read and write, in bytes: one TLS record. With larger ones, client and server take turns and each
+    /// idles.
     private static let chunk = 16 << 10
 
-    /// Makes the machine of a client that showed this certificate, or none.
+    /// A closure that makes the machine of a client with this certificate; nil: the client showed no certificate.
     typealias MakeMachine = (CertificateSummary?) throws -> APNsMachine
 
     private let connection: AcceptedConnection
     private let tally: Tally<APNsCounts>
     private let makeMachine: MakeMachine
-    /// Made when the handshake is done.
+    /// The connection's machine; nil until the handshake is done.
     private var machine: APNsMachine?
     private var output = ByteBuffer()
     private var reported = APNsMachine.Counts()
@@ -57,14 +57,14 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// TLS and the channel close themselves.
+    /// Does nothing: after an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {}
 
     private func open(_ context: ChannelHandlerContext) {
         do {
             self.machine = try self.makeMachine(self.connection.tls?.peerCertificate)
         } catch {
-            // Without memory for a session there is nothing to be said.
+            // There is no memory for a session, so no answer can be sent.
             return context.close(promise: nil)
         }
         let actions = self.machine?.opened(at: Self.now) ?? []
@@ -89,16 +89,16 @@ final class APNsConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Writes as long as the socket takes it: the rest waits in the machine, which limits it.
+    /// Writes as long as the channel is writable. The machine keeps the remaining bytes, and limits them.
     private func write(_ context: ChannelHandlerContext) {
-        // What a write leads to is seen by the loop.
+        // A write can call this method again. The loop below already handles the new state.
         guard !self.isWriting else { return }
         self.isWriting = true
         defer { self.isWriting = false }
         while context.channel.isWritable {
             self.output.clear()
             guard self.machine?.write(into: &self.output, atMost: Self.chunk) == true else { break }
-            // Before the client can know of it.
+            // Count before writing. Otherwise, a client could see its answer before the counts contain it.
             self.report()
             context.writeAndFlush(self.wrapOutboundOut(self.output), promise: nil)
         }

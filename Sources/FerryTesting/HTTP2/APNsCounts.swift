@@ -1,16 +1,16 @@
-/// What happened at a ``SimulatedAPNs`` since it started.
+/// The counts of a ``SimulatedAPNs`` since it started.
 public struct APNsCounts: Hashable, Sendable {
     /// Connections that were accepted.
     public var connections = 0
     /// Connections whose TLS handshake succeeded.
     public var handshakes = 0
-    /// Connections that failed before the end of their handshake.
+    /// Connections that failed before their TLS handshake ended.
     public var handshakeFailures = 0
-    /// Requests that were accepted: recorded, and answered with 200 if nothing came in between.
+    /// Requests that were accepted and recorded. The answer is 200, but the connection may end before it is sent.
     public var accepted = 0
-    /// Requests that were answered with another status.
+    /// Requests that were answered with a status other than 200.
     public var rejected = 0
-    /// Requests that a rule left without an answer of any status: refused, reset or kept in silence.
+    /// Requests that got no status because of a rule: their stream was refused, reset or left silent.
     public var unanswered = 0
     /// GOAWAYs that rules sent.
     public var goAways = 0
@@ -21,7 +21,7 @@ public struct APNsCounts: Hashable, Sendable {
 extension APNsCounts: ServiceCounts {}
 
 extension Tally<APNsCounts> {
-    /// Adds what a connection counted since `earlier`.
+    /// Adds the difference between two counts of a connection.
     func add(_ counts: APNsMachine.Counts, since earlier: APNsMachine.Counts) {
         self.update { total in
             total.accepted += counts.accepted - earlier.accepted

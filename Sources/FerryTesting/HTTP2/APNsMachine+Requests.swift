@@ -3,12 +3,12 @@ internal import FerryHTTP2
 internal import FerryMachine
 internal import NIOCore
 
-// What becomes of one request.
+// The answers to single requests.
 extension APNsMachine {
-    /// Looks at a request that is whole.
+    /// Judges a request that has arrived completely.
     mutating func judge(_ stream: HTTP2Session.Stream, _ now: Moment, _ actions: inout [APNsAction]) {
         let streamID = self.session.streamID(of: stream)
-        // Closed meanwhile, or above the last stream of a GOAWAY.
+        // The stream was closed meanwhile, or is above the last stream of a GOAWAY.
         guard streamID > 0, streamID <= self.lastStreamID else { return }
         self.place += 1
         self.collect(stream)
@@ -27,7 +27,7 @@ extension APNsMachine {
         self.begin(rule, now, &actions)
     }
 
-    /// The rule that the request meets, if any.
+    /// Returns the rule that applies to the request, if there is one.
     private mutating func takeRule() -> HTTP2Rule? {
         if let rule = self.waitingRule {
             self.waitingRule = nil
@@ -37,7 +37,7 @@ extension APNsMachine {
         return self.rules.rule(token: self.request.token, place: self.place, isEarly: false)
     }
 
-    /// Does to a request what a rule wants, when it wants it.
+    /// Applies a rule to a request, after the rule's delay.
     private mutating func begin(_ rule: HTTP2Rule, _ stream: HTTP2Session.Stream, _ now: Moment) {
         if let delay = rule.delay, delay > .zero {
             self.agenda.add(.answer(rule, stream, place: self.place), at: now.monotonic + TimeAmount(delay))
@@ -46,7 +46,7 @@ extension APNsMachine {
         }
     }
 
-    /// Answers a request whose body has not come, if a rule says so.
+    /// Answers a request before its body has arrived, if a rule demands it.
     mutating func answerEarly(_ stream: HTTP2Session.Stream, _ now: Moment) {
         let streamID = self.session.streamID(of: stream)
         guard streamID > 0, streamID <= self.lastStreamID else { return }
@@ -63,11 +63,11 @@ extension APNsMachine {
         self.begin(rule, stream, now)
     }
 
-    /// Does to a request what a rule wants.
+    /// Applies a rule to a request now.
     mutating func answer(_ stream: HTTP2Session.Stream, by rule: HTTP2Rule, place: Int, _ now: Moment) {
         let streamID = self.session.streamID(of: stream)
         guard streamID > 0, streamID <= self.lastStreamID else { return }
-        // Other requests may have come since.
+        // Collect the fields again: other requests may have replaced them during the delay.
         self.collect(stream)
         _ = self.request.decodeToken()
         switch rule.action {
@@ -91,7 +91,7 @@ extension APNsMachine {
         }
     }
 
-    /// Accepts a request, and sees what that leads to.
+    /// Accepts a request, then applies the rule that holds at the new count.
     private mutating func accept(_ stream: HTTP2Session.Stream, _ now: Moment, _ actions: inout [APNsAction]) {
         self.reply(.accepted, to: stream, place: self.place)
         self.checkCount(now, &actions)
@@ -126,7 +126,7 @@ extension APNsMachine {
         }
     }
 
-    /// Makes the fields of an answer to the request that was collected.
+    /// Builds the fields of the answer to the collected request.
     private mutating func fill(with answer: APNsAnswer) {
         self.block.clear()
         if answer.isAccepted {
@@ -152,7 +152,7 @@ extension APNsMachine {
         }
     }
 
-    /// Bytes of a body, as far as they matter: beyond the session's limit there is one more.
+    /// Returns the length of a body in bytes. If the session has truncated the body, returns the kept bytes plus 1.
     private func bodyLength(of stream: HTTP2Session.Stream) -> Int {
         self.session.withBody(of: stream) { $0.count } + (self.session.isBodyTruncated(stream) ? 1 : 0)
     }

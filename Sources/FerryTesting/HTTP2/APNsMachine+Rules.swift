@@ -3,9 +3,9 @@ internal import FerryHTTP2
 internal import FerryMachine
 internal import NIOCore
 
-// What rules do to the connection.
+// The effects of rules on the connection.
 extension APNsMachine {
-    /// Finds the rule that holds now that so many were accepted.
+    /// Finds the rule that holds at the current number of accepted requests.
     mutating func checkCount(_ now: Moment, _ actions: inout [APNsAction]) {
         guard self.counts.accepted >= self.nextCount, self.state == .serving else { return }
         if let rule = self.rules.rule(at: self.nextCount) {
@@ -18,7 +18,7 @@ extension APNsMachine {
         self.nextCount = self.rules.nextCount(from: self.nextCount + 1) ?? .max
     }
 
-    /// Does to the connection what a rule wants, when it wants it.
+    /// Applies a rule to the connection, after the rule's delay.
     mutating func begin(_ rule: HTTP2Rule, _ now: Moment, _ actions: inout [APNsAction]) {
         if let delay = rule.delay, delay > .zero {
             self.agenda.add(.perform(rule), at: now.monotonic + TimeAmount(delay))
@@ -57,7 +57,7 @@ extension APNsMachine {
             case .current: self.lastAccepted
             case .all: nil
             }
-        // An earlier GOAWAY cannot be taken back (RFC 9113, section 6.8).
+        // A later GOAWAY must not name a higher stream than an earlier one (RFC 9113, section 6.8).
         self.lastStreamID = min(self.lastStreamID, last ?? self.session.lastReceivedStreamID)
         self.closesWhenDone = rule.closes
         self.counts.goAways += 1
@@ -68,19 +68,19 @@ extension APNsMachine {
         )
     }
 
-    /// Opens the window of a session that does not do so itself.
+    /// Opens the connection's window, if the session does not open it itself.
     mutating func openWindow() {
         guard self.rules.hasSlowWindows else { return }
         let used = self.session.unopenedCount
         guard let piece = self.slowWindow else {
-            // As libnghttp2 does it: when half of it is used up.
+            // Like libnghttp2, open the window when half of it is used.
             if used >= Self.windowSize / 2 { self.session.openWindow(by: used) }
             return
         }
         if used >= Self.windowSize { self.session.openWindow(by: min(piece, used)) }
     }
 
-    /// "The initial value for the flow-control window is 65,535 octets" (RFC 9113, section 6.9.2), and that of the
-    /// connection is left at that.
+    /// "The initial value for the flow-control window is 65,535 octets" (RFC 9113, section 6.9.2). Ferry's simulated
+    /// APNs keeps this value for the connection.
     private static let windowSize = 65_535
 }

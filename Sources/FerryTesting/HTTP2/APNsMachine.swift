@@ -3,17 +3,17 @@ package import FerryHTTP2
 package import FerryMachine
 package import NIOCore
 
-/// What the owner of an ``APNsMachine`` has to do, in order.
+/// The actions that the owner of an ``APNsMachine`` must perform, in order.
 package enum APNsAction: Hashable, Sendable {
     /// Close the connection with a reset.
     case reset
-    /// Read nothing more.
+    /// Stop reading.
     case stopReading
     /// Call ``APNsMachine/timePassed(at:)`` at that time.
     case wake(at: NIODeadline)
 }
 
-/// APNs' end of one connection, without I/O: bytes and time in; bytes and actions out.
+/// The machine of one connection of a simulated APNs, without I/O. Bytes and time go in, bytes and actions come out.
 ///
 /// ```
 ///                ┌─────────┐ stopReading    ┌─────────┐
@@ -28,28 +28,30 @@ package enum APNsAction: Hashable, Sendable {
 ///                └─────────┘
 /// ```
 ///
-/// A GOAWAY is no state: requests up to its last stream are served as before, and the session says when it is over.
+/// A GOAWAY does not change the state: requests up to its last stream are served as before. The session says when the
+/// last of them is done.
 ///
-/// After every call that takes input the owner calls ``write(into:atMost:)`` until there is nothing, and closes the
-/// connection if ``isOver``. What is answered and not yet fetched stays in the session, whose streams are limited.
+/// After every call with input, the owner must call ``write(into:atMost:)`` until it returns false. Then the owner must
+/// close the connection if ``isOver``. The session keeps answers that are not yet written. Its limit of streams bounds
+/// them.
 package struct APNsMachine: ~Copyable {
     enum State {
         case serving, ending, stalled, closed
     }
 
-    /// What happens at its time.
+    /// The tasks of the agenda.
     enum Later {
-        /// Look at a request, and answer it.
+        /// Judge and answer a request.
         case judge(HTTP2Session.Stream)
-        /// Do to a request what a rule wants.
+        /// Apply a rule to a request.
         case answer(HTTP2Rule, HTTP2Session.Stream, place: Int)
-        /// Do to the connection what a rule wants.
+        /// Apply a rule to the connection.
         case perform(HTTP2Rule)
-        /// A rule's hold on the window is over.
+        /// End a rule's hold on the window.
         case openWindow
     }
 
-    /// What became of what arrived.
+    /// The counts of the requests and faults of the connection. ``APNsCounts`` explains them.
     package struct Counts: Hashable, Sendable {
         package var accepted = 0
         package var rejected = 0
@@ -68,36 +70,37 @@ package struct APNsMachine: ~Copyable {
     var block = HeaderBlock()
     var check: APNsRequestCheck
     var random = SplitMix64(seed: .random(in: .min ... .max))
-    /// Requests that were looked at.
+    /// The number of requests that were judged or answered early.
     var place = 0
     /// The highest stream whose request was accepted.
     var lastAccepted: Int32 = 0
-    /// What a GOAWAY said.
+    /// The lowest last stream of all GOAWAYs that were sent.
     var lastStreamID = Int32.max
     var closesWhenDone = true
-    /// Whether the connection has had the one request of the cold start.
+    /// False until the connection has had the one accepted request of the cold start.
     var isWarm: Bool
-    /// When this many are accepted, a rule may hold.
+    /// The number of accepted requests at which the next rule may hold.
     var nextCount: Int
-    /// Done to the next request that is valid.
+    /// The rule that is applied to the next valid request.
     var waitingRule: HTTP2Rule?
-    /// Those that were answered before they were whole, until they are.
+    /// The streams that were answered before their request was complete, until it is complete.
     var answeredEarly: Set<HTTP2Session.Stream> = []
-    /// Streams that are reset when everything else is written: libnghttp2 drops what was said on a stream before.
+    /// The streams to reset when everything else is written. With an earlier reset, libnghttp2 would drop the fields
+    /// that were not yet written on the stream.
     var resets: [(stream: HTTP2Session.Stream, errorCode: UInt32)] = []
-    /// By time.
+    /// The tasks, by time.
     var agenda = Agenda<Later>()
-    /// Of a window that is held shut: the bytes by which it is opened when it is used up.
+    /// The number of bytes by which a used-up window is opened while a rule slows it down; nil: no rule does.
     var slowWindow: Int?
 
-    /// A connection whose handshake is done.
+    /// Creates the machine of a connection whose handshake is done.
     ///
     /// - Parameters:
-    ///   - rules: shared by all connections.
-    ///   - connection: the connection's number, for the record.
-    ///   - certificateTopics: what the client's certificate may push to; nil without a certificate.
-    ///   - keys: by which provider tokens are signed.
-    ///   - recorder: gets what is accepted; without one it is only counted.
+    ///   - rules: the script's rules, shared by all connections.
+    ///   - connection: the connection's number, for the recorder.
+    ///   - certificateTopics: the topics of the client's certificate; nil if the client showed no certificate.
+    ///   - keys: the keys that sign valid provider tokens.
+    ///   - recorder: the recorder of accepted requests. Nil: they are only counted.
     package init(
         rules: HTTP2Rules,
         connection: Int = 1,
@@ -112,7 +115,7 @@ package struct APNsMachine: ~Copyable {
         settings.maxConcurrentStreams = isCold ? 1 : UInt32(clamping: script.maxConcurrentStreams)
         settings.maximumBodyLength = max(script.payloadLimit ?? 0, PushTypeRules.voipPayloadLimit)
         if rules.hasSlowWindows {
-            // Only the connection's window is to hold anything up.
+            // Make the streams' windows unlimited: only the connection's window may hold requests up.
             settings.updatesWindows = false
             settings.initialWindowSize = UInt32(Int32.max)
         }
@@ -130,7 +133,7 @@ package struct APNsMachine: ~Copyable {
         self.nextCount = rules.nextCount(from: 0) ?? .max
     }
 
-    /// The connection is ready for requests.
+    /// Takes the news that the connection is ready for requests.
     package mutating func opened(at now: Moment) -> [APNsAction] {
         var actions: [APNsAction] = []
         self.checkCount(now, &actions)
@@ -138,7 +141,7 @@ package struct APNsMachine: ~Copyable {
         return actions
     }
 
-    /// Bytes arrived.
+    /// Takes bytes that arrived.
     package mutating func received(_ bytes: ByteBuffer, at now: Moment) -> [APNsAction] {
         var actions: [APNsAction] = []
         guard self.state == .serving else { return actions }
@@ -146,7 +149,7 @@ package struct APNsMachine: ~Copyable {
             try bytes.withUnsafeReadableBytes { bytes throws(HTTP2Error) in try self.session.receive(bytes) }
             self.readEvents(now, &actions)
         } catch {
-            // What came before counts.
+            // The requests before the violation are valid.
             self.readEvents(now, &actions)
             self.violated()
         }
@@ -155,7 +158,7 @@ package struct APNsMachine: ~Copyable {
         return actions
     }
 
-    /// A time that ``APNsAction/wake(at:)`` named has come. Too early or too often does no harm.
+    /// Takes the news that a time of ``APNsAction/wake(at:)`` has come. Extra or early calls do no harm.
     package mutating func timePassed(at now: Moment) -> [APNsAction] {
         var actions: [APNsAction] = []
         while self.state == .serving, let next = self.agenda.next(at: now.monotonic) {
@@ -171,12 +174,13 @@ package struct APNsMachine: ~Copyable {
         return actions
     }
 
-    /// The client will send nothing more.
+    /// Takes the news that the client sends nothing more.
     package mutating func inputClosed() {
         if self.state != .closed { self.state = .ending }
     }
 
-    /// Writes what there is to say to `buffer`, until `limit` bytes are passed; whether that was anything.
+    /// Writes pending bytes to `buffer` until there are at least `limit` or no more. Returns false if there were no
+    /// pending bytes.
     package mutating func write(into buffer: inout ByteBuffer, atMost limit: Int) -> Bool {
         guard self.state == .serving || self.state == .ending else { return false }
         var isWritten = self.session.write(into: &buffer, atMost: limit)
@@ -190,7 +194,7 @@ package struct APNsMachine: ~Copyable {
         return isWritten
     }
 
-    /// Whether the connection is to be closed, now that everything is written.
+    /// True if the owner must close the connection. Valid after ``write(into:atMost:)`` has returned false.
     package var isOver: Bool {
         switch self.state {
         case .serving: self.session.isOver && self.closesWhenDone
@@ -223,14 +227,14 @@ extension APNsMachine {
         }
     }
 
-    /// The client broke the protocol.
+    /// Ends the connection: the client broke the protocol.
     private mutating func violated() {
         guard self.state == .serving else { return }
         self.counts.violations += 1
         self.state = .ending
     }
 
-    /// Forgets a stream that the client has ended before its answer.
+    /// Drops the tasks of a stream that was closed with an error.
     private mutating func forget(_ event: HTTP2Session.Event) {
         guard case .closed(let stream, let errorCode) = event, errorCode != 0 else { return }
         if self.rules.hasEarlyAnswers { self.answeredEarly.remove(stream) }
@@ -242,7 +246,7 @@ extension APNsMachine {
         }
     }
 
-    /// Names the next time at which there is something to do, if it was not named before.
+    /// Asks the owner for the next wake-up, unless it was asked for before.
     private mutating func scheduleWake(_ actions: inout [APNsAction]) {
         guard self.state == .serving, let time = self.agenda.newWake() else { return }
         actions.append(.wake(at: time))

@@ -1,10 +1,10 @@
-/// Takes what a ``SimulatedAPNs`` accepts.
+/// A recorder of the requests that a ``SimulatedAPNs`` accepts.
 public protocol APNsRecorder: Sendable {
-    /// Called for each accepted request on its connection's event loop, in order; it must not block for long.
-    /// `token` and `payload` are valid only during the call.
+    /// Called for each accepted request on its connection's event loop, in order. Must not block for long. `token` and
+    /// `payload` are valid only during the call.
     func accepted(_ request: AcceptedRequest, token: Span<UInt8>, payload: Span<UInt8>)
 
-    /// Called at least every 200 ms and when the simulated APNs stops: what is buffered shall get out.
+    /// Writes everything that is buffered. Called at least every 200 ms, and when the simulated APNs stops.
     func flush()
 }
 
@@ -13,23 +13,23 @@ extension APNsRecorder {
     public func flush() {}
 }
 
-/// What a request that was accepted said, except for its token and payload.
+/// The fields of an accepted request, without its token and payload.
 public struct AcceptedRequest: Hashable, Sendable {
-    /// The number of its connection, from 1.
+    /// The number of the connection, from 1.
     public var connection: Int
-    /// Its place among all requests of that connection, from 1.
+    /// The position among all requests of that connection, from 1.
     public var place: Int
-    /// `apns-id` as it came; nil where it said none.
+    /// `apns-id`, unchanged; nil if the request does not have the field.
     public var apnsID: String?
-    /// `apns-topic`; nil where it said none.
+    /// `apns-topic`; nil if the request does not have the field.
     public var topic: String?
-    /// `apns-push-type`; nil where it said none.
+    /// `apns-push-type`; nil if the request does not have the field.
     public var pushType: String?
-    /// `apns-priority`; nil where it said none.
+    /// `apns-priority`; nil if the request does not have the field.
     public var priority: Int?
-    /// `apns-expiration`, UNIX seconds; nil where it said none.
+    /// `apns-expiration`, UNIX seconds; nil if the request does not have the field.
     public var expiration: Int64?
-    /// `apns-collapse-id`; nil where it said none.
+    /// `apns-collapse-id`; nil if the request does not have the field.
     public var collapseID: String?
 }
 

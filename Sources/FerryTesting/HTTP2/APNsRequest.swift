@@ -1,14 +1,14 @@
 package import FerryCore
 internal import FerryHTTP2
 
-/// A request as it came, collected field by field. Used for one request after the other.
+/// The fields of a request, unchanged. One instance serves all requests of a connection, one after the other.
 package struct APNsRequest: ~Copyable {
     /// The fields that APNs knows.
     package enum Field: Int, CaseIterable, Sendable {
         case method, path, authorization, topic, pushType, priority, expiration, id, collapseID
     }
 
-    /// Bytes of values together: as many as ``HTTP2Session`` takes of fields.
+    /// The most bytes of all values together: the limit of ``HTTP2Session`` for the fields of a request.
     private static let capacity = 16 << 10
 
     private let values: UnsafeMutablePointer<UInt8>
@@ -16,7 +16,7 @@ package struct APNsRequest: ~Copyable {
     private var ranges = InlineArray<9, Range<Int>?>(repeating: nil)
     private let tokenStart: UnsafeMutablePointer<UInt8>
     private var tokenCount = 0
-    /// Whether a field that APNs knows came twice.
+    /// True if a field that APNs knows arrived twice.
     package private(set) var hasDuplicates = false
 
     package init() {
@@ -36,7 +36,7 @@ package struct APNsRequest: ~Copyable {
         self.hasDuplicates = false
     }
 
-    /// Copies a field, if APNs knows it. What is beyond the bound of all fields is dropped.
+    /// Copies a field, if APNs knows it. Bytes beyond the limit of all fields are dropped.
     package mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         guard let field = Field(name: name) else { return }
         guard self.ranges[field.rawValue] == nil else {
@@ -49,7 +49,7 @@ package struct APNsRequest: ~Copyable {
         self.valuesCount += value.count
     }
 
-    /// The value of a field, valid until the next ``clear()``; nil when it did not come.
+    /// The value of a field, valid until the next ``clear()``; nil if the request does not have the field.
     package subscript(field: Field) -> UnsafeBufferPointer<UInt8>? {
         guard let range = self.ranges[field.rawValue] else { return nil }
         return UnsafeBufferPointer(start: self.values + range.lowerBound, count: range.count)
@@ -60,7 +60,7 @@ package struct APNsRequest: ~Copyable {
         UnsafeBufferPointer(start: self.tokenStart, count: self.tokenCount)
     }
 
-    /// Reads the token in the path; why it cannot be read, or nil.
+    /// Reads the token in the path. Returns nil on success, otherwise the reason for a refusal.
     package mutating func decodeToken() -> Reason? {
         let prefix: StaticString = "/3/device/"
         guard let path = self[.path] else { return .badPath }
@@ -74,14 +74,14 @@ package struct APNsRequest: ~Copyable {
         return nil
     }
 
-    /// The value of a field as text; what is not UTF-8 is repaired. For where it need not be fast.
+    /// Returns the value of a field as text, with invalid UTF-8 repaired. Slow: it allocates.
     package func text(_ field: Field) -> String? {
         self[field].map { String(decoding: $0, as: UTF8.self) }
     }
 }
 
 extension APNsRequest.Field {
-    /// The field that is called so, in lower case.
+    /// Creates the field with this name, which must be in lower case.
     fileprivate init?(name: UnsafeBufferPointer<UInt8>) {
         switch name.count {
         case 5 where name.equals(":path"): self = .path

@@ -2,35 +2,36 @@ package import FerryCore
 internal import FerryHTTP2
 package import FerryMachine
 
-/// What APNs looks at in the requests of one connection, in this order; the first fault is the answer.
+/// The checks of APNs on the requests of one connection, in this order. The answer is the first fault.
 ///
-/// | what | fault |
+/// | request | fault |
 /// |---|---|
 /// | a field that APNs knows came twice | DuplicateHeaders |
 /// | `:method` is not POST | MethodNotAllowed |
 /// | `:path` does not begin with `/3/device/` | BadPath |
-/// | no token behind it | MissingDeviceToken |
+/// | no token after it | MissingDeviceToken |
 /// | a token that is not hexadecimal, or has more than 100 bytes | BadDeviceToken |
 /// | `authorization`, on a connection without a client certificate | see ``ProviderTokenVerifier`` |
-/// | no `apns-topic`, and no certificate with one topic alone | MissingTopic |
-/// | `apns-topic` with other characters than letters, digits, `-`, `_` and `.` | BadTopic |
+/// | no `apns-topic`, and no certificate with exactly one topic | MissingTopic |
+/// | `apns-topic` with characters other than letters, digits, `-`, `_` and `.` | BadTopic |
 /// | an unknown `apns-push-type` | InvalidPushType |
-/// | a topic without the suffix of its push type, or with that of another; one that the certificate or the script does not allow | TopicDisallowed |
+/// | a topic without the suffix of its push type, or with the suffix of another; a topic that the certificate or the script does not allow | TopicDisallowed |
 /// | push type `location` with a certificate | Forbidden |
-/// | `apns-priority` is not 10, 5 or 1, or not one that its push type takes: `background` needs 5; without one it is 10 | BadPriority |
+/// | `apns-priority` is not 10, 5 or 1, or its push type does not allow it: `background` needs 5; the default is 10 | BadPriority |
 /// | `apns-expiration` is not a decimal number | BadExpirationDate |
 /// | `apns-id` is not a UUID | BadMessageId |
 /// | `apns-collapse-id` has more than 64 bytes | BadCollapseId |
 /// | an empty body | PayloadEmpty |
 /// | a body of more than 4096 bytes, 5120 for `voip`, or the script's limit | PayloadTooLarge |
 ///
-/// The body may be anything: APNs answers before it reads JSON.
+/// The body need not be JSON: APNs answers before it parses it.
 package struct APNsRequestCheck: ~Copyable {
     private let script: HTTP2Script
     /// The topics of the client's certificate; nil without a certificate.
     private let certificateTopics: [String]?
     private var authorization: APNsAuthorization?
-    /// Topic and push type of the last request that passed: nearly all are alike.
+    /// The topic and push type of the last valid request. Nearly all requests have the same, so they need no second
+    /// check.
     private var lastTopic: [UInt8] = []
     private var lastPushType: [UInt8] = []
     private var hasLast = false
@@ -39,15 +40,15 @@ package struct APNsRequestCheck: ~Copyable {
     private static let table = PushTypeTable()
 
     /// - Parameters:
-    ///   - certificateTopics: what the client's certificate may push to; nil without a certificate.
-    ///   - authorization: looks at provider tokens; nil: nobody does.
+    ///   - certificateTopics: the topics of the client's certificate; nil if the client showed no certificate.
+    ///   - authorization: the check of provider tokens; nil: they are not checked.
     package init(script: HTTP2Script, certificateTopics: [String]?, authorization: consuming APNsAuthorization?) {
         self.script = script
         self.certificateTopics = certificateTopics
         self.authorization = authorization
     }
 
-    /// The first fault; nil when APNs accepts the request. Decodes its token on the way.
+    /// Returns the first fault; nil if APNs accepts the request. Also decodes the request's token.
     package mutating func fault(
         of request: inout APNsRequest,
         bodyLength: Int,
@@ -100,7 +101,7 @@ extension APNsRequestCheck {
         return nil
     }
 
-    /// What a certificate stands for that names one topic alone.
+    /// The topic of a certificate that has only one; otherwise nil.
     private var onlyTopic: String? {
         self.certificateTopics.flatMap { $0.count == 1 ? $0[0] : nil }
     }
@@ -120,18 +121,18 @@ extension APNsRequestCheck {
     private func fault(ofTopic topic: String, _ rules: PushTypeRules?) -> Reason? {
         if let rules, self.contradicts(topic, rules) { return .topicDisallowed }
         for allowed in [self.certificateTopics, self.script.topics].compactMap(\.self) {
-            // A certificate or a script names an app; suffixes belong to it.
+            // A certificate or a script names an app. The app's topics with a suffix are allowed, too.
             guard allowed.contains(where: { topic == $0 || topic.hasPrefix("\($0).") }) else { return .topicDisallowed }
         }
         return rules?.needsProviderToken == true && self.certificateTopics != nil ? .forbidden : nil
     }
 
-    /// Whether a topic lacks the suffix of its push type, or has that of another.
+    /// Returns whether a topic lacks the suffix of its push type, or has the suffix of another push type.
     private func contradicts(_ topic: String, _ rules: PushTypeRules) -> Bool {
         var topic = topic
         return topic.withUTF8 { topic in
             if rules.suffix.ends(topic) { return false }
-            // Sources disagree about complications.
+            // Accept complications with and without a suffix, because the sources disagree.
             if !rules.suffix.isEmpty { return rules.type != .complication }
             return Self.table.all.contains { $0.suffix.ends(topic) }
         }
@@ -145,7 +146,7 @@ extension APNsRequestCheck {
 }
 
 extension Int64 {
-    /// A number of decimal digits and nothing else.
+    /// Reads a number that consists only of decimal digits.
     init?(decimal digits: UnsafeBufferPointer<UInt8>) {
         guard !digits.isEmpty else { return nil }
         var value: Int64 = 0

@@ -1,12 +1,12 @@
 public import FerryCore
 
-/// One thing that a ``SimulatedAPNs`` does differently from an APNs with which nothing ever goes wrong.
+/// A fault of a ``SimulatedAPNs``, and when it happens.
 ///
-/// A rule says *when* by ``tokens``, ``prefix`` and ``at``, of which all that are given must hold, or by ``after`` or
-/// ``every`` alone; and *what* by ``action`` and the keys that belong to it. The first rule that holds is the one that
-/// counts. Only a request that is valid by itself meets a rule, ``Action/earlyAnswer`` excepted.
+/// The conditions of a rule are ``tokens``, ``prefix`` and ``at``, of which all that are set must hold, or ``after`` or
+/// ``every`` alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions
+/// hold is applied. Rules apply only to valid requests, except for ``Action/earlyAnswer``.
 ///
-/// As JSON, with the keys named here:
+/// In JSON:
 ///
 /// ```json
 /// {"tokens": ["00ff…"], "status": 410, "timestamp": 1700000000000}
@@ -18,88 +18,95 @@ public import FerryCore
 public struct HTTP2Rule: Hashable, Sendable {
     /// `tokens`, hexadecimal strings: holds for requests to these devices.
     public var tokens: Set<DeviceToken>?
-    /// `prefix`, a hexadecimal string: holds for requests to devices whose token begins so.
+    /// `prefix`, a hexadecimal string: holds for requests to devices whose token begins with these bytes.
     public var prefix: [UInt8]?
-    /// `at`, from 1: holds for the request at this place on its connection.
+    /// `at`, from 1: holds for the request at this position on its connection.
     public var at: Int?
-    /// `after`, from 0: holds once on a connection, as soon as so many of its requests were accepted. What concerns one
-    /// request is done to the next.
+    /// `after`, from 0: holds once on a connection, as soon as it has accepted this many requests. An action on a
+    /// single request is applied to the next one.
     public var after: Int?
-    /// `every`, from 1: as ``after``, each time that so many more were accepted.
+    /// `every`, from 1: like ``after``, but each time that this many more requests were accepted.
     public var every: Int?
-    /// `times`, over all connections: how often the rule may be applied. Without it, every time.
+    /// `times`, over all connections: how often the rule is applied. Without it, there is no limit.
     public var times: Int?
 
-    /// `action`: what happens; without it, ``Action/respond``.
+    /// `action`: the effect. The default is ``Action/respond``.
     public var action: Action
-    /// `status` of the answer, 200 to 599; without it, the one that Apple has for the ``reason``, or 400. With 200 the
-    /// request is accepted.
+    /// `status`: the status of the answer, 200 to 599. The default is Apple's status for the ``reason``, or 400. With
+    /// 200, the request is accepted.
     public var status: Int?
-    /// `reason` of the answer, or in the debug data of a GOAWAY. Without it an answer has what usually comes with its
-    /// ``status``, BadDeviceToken with 400, and a GOAWAY has none.
+    /// `reason`: the reason of the answer, or in the debug data of a GOAWAY. Without it, an answer has the usual reason
+    /// of its ``status``, such as BadDeviceToken with 400, and a GOAWAY has no debug data.
     public var reason: Reason?
-    /// `timestamp` of the answer, milliseconds since the UNIX epoch; without it, with 410 the time of the answer.
+    /// `timestamp`: the timestamp of the answer, in milliseconds since the UNIX epoch. The default with 410 is the time
+    /// of the answer.
     public var timestamp: Int64?
-    /// `retryAfterSeconds`: the field `retry-after` of the answer; without it, none.
+    /// `retryAfterSeconds`: the field `retry-after` of the answer. Without it, the answer has no such field.
     public var retryAfter: Int?
-    /// `lastStream` of a GOAWAY; without it, ``LastStream/all``.
+    /// `lastStream`: the last stream of a GOAWAY. The default is ``LastStream/all``.
     public var lastStream: LastStream
-    /// `errorCode` of a GOAWAY or RST_STREAM; without it, NO_ERROR for GOAWAY, INTERNAL_ERROR for a reset.
+    /// `errorCode`: the error code of a GOAWAY or RST_STREAM. The default is NO_ERROR for GOAWAY, REFUSED_STREAM for
+    /// ``Action/refuseStream``, and INTERNAL_ERROR for ``Action/resetAfterHeaders``.
     public var errorCode: UInt32?
-    /// `closes`: whether the connection is closed when the streams that a GOAWAY lets stand are answered; true without
-    /// it. If not, that is left to the client.
+    /// `closes`: if true, the server closes the connection when all streams up to the GOAWAY's last one are answered.
+    /// If false, the client must close it. The default is true.
     public var closes: Bool
     /// `maxConcurrentStreams` for ``Action/settings``.
     public var maxConcurrentStreams: Int?
-    /// `windowBytes`, for ``Action/slowWindow``: what the window is opened by whenever it is used up; 15 without it. With
-    /// 0 it stays shut.
+    /// `windowBytes`, for ``Action/slowWindow``: whenever the window is used up, it is opened by this many bytes. The
+    /// default is 15. With 0, it stays shut.
     public var windowBytes: Int
-    /// `holdSeconds`: how long ``Action/slowWindow`` lasts; 1 without it.
+    /// `holdSeconds`: how long ``Action/slowWindow`` lasts. The default is 1.
     public var hold: Duration
-    /// `delaySeconds`: how long what happens takes to come; without it, nothing for the connection and
-    /// ``HTTP2Script/answerDelay`` for a request. It comes on top of that.
+    /// `delaySeconds`: the delay before the effect. The default is 0. For a request, the delay is added to
+    /// ``HTTP2Script/answerDelay``.
     public var delay: Duration?
 
-    /// What a rule does.
+    /// The effects of rules.
     public enum Action: String, CaseIterable, Codable, Hashable, Sendable {
-        /// `respond`: the request is answered with ``HTTP2Rule/status`` and ``HTTP2Rule/reason``.
+        /// `respond`: the server answers the request with ``HTTP2Rule/status`` and ``HTTP2Rule/reason``.
         case respond
-        /// `earlyAnswer`: the same as soon as the fields of a request have come, before its body. Nothing is checked.
+        /// `earlyAnswer`: like ``respond``, but as soon as the fields of a request have arrived, before its body. The
+        /// request is not checked.
         case earlyAnswer
-        /// `refuseStream`: RST_STREAM with REFUSED_STREAM: the request was not processed.
+        /// `refuseStream`: the server sends RST_STREAM with REFUSED_STREAM, which means that the request was not
+        /// processed.
         case refuseStream
-        /// `resetAfterHeaders`: the fields of an answer, 200 without ``HTTP2Rule/status``, and RST_STREAM in place of its
-        /// end. With 200 the request counts as accepted.
+        /// `resetAfterHeaders`: the server sends the fields of an answer, then RST_STREAM instead of the answer's end.
+        /// The status is 200 without ``HTTP2Rule/status`` and ``HTTP2Rule/reason``. With 200, the request counts as
+        /// accepted.
         case resetAfterHeaders
         /// `silence`: the request is not accepted and never answered. Its stream stays open.
         case silence
-        /// `goAway`: GOAWAY, see ``HTTP2Rule/lastStream``.
+        /// `goAway`: the server sends GOAWAY, see ``HTTP2Rule/lastStream``.
         case goAway
-        /// `settings`: SETTINGS with another limit of streams.
+        /// `settings`: the server sends SETTINGS with another limit of streams.
         case settings
-        /// `slowWindow`: the connection's window is not opened again before it is used up, and then little by little.
+        /// `slowWindow`: the connection's window is opened only when it is used up, and only by
+        /// ``HTTP2Rule/windowBytes``.
         case slowWindow
-        /// `close`: an orderly end of TLS without a GOAWAY.
+        /// `close`: the server ends TLS in order, without a GOAWAY.
         case close
-        /// `reset`: TCP's RST, which may destroy what is on its way in either direction. What arrived together with the
-        /// cause is not answered any more.
+        /// `reset`: the server sends TCP's RST. Bytes in transit may be lost, in both directions. Requests that arrived
+        /// together with the one that caused the reset are not answered.
         case reset
-        /// `stopReading`: the connection stays open, and nothing more is read from it or answered.
+        /// `stopReading`: the connection stays open, but the server stops reading and answering.
         case stopReading
     }
 
-    /// Which requests a GOAWAY says may have been processed. The others are never answered, and not accepted.
+    /// The last stream of a GOAWAY. Requests up to it may have been processed. Later requests are not accepted and
+    /// never answered.
     public enum LastStream: String, CaseIterable, Codable, Hashable, Sendable {
-        /// `none`: none of those that are not answered. It names stream 0.
+        /// `none`: the GOAWAY names stream 0. No request was processed, except for those that are already answered.
         case none
-        /// `current`: those up to the one that the rule is applied to, or with ``HTTP2Rule/after`` and
-        /// ``HTTP2Rule/every`` the last accepted one.
+        /// `current`: the GOAWAY names the request that the rule is applied to. With ``HTTP2Rule/after`` and
+        /// ``HTTP2Rule/every``, it names the last accepted one.
         case current
-        /// `all`: all that have come.
+        /// `all`: the GOAWAY names the last request that has arrived.
         case all
     }
 
-    /// A rule needs either `after`, or `every`, or some of `tokens`, `prefix` and `at`.
+    /// Creates a rule. It needs either `after`, or `every`, or at least one of `tokens`, `prefix` and `at`.
     public init(
         tokens: Set<DeviceToken>? = nil,
         prefix: [UInt8]? = nil,
@@ -145,12 +152,12 @@ public struct HTTP2Rule: Hashable, Sendable {
         HTTP2Rule(tokens: tokens, reason: reason)
     }
 
-    /// Says GOAWAY each time that `count` requests were accepted on a connection.
+    /// Sends GOAWAY after every `count` accepted requests of a connection.
     public static func goAway(every count: Int, lastStream: LastStream = .all, times: Int? = nil) -> HTTP2Rule {
         HTTP2Rule(every: count, times: times, action: .goAway, lastStream: lastStream)
     }
 
-    /// Does this to a connection when `count` of its requests were accepted.
+    /// Applies an action to a connection after `count` accepted requests.
     public static func end(by action: Action, after count: Int, times: Int? = nil) -> HTTP2Rule {
         HTTP2Rule(after: count, times: times, action: action)
     }

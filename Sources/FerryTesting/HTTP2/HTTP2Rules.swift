@@ -1,23 +1,23 @@
 internal import FerryCore
 
-/// An ``HTTP2Script`` made ready for looking things up, shared by all connections of a simulated APNs.
+/// An ``HTTP2Script``, prepared for fast lookup and shared by all connections of a simulated APNs.
 ///
-/// It also counts how often each rule was applied, for those that are limited. Safe from any thread.
+/// It counts how often each rule was applied, for ``HTTP2Rule/times``. Safe from any thread.
 package final class HTTP2Rules: Sendable {
     package let script: HTTP2Script
-    /// Those about single requests, in the script's order; early answers apart.
+    /// The rules about single requests, in the script's order, without early answers.
     private let aboutOne: [Prepared]
     private let early: [Prepared]
-    /// Those that hold at a number of accepted requests.
+    /// The indices of the rules that hold at a number of accepted requests.
     private let aboutCount: [Int]
     private let claims: RuleClaims
-    /// Whether any rule is about single requests that are whole.
+    /// True if any rule is about single requests that are complete.
     let hasRulesAboutOne: Bool
-    /// Whether requests may have to be answered before they are whole.
+    /// True if any rule answers requests before they are complete.
     let hasEarlyAnswers: Bool
-    /// Whether windows may have to be kept shut.
+    /// True if any rule slows the window down.
     let hasSlowWindows: Bool
-    /// Whether a connection may stop being read.
+    /// True if any rule stops reading a connection.
     let stopsReading: Bool
 
     private struct Prepared {
@@ -46,7 +46,7 @@ package final class HTTP2Rules: Sendable {
         self.stopsReading = actions.contains(.stopReading)
     }
 
-    /// The rule for the request at `place` of its connection, counted as applied.
+    /// Returns the rule for the request at `place` of its connection, and counts it as applied.
     func rule(token: UnsafeBufferPointer<UInt8>, place: Int, isEarly: Bool) -> HTTP2Rule? {
         let found = (isEarly ? self.early : self.aboutOne).first {
             $0.condition.holds(token: token, place: place) && self.claims.claim($0.index)
@@ -54,12 +54,12 @@ package final class HTTP2Rules: Sendable {
         return found.map { self.script.rules[$0.index] }
     }
 
-    /// The lowest number of accepted requests, from `minimum` on, at which a rule may hold.
+    /// Returns the lowest number of accepted requests, at least `minimum`, at which a rule may hold.
     func nextCount(from minimum: Int) -> Int? {
         self.aboutCount.compactMap { self.script.rules[$0].nextCount(from: minimum) }.min()
     }
 
-    /// The rule that holds now that `count` requests were accepted, counted as applied.
+    /// Returns the rule that holds at `count` accepted requests, and counts it as applied.
     func rule(at count: Int) -> HTTP2Rule? {
         let found = self.aboutCount.first { index in
             self.script.rules[index].nextCount(from: count) == count && self.claims.claim(index)
@@ -78,7 +78,7 @@ extension HTTP2Rule {
         return isTooHigh ? nil : multiple
     }
 
-    /// Whether the rule is done to one request rather than to its connection.
+    /// True if the rule acts on one request, false if it acts on the connection.
     var concernsRequest: Bool {
         switch self.action {
         case .respond, .earlyAnswer, .refuseStream, .resetAfterHeaders, .silence: true
@@ -86,9 +86,9 @@ extension HTTP2Rule {
         }
     }
 
-    /// What the rule answers.
+    /// Returns the answer of the rule.
     ///
-    /// - Parameter now: seconds since the UNIX epoch.
+    /// - Parameter now: the current time, in seconds since the UNIX epoch.
     func answer(now: UInt32) -> APNsAnswer {
         let usual: Reason? = self.action == .earlyAnswer && self.status == nil ? .payloadTooLarge : nil
         let reason = self.reason ?? usual

@@ -7,7 +7,7 @@ extension HTTP2Script: Codable {
         case payloadLimit, hasUniqueID = "uniqueId", rules
     }
 
-    /// - Throws: `DecodingError` for a key that does not exist, or a value out of its range.
+    /// - Throws: `DecodingError` for an unknown key, or a value out of its range.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -24,7 +24,7 @@ extension HTTP2Script: Codable {
         try container.read(.rules, into: &self.rules)
     }
 
-    /// Beyond any limit of Apple's, and as much as a connection may keep of each body.
+    /// The largest `payloadLimit` in bytes. A connection keeps this much of each body. It is above all limits of Apple.
     private static let highestPayloadLimit = 1 << 20
 
     /// Writes every key that has a value.
@@ -50,7 +50,7 @@ extension HTTP2Rule: Codable {
         case hold = "holdSeconds", delay = "delaySeconds"
     }
 
-    /// - Throws: `DecodingError` for a key that does not exist, a value out of its range, or a rule that never holds.
+    /// - Throws: `DecodingError` for an unknown key, a value out of its range, or a rule that never applies.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -1,7 +1,7 @@
-/// How a ``SimulatedAPNs`` behaves: limits, delays, and the rules by which things go wrong.
+/// The behaviour of a ``SimulatedAPNs``: limits, delays, and the rules for its faults.
 ///
-/// The empty script is an APNs that is as strict as Apple's documentation. It is the key `http2` of a ``GatewayScript``;
-/// as JSON, every key may be left out, and one that does not exist is an error that names it:
+/// The empty script is an APNs that is as strict as Apple's documentation. The script is the key `http2` of a
+/// ``GatewayScript``. In JSON, every key is optional, and an unknown key is an error that names it:
 ///
 /// ```json
 /// {
@@ -11,35 +11,36 @@
 /// }
 /// ```
 public struct HTTP2Script: Hashable, Sendable {
-    /// `handshake`: how connections begin; without it, ``GatewayScript/Handshake/normal``.
+    /// `handshake`: how connections begin. The default is ``GatewayScript/Handshake/normal``.
     public var handshake = GatewayScript.Handshake.normal
-    /// `maxConcurrentStreams`, 0 to 2,147,483,647: how many requests a connection may have at once; 1000 without it.
+    /// `maxConcurrentStreams`, 0 to 2,147,483,647: how many requests a connection may have at the same time. The
+    /// default is 1000.
     public var maxConcurrentStreams = 1000
-    /// `coldStart`: whether a connection without a client certificate may have one request at a time until one with a
-    /// valid provider token was accepted, as at Apple's; true without it.
+    /// `coldStart`: if true, a connection without a client certificate may have only one request at a time, until a
+    /// request with a valid provider token was accepted, as at Apple. The default is true.
     public var coldStart = true
-    /// `requiresToken`: whether requests on a connection without a client certificate need a valid provider token; true
-    /// without it. If not, tokens are not looked at, and there is no cold start.
+    /// `requiresToken`: if true, requests on a connection without a client certificate need a valid provider token. If
+    /// false, tokens are not checked, and there is no cold start. The default is true.
     public var requiresToken = true
-    /// `topics`: what may be pushed to, with any suffix of a push type; without it, anything.
+    /// `topics`: the allowed topics, with any suffix of a push type. Without it, all topics are allowed.
     public var topics: [String]?
-    /// `tokenUpdateSeconds`: how long after a provider token was first used on a connection the next one is taken there;
-    /// 1200 without it.
+    /// `tokenUpdateSeconds`: the shortest time between the first uses of two provider tokens on a connection. The
+    /// default is 1200.
     public var tokenUpdateInterval = Duration.seconds(1200)
-    /// `answerDelaySeconds`: how long an answer takes to come; 0 without it. A request is looked at, and accepted, when
-    /// its answer is due.
+    /// `answerDelaySeconds`: the delay before an answer. The default is 0. A request is checked and accepted when its
+    /// answer is due.
     public var answerDelay = Duration.zero
-    /// `payloadLimit` in bytes, of every push type; without it, 4096, and 5120 for voip.
+    /// `payloadLimit`: the longest payload in bytes, for every push type. The default is 4096, and 5120 for `voip`.
     public var payloadLimit: Int?
-    /// `uniqueId`: whether answers carry `apns-unique-id`, as in the development environment; false without it.
+    /// `uniqueId`: if true, answers have `apns-unique-id`, as in the development environment. The default is false.
     public var hasUniqueID = false
-    /// `rules`: what goes wrong, tried in this order.
+    /// `rules`: the faults. The rules are tried in this order.
     public var rules: [HTTP2Rule] = []
 
-    /// An APNs with which nothing goes wrong.
+    /// Creates the script of an APNs without faults.
     public init() {}
 
-    /// An APNs with which this goes wrong.
+    /// Creates a script with these rules.
     public init(rules: [HTTP2Rule]) {
         self.rules = rules
     }

@@ -1,10 +1,11 @@
 package import FerryCore
 package import NIOCore
 
-/// The provider tokens that one connection has seen, and when that is too much.
+/// The provider tokens of one connection, and the check that they do not change too often.
 ///
-/// The first token of a connection binds it to that token's key. Its first change is free, because a connection may
-/// begin with a token that is about to be renewed; each further change must keep its distance from the one before.
+/// The first token of a connection binds the connection to that token's key. The first change is always allowed,
+/// because a connection may begin with a token that is about to be renewed. Each further change must wait for the
+/// interval since the previous change.
 ///
 /// Source: "Establishing a token-based connection to APNs" (Apple): "APNs report an error if you use a new token more
 /// than once every 20 minutes on the same connection."
@@ -13,15 +14,15 @@ package struct ProviderTokenHistory: Sendable {
     private var current: ProviderTokenVerifier.Token?
     private var changedAt: NIODeadline?
 
-    /// - Parameter updateInterval: how far apart changes must be.
+    /// - Parameter updateInterval: the shortest time between two changes.
     package init(updateInterval: TimeAmount = .minutes(20)) {
         self.updateInterval = updateInterval
     }
 
-    /// Notes that a request carries `token`, which is good.
+    /// Records that a request has `token`, which is valid.
     ///
-    /// - Returns: why it is refused nevertheless: ``Reason/unrelatedKeyIDInToken`` or
-    ///   ``Reason/tooManyProviderTokenUpdates``. The token before stays good then.
+    /// - Returns: the reason to refuse it nevertheless: ``Reason/unrelatedKeyIDInToken`` or
+    ///   ``Reason/tooManyProviderTokenUpdates``. Then the previous token stays valid.
     package mutating func use(_ token: ProviderTokenVerifier.Token, now: NIODeadline) -> Reason? {
         guard let current else {
             self.current = token

@@ -10,15 +10,15 @@ private import Musl
 private import Darwin
 #endif
 
-/// What APNs does with `authorization`: reads `bearer`, one space and a JSON Web Token, and checks it.
+/// The check of `authorization` by APNs. It reads `bearer`, one space and a JSON Web Token, and checks the token.
 ///
-/// Checked in this order: that there is a token; its form (three parts, base64 of URLs, JSON); `alg`, which is ES256;
-/// `kid` and `iss`, which name a known key; the signature; `iat`. The same token again costs a comparison of bytes and
-/// that of the time.
+/// The order of the checks: there is a token; its form (three parts, base64url, JSON); `alg` is ES256; `kid` and `iss`
+/// name a known key; the signature; `iat`. For a token that was checked before, the cost is a comparison of its bytes
+/// and of the time.
 ///
 /// Source: "Establishing a token-based connection to APNs" (Apple); RFC 7515 (JWS), RFC 7519 (JWT).
 package struct ProviderTokenVerifier: Sendable {
-    /// A key that is known, and whose it is.
+    /// A known key, with its identifier and its team.
     package struct Key: Sendable {
         package var key: ES256Key
         package var keyID: String
@@ -31,7 +31,7 @@ package struct ProviderTokenVerifier: Sendable {
         }
     }
 
-    /// A token that is good.
+    /// A valid token.
     package struct Token: Sendable, Hashable {
         /// `kid`
         package var keyID: String
@@ -39,7 +39,7 @@ package struct ProviderTokenVerifier: Sendable {
         package var teamID: String
         /// `iat`, seconds since the UNIX epoch.
         package var issuedAt: Int64
-        /// Differs from token to token, and is the same for the same one in this process.
+        /// A hash of the token. It is stable within this process.
         package var fingerprint: Int
 
         package init(keyID: String, teamID: String, issuedAt: Int64, fingerprint: Int) {
@@ -56,7 +56,7 @@ package struct ProviderTokenVerifier: Sendable {
         case refused(Reason)
     }
 
-    /// What stays true of a value of `authorization`, whatever the time.
+    /// A remembered value of `authorization`, with its verdict before the check of the time.
     private struct Seen {
         var value: [UInt8]
         var verdict: Verdict
@@ -64,13 +64,14 @@ package struct ProviderTokenVerifier: Sendable {
 
     /// "The value must be no more than one hour from the current time." (`iat`, Apple)
     package static let longestAge: Int64 = 3600
-    /// What is longer is refused unread: a provider token has some 200 bytes.
+    /// The longest accepted value, in bytes. A provider token has some 200 bytes. Without this limit, a client could
+    /// make the server parse and keep long values.
     package static let maximumLength = 2048
-    /// How many values are remembered.
+    /// The number of values that are remembered.
     package static let memoryLength = 4
 
     private let keys: [Key]
-    /// The last one used first.
+    /// The remembered values, the most recently used first.
     private var memory: [Seen] = []
 
     package init(_ keys: [Key]) {
@@ -78,7 +79,7 @@ package struct ProviderTokenVerifier: Sendable {
     }
 
     /// - Parameters:
-    ///   - authorization: the value of the field; nil when the request has none.
+    ///   - authorization: the value of the field; nil if the request does not have the field.
     ///   - epochSeconds: the time, in seconds since the UNIX epoch.
     package mutating func verify(_ authorization: UnsafeBufferPointer<UInt8>?, epochSeconds: UInt32) -> Verdict {
         guard let authorization else { return .refused(.missingProviderToken) }
@@ -108,7 +109,7 @@ package struct ProviderTokenVerifier: Sendable {
         }
     }
 
-    /// Apple says which word an old token gets, and of one from the future only that it is not good.
+    /// Apple names the reason for an old token. Of a token from the future, Apple says only that it is invalid.
     private static func atTime(_ epochSeconds: UInt32, _ verdict: Verdict) -> Verdict {
         guard case .ok(let token) = verdict else { return verdict }
         let now = Int64(epochSeconds)
@@ -134,9 +135,9 @@ package struct ProviderTokenVerifier: Sendable {
         return .ok(Token(keyID: keyID, teamID: teamID, issuedAt: issuedAt, fingerprint: hasher.finalize()))
     }
 
-    /// What stands behind `bearer` and a space; nil when that is nothing, or the scheme is another.
+    /// Returns the bytes after `bearer` and a space; nil if there are no bytes, or the scheme is not `bearer`.
     ///
-    /// The case of the scheme does not count (RFC 9110, section 11.1).
+    /// The scheme is compared without regard to case (RFC 9110, section 11.1).
     private static func token(_ authorization: UnsafeBufferPointer<UInt8>) -> Slice<UnsafeBufferPointer<UInt8>>? {
         let scheme = authorization.prefix { $0 != UInt8(ascii: " ") }
         let token = authorization[scheme.endIndex...].dropFirst()

@@ -2,10 +2,10 @@ public import FerryOpenSSL
 internal import FerryServer
 public import NIOCore
 
-/// APNs over HTTP/2, for tests: TLS on a port of its own, and trouble by script.
+/// A simulated APNs over HTTP/2, for tests. It listens on its own port, speaks TLS, and misbehaves as a script says.
 ///
-/// It checks requests as APNs does, answers with APNs' status, reason and `apns-id`, and does everything wrong that an
-/// ``HTTP2Script`` asks for.
+/// It checks requests as APNs does, and answers with APNs' status, reason and `apns-id`. An ``HTTP2Script`` adds
+/// faults.
 ///
 /// ```swift
 /// let credentials = try TestCredentials()
@@ -17,37 +17,37 @@ public import NIOCore
 /// await apns.stop()
 /// ```
 ///
-/// Its methods may be called from any thread. It must be stopped: connections hold what they need of it, so dropping the
-/// reference does not close them.
+/// Its methods may be called from any thread. Stop every service: releasing the last reference does not close its
+/// connections.
 public final class SimulatedAPNs: Sendable {
-    /// Where a simulated APNs listens, who it is, and how it behaves.
+    /// The address, the credentials and the behaviour of a simulated APNs.
     public struct Configuration: Sendable {
         /// The address to bind.
         public var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         public var port = 0
-        /// Who the server is, which authority its clients' certificates must come from, and which key signs provider
-        /// tokens.
+        /// The identity of the server, the authority that issues its clients' certificates, and the key that signs
+        /// provider tokens.
         public var credentials: TestCredentials
-        /// Whether a client must show a certificate of that authority. If not, it may; without one it needs provider
-        /// tokens, unless the script does without.
+        /// Whether a client must show a certificate of that authority. If false, it may. A client without a certificate
+        /// needs provider tokens, unless ``HTTP2Script/requiresToken`` is false.
         public var requiresClientCertificate = false
         /// The highest TLS version.
         public var maximumTLSVersion = TLSVersion.tls13
-        /// What goes wrong. Without a script, nothing.
+        /// The behaviour of the service. The default has no faults.
         public var script = HTTP2Script()
-        /// Gets what is accepted. Nil: it is counted, which is fastest.
+        /// The recorder of accepted requests. Nil: they are only counted, which is fastest.
         public var recorder: (any APNsRecorder)?
 
-        /// A simulated APNs at a free port of the loopback address, with which nothing goes wrong.
+        /// Creates the configuration of a simulated APNs on any free port of the loopback address, without faults.
         public init(credentials: TestCredentials) {
             self.credentials = credentials
         }
     }
 
-    /// The address that is bound.
+    /// The bound host, as the configuration names it.
     public var host: String { self.service.host }
-    /// The port that is bound.
+    /// The bound port.
     public var port: Int { self.service.port }
     private let service: SimulatedService<APNsCounts>
 
@@ -57,8 +57,9 @@ public final class SimulatedAPNs: Sendable {
 
     /// Starts a simulated APNs.
     ///
-    /// - Parameter group: where it runs; must outlive it. Nil: SwiftNIO's own.
-    /// - Throws: `TLSError` when the credentials are of no use, or a socket error when the address cannot be bound.
+    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
+    ///   SwiftNIO.
+    /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func start(
         _ configuration: Configuration,
         on group: (any EventLoopGroup)? = nil
@@ -89,12 +90,13 @@ public final class SimulatedAPNs: Sendable {
         return SimulatedAPNs(service)
     }
 
-    /// What happened so far. Holds a lock for a few instructions.
+    /// The counts so far. Holds a lock for a few instructions.
     public var counts: APNsCounts { self.service.counts }
 
-    /// Closes the listener and all connections, without ceremony, and flushes the recorder.
+    /// Closes the listener and all connections, without close_notify, and flushes the recorder.
     ///
-    /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
+    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
+    ///   themselves.
     public func stop(within limit: Duration = .seconds(5)) async {
         await self.service.stop(within: limit)
     }

@@ -2,7 +2,7 @@ internal import FerryOpenSSL
 internal import FerryServer
 internal import NIOCore
 
-/// Makes the two sides of each recorded connection. Safe from any thread.
+/// The factory for the two sides of each recorded connection. Safe from any thread.
 final class RecordedConnections: Sendable {
     let writer: TranscriptWriter
     private let gateway: Dialer
@@ -24,7 +24,7 @@ final class RecordedConnections: Sendable {
         self.onProblem = configuration.onProblem
     }
 
-    /// The side of a client that has connected. On its event loop.
+    /// Creates the side of a client that has connected. Call it on the connection's event loop.
     func accept(_ connection: AcceptedConnection) -> TeeHandler {
         TeeHandler(
             .client,
@@ -43,7 +43,7 @@ final class RecordedConnections: Sendable {
             isReady: { server in TeeHandler.join(client, server) },
             failed: { error in
                 self.onProblem(error)
-                // To the client it looks as if the gateway had ended the connection.
+                // The transcript says that the gateway ended the connection, because the client sees it that way.
                 self.writer.note(connection.number, .server, .end)
                 client.abandon()
             }

@@ -2,37 +2,39 @@ internal import FerryOpenSSL
 internal import FerryServer
 public import NIOCore
 
-/// Stands between any client and any gateway, ends the TLS of both, and writes what they say to a transcript.
+/// A server between any client and any gateway. It ends the TLS of both, and writes their bytes to a transcript.
 ///
-/// Every connection of a client becomes one to the gateway; bytes, half-closes, ends and resets are handed on as they
-/// come. Its methods may be called from any thread. It must be stopped.
+/// For each connection of a client, it opens one to the gateway. It forwards bytes, half-closes, ends and resets as
+/// they arrive. Its methods may be called from any thread. Stop every recorder: releasing the last reference does not
+/// close its connections.
 public final class RecordingGateway: Sendable {
-    /// Between whom to stand.
+    /// The addresses, the credentials and the transcript of a recorder.
     public struct Configuration: Sendable {
         /// The address to bind.
         public var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         public var port = 0
-        /// Who the recorder is to its clients, with TLS 1.2 at most; any client certificate is taken. Nil: no TLS.
+        /// The credentials for the clients' TLS, with version 1.2 at most. Any client certificate is accepted. Nil: no
+        /// TLS with clients.
         public var credentials: TestCredentials?
         /// The gateway's host name or address.
         public var gatewayHost: String
         /// The gateway's port.
         public var gatewayPort: Int
-        /// How the recorder speaks TLS to the gateway; nil: not at all.
+        /// The TLS settings for the gateway; nil: no TLS with the gateway.
         public var gatewayTLS: ReplaySocket.ClientTLS?
-        /// Which service is spoken.
+        /// The recorded service.
         public var service = Transcript.Service.gateway
-        /// Where the transcript goes. An existing file is replaced.
+        /// The path of the transcript. An existing file is replaced.
         public var path: String
-        /// Whether tokens and payloads are replaced in the transcript, length for length.
+        /// If true, tokens and payloads in the transcript are replaced by others of the same length.
         public var redacts = false
-        /// How long connecting to the gateway may take, TLS included.
+        /// The longest time for connecting to the gateway, TLS included.
         public var connectTimeout: Duration = .seconds(10)
-        /// Told what went wrong with a connection, on its event loop. Must not block.
+        /// Called with each error of a connection, on its event loop. Must not block.
         public var onProblem: @Sendable (any Error) -> Void = { _ in }
 
-        /// A recorder at a free port of the loopback address.
+        /// Creates the configuration of a recorder on any free port of the loopback address.
         public init(to gatewayHost: String, port gatewayPort: Int, path: String) {
             self.gatewayHost = gatewayHost
             self.gatewayPort = gatewayPort
@@ -40,9 +42,9 @@ public final class RecordingGateway: Sendable {
         }
     }
 
-    /// The address that is bound.
+    /// The bound host, as the configuration names it.
     public var host: String { self.service.host }
-    /// The port that is bound.
+    /// The bound port.
     public var port: Int { self.service.port }
     private let service: SimulatedService<ConnectionCounts>
     private let writer: TranscriptWriter
@@ -54,7 +56,8 @@ public final class RecordingGateway: Sendable {
 
     /// Starts recording.
     ///
-    /// - Parameter group: where it runs; must outlive it. Nil: SwiftNIO's own.
+    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
+    ///   SwiftNIO.
     /// - Throws: ``FileError`` for the transcript, `TLSError` for the credentials, or a socket error when the address
     ///   cannot be bound.
     public static func start(
@@ -73,11 +76,11 @@ public final class RecordingGateway: Sendable {
         return RecordingGateway(service, connections.writer)
     }
 
-    /// The first thing that kept the transcript from being complete: a ``FileError``, or a ``TranscriptError`` when it
-    /// is full. Nothing is recorded after it.
+    /// The first error after which the transcript is incomplete: a ``FileError``, or a ``TranscriptError`` when the
+    /// transcript is full. Nothing is recorded after it.
     public var failure: (any Error)? { self.writer.failure }
 
-    /// Closes everything, without ceremony, and completes the transcript.
+    /// Closes the listener and all connections, without close_notify, and completes the transcript.
     ///
     /// - Parameter limit: how long to wait for the sockets to close.
     public func stop(within limit: Duration = .seconds(5)) async {

@@ -2,22 +2,22 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// One side of a recorded connection: notes what arrives and hands it to the other side.
+/// One side of a recorded connection. It records the bytes that arrive, and hands them to the other side.
 ///
-/// Both sides run on one event loop. Neither reads while the other cannot write, so that what waits between them is
-/// bounded by the channels' own buffers.
+/// Both sides run on one event loop. A side does not read while the other cannot write, so the bytes between them are
+/// bounded by the channels' buffers.
 final class TeeHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What becomes of a side that is ready, and of one that could not be made so.
+    /// The callbacks of a side: it is ready, or its connection failed before that.
     struct Owner {
         var isReady: (TeeHandler) -> Void
         var failed: (any Error) -> Void
     }
 
-    /// Who is at the other end of this channel.
+    /// The side at the other end of this channel.
     let side: Transcript.Side
     private let connection: Int
     private let writer: TranscriptWriter
@@ -30,7 +30,7 @@ final class TeeHandler: ChannelDuplexHandler {
     private var hasEnded = false
     private var wasReset = false
     private var wantsRead = false
-    /// What arrived before there was another side: one read.
+    /// The bytes that arrived before the other side was ready: at most one read.
     private var held: [ByteBuffer] = []
 
     init(
@@ -51,7 +51,7 @@ final class TeeHandler: ChannelDuplexHandler {
 
     /// Joins two sides that are ready.
     static func join(_ client: TeeHandler, _ server: TeeHandler) {
-        // The client may have gone while the gateway was being connected to.
+        // The client may have closed while the recorder connected to the gateway.
         guard client.context != nil else { return server.abandon() }
         client.partner = server
         server.partner = client
@@ -152,7 +152,7 @@ final class TeeHandler: ChannelDuplexHandler {
         context.fireChannelWritabilityChanged()
     }
 
-    /// Closes without a word: there is no other side.
+    /// Closes a side that has no other side, and records nothing.
     func abandon() {
         self.hasEnded = true
         self.context?.close(promise: nil)
@@ -163,7 +163,7 @@ final class TeeHandler: ChannelDuplexHandler {
     private func end(_ kind: Transcript.Kind) {
         guard !self.hasEnded else { return }
         self.hasEnded = true
-        // The second end is the connection's.
+        // When both sides have ended, the connection has ended.
         self.note(kind == .halfClose && self.partner?.hasEnded == true ? .end : kind)
     }
 

@@ -1,27 +1,28 @@
 internal import NIOCore
 internal import Synchronization
 
-/// Writes a transcript to a file while it happens.
+/// A writer that records events to a transcript file as they happen.
 ///
-/// Safe from any thread. Lines are written 64 KiB at a time and at every ``flush()``; a write blocks the event loop that
-/// causes it. A transcript has at most ``Transcript/maximumLineCount`` lines and ``Transcript/maximumConnection``
-/// connections: what comes after them is not recorded, and ``failure`` says so.
+/// Safe from any thread. Lines are written 64 KiB at a time and at every ``flush()``. A write blocks the event loop
+/// that causes it. A transcript has at most ``Transcript/maximumLineCount`` lines and ``Transcript/maximumConnection``
+/// connections. Later events are not recorded, and ``failure`` says so.
 package final class TranscriptWriter: Sendable {
     private static let chunk = 64 * 1024
-    /// Bytes of one line, which keeps it below ``Transcript/maximumLineLength``.
+    /// The most bytes in one line. With more, a line could exceed ``Transcript/maximumLineLength``.
     private static let lineBytes = 256 * 1024
 
-    /// One event makes at most as many lines as it has messages, which have at least five bytes.
+    /// The number of lines after which the transcript is full. An event becomes at most one line for each message, and
+    /// a message has at least five bytes.
     private static let lineLimit = Transcript.maximumLineCount - lineBytes / 5
 
     private struct State: ~Copyable {
         var file: BufferedFile
-        /// The lines above the events, and those so far.
+        /// The number of lines so far, with those above the events.
         var count: Int
         var last: Duration = .zero
         var annotator: TranscriptAnnotator
         var redactors: [Transcript.Stream: TranscriptRedactor] = [:]
-        /// Set when the transcript is full.
+        /// The error to report once the transcript is full.
         var excess: TranscriptError?
         var failure: (any Error)? { self.excess ?? self.file.failure }
     }
@@ -31,9 +32,9 @@ package final class TranscriptWriter: Sendable {
     private let start = NIODeadline.now()
     private let state: Mutex<State>
 
-    /// Opens a file for writing and empties it, if it is there.
+    /// Opens a file for writing. An existing file is emptied.
     ///
-    /// - Parameter redacts: whether tokens and payloads are replaced, length for length.
+    /// - Parameter redacts: if true, tokens and payloads are replaced by others of the same length.
     /// - Throws: ``FileError``.
     package init(path: String, service: Transcript.Service, redacts: Bool) throws(FileError) {
         let opening = Transcript.opening(service: service, headers: [])
@@ -51,10 +52,10 @@ package final class TranscriptWriter: Sendable {
 
     deinit { self.flush() }
 
-    /// The first thing that went wrong; nothing is recorded after it.
+    /// The first error. Nothing is recorded after it.
     package var failure: (any Error)? { self.state.withLock { $0.failure } }
 
-    /// Notes that a side did something, now.
+    /// Records an action of a side at the current time.
     package func note(_ connection: Int, _ sender: Transcript.Side, _ kind: Transcript.Kind) {
         guard case .bytes(let bytes) = kind, bytes.count > Self.lineBytes else {
             return self.add(connection, sender, kind)
@@ -86,7 +87,7 @@ package final class TranscriptWriter: Sendable {
         }
     }
 
-    /// Forgets a connection, of which nothing more will be noted.
+    /// Forgets a connection that has no more events.
     func forget(_ connection: Int) {
         self.state.withLock { state in
             state.annotator.forget(connection: connection)
@@ -103,6 +104,6 @@ package final class TranscriptWriter: Sendable {
         state.redactors[stream] = redactor
     }
 
-    /// Writes what has gathered.
+    /// Writes the buffered lines.
     package func flush() { self.state.withLock { $0.file.flush() } }
 }

@@ -1,10 +1,10 @@
 internal import FerryMachine
 
-/// Works a ``ReplayChaos`` off, piece by piece.
+/// The progress of a ``ReplayChaos`` on one connection.
 struct ChaosState {
     private let chaos: ReplayChaos
     private var generator: SplitMix64
-    /// How many bytes of this side have gone out.
+    /// The number of bytes that this side has sent.
     private var sent = 0
 
     init(_ chaos: ReplayChaos?) {
@@ -12,13 +12,13 @@ struct ChaosState {
         self.generator = SplitMix64(seed: self.chaos.seed)
     }
 
-    /// How long the next piece waits.
+    /// Returns the delay of the next piece.
     mutating func delay() -> Duration {
         guard self.chaos.delay > .zero else { return .zero }
         return self.chaos.delay * Double.random(in: 0...1, using: &self.generator)
     }
 
-    /// The pieces of some bytes, none of them empty, and whether the connection is cut behind them.
+    /// Splits bytes into pieces that are not empty. Says whether the connection is cut after them.
     mutating func pieces(_ bytes: [UInt8]) -> (pieces: [[UInt8]], isCut: Bool) {
         var rest = bytes[...]
         if let cut = self.chaos.cut { rest = rest.prefix(max(cut - self.sent, 0)) }

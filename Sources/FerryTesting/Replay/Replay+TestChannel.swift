@@ -2,16 +2,18 @@ internal import NIOCore
 public import NIOEmbedded
 
 extension Replay {
-    /// Replays one connection into a test channel, as the socket below its handlers.
+    /// Replays one connection into a test channel, in place of the socket below its handlers.
     ///
-    /// What the handlers write is compared, what the transcript has from the other side is read by them. The end of the
-    /// stream arrives as `ChannelEvent.inputClosed` (half-close) or as the channel's end. Time is the channel's own, and
-    /// passes as in the transcript, so that hours take no time.
+    /// The replay compares the bytes that the handlers write with the transcript. The handlers read the bytes that the
+    /// transcript has from the played side. The end of the stream arrives as `ChannelEvent.inputClosed` (half-close) or
+    /// as the channel's end. The channel's simulated clock advances as in the transcript, so hours of recording take no
+    /// real time.
     ///
     /// - Parameters:
-    ///   - channel: with the handlers under test; connected by this method unless it is active.
+    ///   - channel: the channel with the handlers under test. This method connects it unless it is active.
     ///   - connection: the number of the connection in the transcript.
-    ///   - patience: how long, in the channel's time, to wait beyond the transcript's time for what the handlers owe.
+    ///   - patience: how long to wait, in the channel's time, for missing bytes of the handlers after the transcript's
+    ///     time.
     /// - Throws: ``ReplayMismatch``, or an error that a handler fired.
     public func run(on channel: EmbeddedChannel, connection: Int = 1, patience: Duration = .seconds(60)) throws {
         let part = ReplayPart(

@@ -1,26 +1,26 @@
-/// A transcript, the side of it that is played, and how.
+/// A transcript, the side that Ferry plays, and the settings of the replay.
 public struct Replay: Sendable {
-    /// When what is played goes out.
+    /// The timing of the played side.
     @nonexhaustive
     public enum Pace: Sendable, Hashable {
-        /// As soon as the peer has sent what it sent before that in the transcript.
+        /// Each event happens as soon as the peer has sent the bytes that precede it in the transcript.
         case immediate
-        /// After the same time as in the transcript since the event before.
+        /// Each event follows the previous one after the same time as in the transcript.
         case recorded
     }
 
-    /// What was recorded.
+    /// The recorded connections.
     public var transcript: Transcript
-    /// Which side is played; the other one is under test.
+    /// The side that Ferry plays. The other side is under test.
     public var side: Transcript.Side
-    /// How strictly the other side is compared with the transcript.
+    /// The strictness of the comparison with the transcript.
     public var mode: ReplayMode
-    /// When what is played goes out.
+    /// The timing of the played side.
     public var pace: Pace = .immediate
-    /// What is done to it on the way.
+    /// The disturbances of the played side; nil: no disturbance.
     public var chaos: ReplayChaos?
 
-    /// A replay at once and undisturbed.
+    /// Creates a replay without delays and without disturbances.
     public init(_ transcript: Transcript, playing side: Transcript.Side, mode: ReplayMode = .semantic) {
         self.transcript = transcript
         self.side = side

@@ -1,28 +1,29 @@
-/// What a replay does to its own side of the transcript: the same bytes, in other pieces, at other times, or not all.
+/// The disturbances of a replay's own side: the bytes are split differently, delayed, or cut off. The bytes that are
+/// sent do not change.
 public struct ReplayChaos: Sendable, Hashable {
-    /// How bytes are cut into pieces.
+    /// The division of the bytes into pieces.
     @nonexhaustive
     public enum Split: Sendable, Hashable {
-        /// As they stand in the transcript.
+        /// The bytes are sent as in the transcript.
         case asRecorded
-        /// In one more place: so many bytes into everything that this side of the connection sends.
+        /// There is one additional cut, after that many bytes of this side of the connection.
         case at(Int)
-        /// Each byte by itself.
+        /// Each byte is a piece.
         case everywhere
-        /// Into pieces of 1 to 64 bytes, at random.
+        /// The pieces have 1 to 64 bytes, at random.
         case random
     }
 
-    /// How bytes are cut into pieces.
+    /// The division of the bytes into pieces.
     public var split = Split.asRecorded
-    /// The longest time by which a piece, or an end, is delayed; each by a random part of it.
+    /// The longest delay. Each piece, and each end, is delayed by a random time up to this.
     public var delay: Duration = .zero
-    /// The connection ends without a word after so many bytes of this side. Nothing is compared from then on.
+    /// After this many bytes of this side, the connection ends early. Later bytes of the peer are not compared.
     public var cut: Int?
-    /// Decides what is random.
+    /// The seed of all random choices. Equal seeds give equal choices.
     public var seed: UInt64
 
-    /// As recorded, until a property says otherwise.
+    /// Creates chaos without disturbances. Set the properties to add them.
     public init(seed: UInt64 = 0) {
         self.seed = seed
     }

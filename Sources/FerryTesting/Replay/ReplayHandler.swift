@@ -2,27 +2,27 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
-/// Runs one connection's ``ReplayMachine`` on its channel.
+/// The handler that runs one connection's ``ReplayMachine`` on its channel.
 final class ReplayHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The time for the replay is over.
+    /// The event that the replay's time is over.
     struct Expiry {}
 
     private let connection: Int
     private var machine: ReplayMachine
     private let run: ReplayRun
     private let socket: SocketHandler
-    /// Whether the connection is ready only after a handshake.
+    /// True if the connection is ready only after a TLS handshake.
     private let isSecure: Bool
     private let start = NIODeadline.now()
     private var isOpen = false
     private var sawEnd = false
     private var isOver = false
-    /// Writes that the system has not taken: closing would drop them.
+    /// The number of writes that the system has not yet taken. Closing would drop them.
     private var unwritten = 0
-    /// Whether all went well, and only ``unwritten`` is waited for.
+    /// True if the replay has succeeded and only waits for ``unwritten``.
     private var isLeaving = false
 
     init(_ connection: Int, _ machine: ReplayMachine, of run: ReplayRun, socket: SocketHandler, isSecure: Bool) {
@@ -59,7 +59,8 @@ final class ReplayHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // An error of an open connection ends it, and its end is what the transcript speaks of.
+        // An error of an open connection is not reported: it ends the connection, and the machine compares the end with
+        // the transcript.
         if !self.isOpen { self.conclude(.failure(error), context) }
     }
 
@@ -100,7 +101,7 @@ final class ReplayHandler: ChannelInboundHandler {
             switch action {
             case .send(let bytes): self.send(bytes, context)
             case .halfClose: context.close(mode: .output, promise: nil)
-            // It finishes the machine, and what has finished is closed.
+            // An end finishes the machine, and a finished machine's connection is closed anyway.
             case .end: break
             case .reset: self.socket.reset()
             case .wake(let time):
@@ -117,7 +118,7 @@ final class ReplayHandler: ChannelInboundHandler {
         let promise = context.eventLoop.makePromise(of: Void.self)
         self.unwritten += 1
         promise.futureResult.assumeIsolated().whenComplete { _ in
-            // A peer that has gone fails the write, and needs no more.
+            // A write fails if the peer has closed. It counts as done, because the peer needs no more bytes.
             self.unwritten -= 1
             if self.isLeaving, self.unwritten == 0 { self.leave(.success(()), context) }
         }

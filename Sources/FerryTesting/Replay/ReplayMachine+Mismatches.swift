@@ -11,8 +11,8 @@ extension ReplayMachine {
         )
     }
 
-    /// In which fields the messages differ, and which line has what came: a notification that was lost or sent twice
-    /// looks like the one in its place but for its token and its payload, and those are not shown.
+    /// Names the fields in which the messages differ, and the line that has the found message. Without this, a lost or
+    /// repeated notification looks like the expected one: they differ only in token and payload, which are not shown.
     private func explanation(_ expected: ReplayPart.Expected, found: WireMessage) -> String {
         let peer = self.part.side.peer
         let differences = found.differences(from: expected.message, varying: self.mode.varying(for: peer))

@@ -1,11 +1,11 @@
 internal import FerryCore
 
-/// What a ``ReplayMachine`` wants done, in order.
+/// The actions that the owner of a ``ReplayMachine`` must perform, in order.
 package enum ReplayAction: Hashable {
     case send([UInt8])
-    /// Say that nothing more will be sent, and go on reading.
+    /// End the output, and go on reading.
     case halfClose
-    /// Close in both directions, orderly.
+    /// Close both directions in order.
     case end
     /// Close with a reset.
     case reset
@@ -13,10 +13,11 @@ package enum ReplayAction: Hashable {
     case wake(at: Duration)
 }
 
-/// One connection of a replay, without I/O: bytes, ends and time of the peer in, actions out.
+/// The machine of one connection of a replay, without I/O. The peer's bytes and ends, and the time, go in; actions come
+/// out.
 ///
-/// The events of the connection are worked through in their order. One of the peer's waits until the peer has done it;
-/// one of this side's is done when everything before it has happened, and its time has come.
+/// The machine processes the connection's events in order. At an event of the peer, it waits until the peer has done
+/// it. An event of this side is performed when all events before it have happened and its time has come.
 ///
 /// ```
 ///             event of the peer: wait for it
@@ -29,10 +30,11 @@ package enum ReplayAction: Hashable {
 ///        parting ── the peer may send what it likes, until it ends ──▶ finished
 /// ```
 ///
-/// What the peer sends ahead of the transcript's order is compared at once. After this side's last word nothing is
-/// compared any more, because a peer that reads later has sent more: Apple's gateway discarded that, and so does this.
+/// Bytes that the peer sends earlier than in the transcript are compared at once. After this side's error response or
+/// end, nothing is compared: a peer that reads the end later than the recorded peer sends more bytes. Apple's gateway
+/// discarded such bytes, and so does the machine.
 package struct ReplayMachine {
-    /// A part of an event of this side.
+    /// A piece of an event of this side.
     private struct Piece {
         var action: ReplayAction
         var due: Duration
@@ -43,19 +45,19 @@ package struct ReplayMachine {
     private let pace: Replay.Pace
     private var chaos: ChaosState
     private var reader: WireMessageReader
-    /// The next event.
+    /// The index of the next event.
     private var cursor = 0
-    /// When the last event happened, in the transcript and here.
+    /// The time of the last event, in the transcript and in this replay.
     private var last: (recorded: Duration, actual: Duration)
-    /// A slice, so that taking the first costs the same however many there are.
+    /// The pieces to send. In a slice, removing the first costs O(1).
     private var pieces: ArraySlice<Piece> = []
-    /// How many messages of the peer have come and were compared.
+    /// The number of the peer's messages that have arrived and were compared.
     private var received = 0
     private var peerHasEnded = false
-    /// Whether the peer need not care any more.
+    /// True if the peer may now send anything.
     private var isParting = false
     private var hasEnded = false
-    /// Recorded identifiers, and what the peer uses in their place, where that may vary.
+    /// The peer's identifiers by the recorded ones, if identifiers may vary.
     private var identifiers: [UInt32: UInt32] = [:]
     private var own: WireFields
 
@@ -69,26 +71,26 @@ package struct ReplayMachine {
         self.last = (part.events.first?.time ?? .zero, .zero)
     }
 
-    /// Whether all of the connection has been replayed.
+    /// True if the whole connection has been replayed.
     package var isFinished: Bool { self.hasEnded || self.cursor == self.part.events.count && self.pieces.isEmpty }
 
-    /// The time of the transcript up to which everything has happened.
+    /// The time in the transcript of the last event that has happened.
     package var position: Duration { self.last.recorded }
 
-    /// How long the transcript waited for the next event.
+    /// The time between the last event and the next one in the transcript.
     package var timeToNextEvent: Duration {
         self.cursor < self.part.events.count ? self.part.events[self.cursor].time - self.last.recorded : .zero
     }
 
     // MARK: Input
 
-    /// The connection is established.
+    /// Takes the news that the connection is established.
     package mutating func opened(at now: Duration) -> [ReplayAction] {
         self.last.actual = now
         return self.advance(now)
     }
 
-    /// The peer sent bytes.
+    /// Takes bytes of the peer.
     package mutating func received(
         _ bytes: some Sequence<UInt8>,
         at now: Duration
@@ -102,7 +104,7 @@ package struct ReplayMachine {
         return actions
     }
 
-    /// The peer will send nothing more: its end of stream, or a reset.
+    /// Takes the peer's end of stream, or its reset.
     package mutating func receivedEnd(at now: Duration) throws(ReplayMismatch) -> [ReplayAction] {
         self.peerHasEnded = true
         if !self.isParting {
@@ -113,7 +115,8 @@ package struct ReplayMachine {
                 throw self.mismatch(self.part.expectedPartial, found: self.reader.partial)
             }
             if self.part.side == .client {
-                // It was faster than recorded, and would have discarded what it had not read.
+                // The server ended earlier than recorded. It would discard the client's remaining bytes, so they need
+                // not be sent.
                 self.isParting = true
             } else if let event = self.silenced() {
                 throw self.mismatch(event, found: "the end of the stream before that")
@@ -122,10 +125,10 @@ package struct ReplayMachine {
         return self.advance(now)
     }
 
-    /// A time that ``ReplayAction/wake(at:)`` named has come. Too early or too often does no harm.
+    /// Takes the news that a time of ``ReplayAction/wake(at:)`` has come. Extra or early calls do no harm.
     package mutating func timePassed(at now: Duration) -> [ReplayAction] { self.advance(now) }
 
-    /// What is still to happen; nil when the connection was replayed to its end.
+    /// The first event that has not happened; nil if the connection was replayed to its end.
     package var missing: ReplayMismatch? {
         guard !self.isFinished else { return nil }
         if self.received < self.part.expected.count, !self.isParting {
@@ -142,7 +145,7 @@ package struct ReplayMachine {
     private mutating func compare(_ message: WireMessage) throws(ReplayMismatch) {
         guard !self.isParting else { return }
         guard self.received < self.part.expected.count else {
-            // It has not yet read this side's last word.
+            // The peer sent this before it could read this side's error response or end.
             if self.hasLastWord { return }
             throw ReplayMismatch(
                 line: 0,
@@ -164,14 +167,14 @@ package struct ReplayMachine {
         self.received += 1
     }
 
-    /// Whether this side's last word comes next, and not behind an end of the peer's: what came before that was not sent
-    /// in ignorance of the last word.
+    /// True if this side's error response or end comes before any recorded end of the peer. Only then can the peer send
+    /// more than recorded because it has not yet read that.
     private var hasLastWord: Bool {
         for event in self.part.events[self.cursor...] {
             switch event.kind {
             case .halfClose, .end, .reset: return event.sender == self.part.side
             case .bytes(let bytes) where event.sender == self.part.side && self.isGateway:
-                // An error response. Status 0 is none.
+                // Status 0 is no error: the connection goes on.
                 if bytes.dropFirst().first != BinaryStatus.noErrorsEncountered.rawValue { return true }
             case .open, .bytes: continue
             }
@@ -181,7 +184,8 @@ package struct ReplayMachine {
 
     private var isGateway: Bool { self.part.side == .server && self.part.service == .gateway }
 
-    /// The first bytes of this side that were to come before the peer's end, which is here.
+    /// Returns the first bytes of this side that the transcript has before the peer's end. The peer has ended without
+    /// waiting for them.
     private func silenced() -> Transcript.Event? {
         for event in self.part.events[self.cursor...] {
             switch event.kind {
@@ -266,7 +270,8 @@ package struct ReplayMachine {
         }
     }
 
-    /// Puts the identifiers that the peer uses in the place of the recorded ones, where this side names one whole.
+    /// Replaces the recorded identifiers in this side's error responses by those of the peer. An identifier is replaced
+    /// only if all its four bytes are in `bytes`.
     private mutating func translate(_ bytes: [UInt8]) -> [UInt8] {
         guard self.isGateway else { return bytes }
         var bytes = bytes

@@ -1,18 +1,19 @@
 internal import FerryCore
 
-/// The peer did not do what the transcript says.
+/// The error of a peer whose bytes or ends differ from the transcript.
 ///
-/// ``description`` shows neither tokens nor payloads; `String(reflecting:)` adds the bytes themselves.
+/// ``description`` shows no tokens and no payloads. `String(reflecting:)` adds the bytes.
 public struct ReplayMismatch: Error, Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// The line of the transcript, from 1; 0 when the event comes from no file, or no line is left.
+    /// The line of the transcript, from 1; 0 if the transcript was not read from a file, or has no more events.
     public let line: Int
     /// The number of the connection in the transcript.
     public let connection: Int
-    /// What the transcript says, decoded.
+    /// The expected message or event, decoded.
     public let expected: String
-    /// What came, decoded.
+    /// The actual message or event, decoded.
     public let found: String
-    /// What the two descriptions do not show: in which fields the messages differ, and where what came stands. Sentences.
+    /// Sentences that name the fields in which the messages differ, and the line of the transcript that has the found
+    /// message.
     private let explanation: String
     private let expectedBytes: [UInt8]
     private let foundBytes: [UInt8]
@@ -35,15 +36,15 @@ public struct ReplayMismatch: Error, Sendable, Hashable, CustomStringConvertible
         self.foundBytes = foundBytes
     }
 
-    /// The line, what it says and what came instead; of two messages also in what they differ, and which line of the
-    /// connection has what came.
+    /// The line, the expected event and the actual one. For two messages, also the fields that differ, and the line of
+    /// the connection that has the found message.
     public var description: String {
         let place = self.line == 0 ? "" : "line \(self.line), "
         return
             "The replay differs at \(place)connection \(self.connection): expected \(self.expected); found \(self.found).\(self.explanation)"
     }
 
-    /// The description with the bytes.
+    /// The description, and the bytes.
     public var debugDescription: String {
         "\(self.description) Expected bytes: [\(self.expectedBytes.hexadecimal)]; found: [\(self.foundBytes.hexadecimal)]"
     }

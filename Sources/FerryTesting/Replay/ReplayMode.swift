@@ -1,30 +1,31 @@
-/// How strictly a replay compares what comes with what the transcript has.
+/// The strictness with which a replay compares the peer's messages with the transcript.
 ///
-/// Compared are messages, so that it never matters how bytes are cut into packets.
+/// A replay compares whole messages. The division of the bytes into packets never matters.
 @nonexhaustive
 public enum ReplayMode: Sendable, Hashable {
-    /// Every byte must be as recorded, but for what may vary.
+    /// Every byte must be as recorded, except in the fields that may vary.
     case exact(varying: Varying)
-    /// Every message must mean what the recorded one meant: the order of items and unknown items do not matter.
+    /// Every message must mean the same as the recorded one. The order of items and unknown items do not matter.
     case semantic(varying: Varying)
 
     /// Every byte must be as recorded.
     public static let exact = ReplayMode.exact(varying: [])
-    /// Every message must mean what the recorded one meant; identifiers and times are the peer's own business.
+    /// Every message must mean the same as the recorded one. Identifiers and times may vary.
     public static let semantic = ReplayMode.semantic(varying: [.identifiers, .times])
 
-    /// What a peer may do otherwise than it was recorded.
+    /// The fields that may differ from the recorded ones.
     public struct Varying: OptionSet, Sendable, Hashable {
-        /// A bit for each.
+        /// The bits of the fields.
         public let rawValue: UInt8
 
-        /// The bits of those that may vary.
+        /// Creates a set from the bits of its fields.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// Identifiers of notifications. Error responses that are replayed name the identifier that the peer used in
-        /// the place of the recorded one.
+        /// Identifiers of notifications. Error responses in the replay then name the peer's identifier instead of the
+        /// recorded one.
         public static let identifiers = Varying(rawValue: 1)
-        /// Expirations, but not whether there is one, and the times of feedback tuples.
+        /// Expirations and the times of feedback tuples. A notification must still have an expiration if the recorded
+        /// one has it, and only then.
         public static let times = Varying(rawValue: 2)
 
         func allows(_ field: WireFields.Field) -> Bool {
@@ -42,7 +43,8 @@ public enum ReplayMode: Sendable, Hashable {
         }
     }
 
-    /// - Parameter sender: error responses name identifiers that were given to them, and may not vary.
+    /// - Parameter sender: the side that sent the message. The identifiers of a server's error responses never vary,
+    ///   because they are the client's.
     func varying(for sender: Transcript.Side) -> Varying {
         sender == .server ? self.varying.subtracting(.identifiers) : self.varying
     }

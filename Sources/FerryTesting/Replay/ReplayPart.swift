@@ -1,9 +1,9 @@
-/// One connection of a transcript, made ready to be replayed from one side.
+/// One connection of a transcript, prepared for the replay of one side.
 package struct ReplayPart: Sendable {
-    /// A message of the peer.
+    /// A message that the peer must send.
     struct Expected: Sendable {
         var message: WireMessage
-        /// The event that completes the message.
+        /// The index of the event that completes the message.
         var event: Int
     }
 
@@ -11,9 +11,9 @@ package struct ReplayPart: Sendable {
     let side: Transcript.Side
     let service: Transcript.Service
     let events: [Transcript.Event]
-    /// What the peer must send, in its order.
+    /// The messages that the peer must send, in order.
     let expected: [Expected]
-    /// A message of the peer that the transcript leaves unfinished.
+    /// The peer's last message, if the transcript has only its beginning.
     let expectedPartial: WireMessage
 
     init(_ connection: Int, _ events: [Transcript.Event], service: Transcript.Service, playing side: Transcript.Side) {
@@ -35,7 +35,7 @@ package struct ReplayPart: Sendable {
 }
 
 extension Transcript {
-    /// All connections, by their numbers, made ready to be replayed from one side.
+    /// Returns all connections by their numbers, prepared for the replay of one side.
     package func parts(playing side: Side) -> [Int: ReplayPart] {
         let events = Dictionary(grouping: self.events, by: \.connection)
         return Dictionary(

@@ -2,12 +2,12 @@ internal import FerryServer
 internal import NIOCore
 internal import Synchronization
 
-/// What the connections of a replay over the network share: which is next, and what came of each.
+/// The state that the connections of a replay over the network share: the next connection, and the results.
 ///
 /// Safe from any thread.
 final class ReplayRun: Sendable {
     private struct State {
-        /// Connections that have not begun, the next one first.
+        /// The numbers of the connections that have not begun, the next one first.
         var waiting: ArraySlice<Int>
         var begun: ArraySlice<Int> { self.all.prefix(self.all.count - self.waiting.count) }
         let all: [Int]
@@ -15,16 +15,16 @@ final class ReplayRun: Sendable {
         var remaining: Set<Int>
         var failure: (any Error)?
         var channels: [Int: any Channel] = [:]
-        /// Whether the time is over, so that nothing is waited for any more.
+        /// True if the time is over. Then every unfinished connection fails at once.
         var hasExpired = false
     }
 
     let replay: Replay
     private let parts: [Int: ReplayPart]
-    /// Completes when every connection was replayed, fails with the first that was not.
+    /// The promise that succeeds when every connection was replayed, and fails with the first error.
     private let done: EventLoopPromise<Void>
     private let state: Mutex<State>
-    /// Called, with the lock left, whenever a connection has moved on.
+    /// Called without the lock whenever a connection has made progress.
     private let onProgress: Mutex<(@Sendable () -> Void)?> = Mutex(nil)
 
     init(_ replay: Replay, on eventLoop: any EventLoop) {
@@ -36,10 +36,10 @@ final class ReplayRun: Sendable {
         if connections.isEmpty { self.done.succeed() }
     }
 
-    /// The number of the next connection; nil when the transcript has no more.
+    /// Returns the number of the next connection; nil if the transcript has no more.
     func takeNext() -> Int? { self.state.withLock { $0.waiting.popFirst() } }
 
-    /// The number of the next connection, if everything before it in the transcript has happened.
+    /// Returns the number of the next connection, if all events before it in the transcript have happened.
     func takeNextDue() -> Int? {
         self.state.withLock { state in
             guard let next = state.waiting.first, let opening = self.parts[next]?.events.first else { return nil }
@@ -50,7 +50,7 @@ final class ReplayRun: Sendable {
         }
     }
 
-    /// What replays a connection on a channel, which is closed when the run is over.
+    /// Creates the handler that replays a connection on a channel. The channel is closed when the run is over.
     ///
     /// - Throws: `ChannelError.alreadyClosed` when the transcript has no such connection.
     func handler(
@@ -65,7 +65,7 @@ final class ReplayRun: Sendable {
         return ReplayHandler(connection, machine, of: self, socket: socket, isSecure: isSecure)
     }
 
-    /// A client that connected once more than the transcript has it.
+    /// Fails the run: a client opened more connections than the transcript has.
     func refuse() {
         self.fail(ReplayMismatch(line: 0, connection: 0, expected: "no more connections", found: "another one"))
     }
@@ -96,14 +96,15 @@ final class ReplayRun: Sendable {
         if isFirst { self.done.fail(error) }
     }
 
-    /// Waits for the end; after `limit` what is missing is thrown.
+    /// Waits for the end. Throws the missing event if `limit` passes first.
     func finish(within limit: Duration) async throws {
         let deadline = self.done.futureResult.eventLoop.scheduleTask(in: TimeAmount(limit)) { self.expire() }
         defer { deadline.cancel() }
         try await self.done.futureResult.get()
     }
 
-    /// Asks the first connection that is left what is missing; when that is nothing, the next one's turn comes.
+    /// Asks the first unfinished connection for its missing event. If the connection has no missing event, it
+    /// concludes, and then the next connection is asked.
     private func expire() {
         let (next, open) = self.state.withLock { state in
             state.hasExpired = true
@@ -121,11 +122,11 @@ final class ReplayRun: Sendable {
                 )
             )
         }
-        // The handler knows what is missing.
+        // The connection's handler knows the missing event.
         open.pipeline.fireUserInboundEventTriggered(ReplayHandler.Expiry())
     }
 
-    /// Closes what is open.
+    /// Closes the open channels.
     func closeAll() {
         for channel in self.state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
     }

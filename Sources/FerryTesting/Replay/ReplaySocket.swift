@@ -3,7 +3,7 @@ internal import FerryServer
 public import NIOCore
 internal import NIOPosix
 
-/// A socket that says what a real one said: replays a transcript to a program over the loopback, in either role.
+/// A socket that replays a transcript to a program over the loopback interface, as client or as server.
 ///
 /// ```swift
 /// let transcript = try Transcript(contentsOfFile: "error-response.transcript")
@@ -13,11 +13,11 @@ internal import NIOPosix
 /// try await socket.finish(within: .seconds(10))   // throws ReplayMismatch
 /// ```
 ///
-/// Its methods may be called from any thread. ``finish(within:)`` must be called: it closes the socket.
+/// Its methods may be called from any thread. Always call ``finish(within:)``: without it, the socket stays open.
 public final class ReplaySocket: Sendable {
-    /// The address that is bound.
+    /// The bound host, as the configuration names it.
     public var host: String { self.service.host }
-    /// The port that is bound.
+    /// The bound port.
     public var port: Int { self.service.port }
     private let service: SimulatedService<ConnectionCounts>
     private let run: ReplayRun
@@ -27,14 +27,16 @@ public final class ReplaySocket: Sendable {
         self.run = run
     }
 
-    /// Listens for the client of a transcript. Its connections are taken in the order of the transcript's.
+    /// Listens for the client of a transcript. The client's connections are matched with those of the transcript in
+    /// order.
     ///
     /// - Parameters:
     ///   - replay: must play ``Transcript/Side/server``.
-    ///   - credentials: TLS with these, any client certificate or none, 1.2 at most; nil: no TLS.
-    ///   - port: 0 for any.
-    ///   - group: where it runs; must outlive it. Nil: SwiftNIO's own.
-    /// - Throws: `TLSError` when the credentials are of no use, or a socket error when the address cannot be bound.
+    ///   - credentials: the credentials for TLS up to 1.2. A client may show any certificate, or no certificate. Nil:
+    ///     no TLS.
+    ///   - port: the port to bind; 0 for any.
+    ///   - group: the event loops to run on. The group must outlive the service. Nil: the singleton group of SwiftNIO.
+    /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func listen(
         _ replay: Replay,
         as credentials: TestCredentials?,
@@ -62,8 +64,8 @@ public final class ReplaySocket: Sendable {
 
     /// Waits until the transcript has been replayed to its end, and closes the socket.
     ///
-    /// - Throws: ``ReplayMismatch`` when the client did something else, or not everything within `limit`; `TLSError`
-    ///   when a handshake failed.
+    /// - Throws: ``ReplayMismatch`` when the client differs from the transcript, or does not finish within `limit`;
+    ///   `TLSError` when a handshake failed.
     public func finish(within limit: Duration) async throws {
         defer {
             self.service.close()
@@ -72,16 +74,16 @@ public final class ReplaySocket: Sendable {
         try await self.run.finish(within: limit)
     }
 
-    /// How a replay that connects speaks TLS.
+    /// The TLS settings of a replay that connects.
     public struct ClientTLS: Sendable {
-        /// Which authorities the server's certificate may come from.
+        /// The authorities that may issue the server's certificate.
         public var trustRoots: TrustRoots
-        /// Who the client is, if anyone.
+        /// The certificate and key of the client; nil: the client shows no certificate.
         public var identity: TLSIdentity?
-        /// The name that the server's certificate must be for; nil: the host that is connected to.
+        /// The name that the server's certificate must contain; nil: the name of the host.
         public var serverName: String?
 
-        /// What both sides of a test have.
+        /// Creates the TLS settings of a client.
         public init(trustRoots: TrustRoots, identity: TLSIdentity? = nil, serverName: String? = nil) {
             self.trustRoots = trustRoots
             self.identity = identity
@@ -94,11 +96,11 @@ public final class ReplaySocket: Sendable {
     ///
     /// - Parameters:
     ///   - replay: must play ``Transcript/Side/client``.
-    ///   - tls: nil: no TLS.
-    ///   - limit: for everything together.
-    ///   - group: where it runs. Nil: SwiftNIO's own.
-    /// - Throws: ``ReplayMismatch`` when the server did something else, or not everything within `limit`; `TLSError` or a
-    ///   socket error when there is no connection.
+    ///   - tls: the TLS settings; nil: no TLS.
+    ///   - limit: the time limit of the whole replay.
+    ///   - group: the event loops to run on. Nil: the singleton group of SwiftNIO.
+    /// - Throws: ``ReplayMismatch`` when the server differs from the transcript, or does not finish within `limit`;
+    ///   `TLSError` or a socket error when there is no connection.
     public static func connect(
         _ replay: Replay,
         to host: String,

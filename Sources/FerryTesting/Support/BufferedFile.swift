@@ -1,17 +1,17 @@
-/// A file that is written a chunk at a time. Nothing is written after the first write that failed.
+/// A file that is written in chunks. Nothing is written after the first write that failed.
 ///
-/// The owner calls ``flush()`` before it lets the file go, or what has gathered is lost. A write blocks.
+/// The owner must call ``flush()`` before it releases the file: otherwise, the buffered bytes are lost. A write blocks.
 struct BufferedFile: ~Copyable {
-    /// What went wrong first.
+    /// The error of the first write that failed.
     private(set) var failure: FileError?
     private let file: OutputFile
     private let chunk: Int
     private var bytes: [UInt8]
 
-    /// Opens a file for writing and empties it, if it is there.
+    /// Opens a file for writing. An existing file is emptied.
     ///
     /// - Parameters:
-    ///   - chunk: how many bytes gather before they are written.
+    ///   - chunk: how many bytes are buffered before they are written.
     ///   - opening: the first bytes.
     init(path: String, chunk: Int, opening: [UInt8] = []) throws(FileError) {
         self.file = try OutputFile(path: path)
@@ -19,13 +19,13 @@ struct BufferedFile: ~Copyable {
         self.bytes = opening
     }
 
-    /// Adds what `append` appends; writes when a chunk has gathered.
+    /// Buffers the bytes that `append` appends. Writes them when a chunk is complete.
     mutating func add(_ append: (inout [UInt8]) -> Void) {
         append(&self.bytes)
         if self.bytes.count >= self.chunk { self.flush() }
     }
 
-    /// Writes what has gathered.
+    /// Writes the buffered bytes.
     mutating func flush() {
         defer { self.bytes.removeAll(keepingCapacity: true) }
         guard self.failure == nil, !self.bytes.isEmpty else { return }

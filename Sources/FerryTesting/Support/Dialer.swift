@@ -3,7 +3,8 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOPosix
 
-/// Makes connections whose pipeline is that of an accepted one: socket, TLS, handler. Safe from any thread.
+/// A maker of outgoing connections. Their pipeline is that of an accepted connection: socket, TLS, handler. Safe from
+/// any thread.
 struct Dialer: Sendable {
     private let host: String
     private let port: Int
@@ -13,10 +14,10 @@ struct Dialer: Sendable {
     private let limits: ServerLimits
 
     /// - Parameters:
-    ///   - tls: nil: none.
-    ///   - timeout: for TCP.
-    ///   - limits: for the TLS handshake after it, and for the end.
-    /// - Throws: `TLSError` when the credentials are of no use.
+    ///   - tls: nil: no TLS.
+    ///   - timeout: the time limit for the TCP connection.
+    ///   - limits: the time limits for the TLS handshake and for closing.
+    /// - Throws: `TLSError` when the credentials cannot be used.
     init(
         host: String,
         port: Int,
@@ -34,11 +35,11 @@ struct Dialer: Sendable {
         self.limits = limits
     }
 
-    /// Connects.
+    /// Opens a connection.
     ///
-    /// - Parameter handler: makes what handles the connection's bytes; told whether it waits for a handshake. Runs on the
-    ///   event loop.
-    /// - Returns: what fails when there is no connection. It says nothing of the handshake.
+    /// - Parameter handler: makes the handler of the connection's bytes. Its last argument says whether a TLS handshake
+    ///   comes first. Runs on the event loop.
+    /// - Returns: a future that fails if there is no TCP connection. It succeeds before the TLS handshake.
     func connect(
         on eventLoop: any EventLoop,
         handler: @escaping @Sendable (any Channel, SocketHandler, _ isSecure: Bool) throws -> any ChannelHandler

@@ -2,12 +2,12 @@ internal import FerryOpenSSL
 internal import FerryServer
 
 extension Listener.Configuration {
-    /// Of a connection that may stop being read, so little waits between the client and the service: a client sees soon
-    /// that it is not read, as it would over a network.
+    /// The receive buffer in bytes of connections that may stop being read. With a larger one, a client on the same
+    /// machine would notice much later than over a network that it is not read.
     static let smallBuffer = 4096
 
-    /// A simulated service's address and TLS. Connections are closed soon after the last word: they have lingered then,
-    /// or have nothing more to say.
+    /// Creates the configuration of a simulated service. The default limits close a connection soon after its end: it
+    /// has lingered before, or has no more bytes to send.
     init(host: String, port: Int, tls: TLSContext?, limits: ServerLimits = .simulated) {
         self.init()
         self.host = host
@@ -18,7 +18,7 @@ extension Listener.Configuration {
 }
 
 extension ServerLimits {
-    /// A peer's close_notify is not waited for long.
+    /// The limits of a simulated service, with a short wait for the peer's close_notify.
     static var simulated: ServerLimits {
         var limits = ServerLimits()
         limits.closing = .milliseconds(250)
@@ -27,13 +27,13 @@ extension ServerLimits {
 }
 
 extension TLSContext {
-    /// The server's side of a simulated service.
+    /// Creates the TLS context of a simulated service.
     ///
     /// - Parameters:
-    ///   - handshake: with `refuseClient`, no certificate of a client is taken.
-    ///   - requiresClient: whether a client must show a certificate that its authority vouches for.
-    ///   - otherwise: which certificates are taken if not.
-    /// - Throws: `TLSError` when the credentials are of no use.
+    ///   - handshake: with `refuseClient`, every client certificate is refused.
+    ///   - requiresClient: if true, a client must show a certificate of the credentials' authority.
+    ///   - otherwise: the client certificates that are accepted otherwise.
+    /// - Throws: `TLSError` when the credentials cannot be used.
     static func simulated(
         as credentials: TestCredentials,
         handshake: GatewayScript.Handshake = .normal,

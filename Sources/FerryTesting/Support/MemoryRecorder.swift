@@ -1,32 +1,32 @@
 public import FerryCore
 internal import Synchronization
 
-/// Remembers what a ``SimulatedGateway`` accepted, for tests to look at.
+/// A recorder that keeps the notifications that a ``SimulatedGateway`` accepted, for tests.
 public typealias GatewayMemoryRecorder = MemoryRecorder<AcceptedNotification>
 
-/// Remembers what a ``SimulatedAPNs`` accepted, for tests to look at.
+/// A recorder that keeps the requests that a ``SimulatedAPNs`` accepted, for tests.
 public typealias APNsMemoryRecorder = MemoryRecorder<AcceptedRequest>
 
-/// Remembers what a simulated service accepted, for tests to look at. Safe from any thread.
+/// A recorder that keeps everything that a simulated service accepted, for tests. Safe from any thread.
 ///
-/// Memory grows by the bytes of everything that is accepted, until ``removeAll()``.
+/// Memory grows with the bytes of all accepted notifications, until ``removeAll()``.
 public final class MemoryRecorder<Accepted: Hashable & Sendable>: Sendable {
-    /// What was accepted, with its bytes.
+    /// An accepted notification, with its token and payload.
     public struct Push: Hashable, Sendable {
-        /// What it said beside token and payload.
+        /// The fields other than token and payload.
         public var accepted: Accepted
-        /// To whom.
+        /// The device token.
         public var token: DeviceToken
-        /// As it came.
+        /// The payload, unchanged.
         public var payload: [UInt8]
     }
 
     private let storage = Mutex<[Push]>([])
 
-    /// A recorder that remembers nothing yet.
+    /// Creates an empty recorder.
     public init() {}
 
-    /// Copies what was accepted.
+    /// Keeps a copy of an accepted notification.
     public func accepted(_ accepted: Accepted, token: Span<UInt8>, payload: Span<UInt8>) {
         let device = DeviceToken(unchecked: token.withUnsafeBufferPointer(Array.init))
         let copy = Push(accepted: accepted, token: device, payload: payload.withUnsafeBufferPointer(Array.init))
@@ -36,7 +36,7 @@ public final class MemoryRecorder<Accepted: Hashable & Sendable>: Sendable {
     /// Everything that was accepted: in order for each connection, interleaved between them.
     fileprivate var all: [Push] { self.storage.withLock { $0 } }
 
-    /// How many each device got. O(everything).
+    /// The number of notifications of each device. O(notifications).
     public var counts: [DeviceToken: Int] {
         self.all.reduce(into: [:]) { $0[$1.token, default: 0] += 1 }
     }
@@ -54,7 +54,7 @@ extension MemoryRecorder: GatewayRecorder where Accepted == AcceptedNotification
     /// Everything that was accepted: in order for each connection, interleaved between them.
     public var notifications: [Notification] { self.all }
 
-    /// The devices that got more than one notification, and how many. O(notifications).
+    /// The devices that got more than one notification, with the numbers. O(notifications).
     public var duplicates: [DeviceToken: Int] {
         self.counts.filter { $0.value > 1 }
     }
@@ -67,7 +67,7 @@ extension MemoryRecorder: APNsRecorder where Accepted == AcceptedRequest {
     /// Everything that was accepted: in order for each connection, interleaved between them.
     public var requests: [Request] { self.all }
 
-    /// The apns-ids that came more than once, and how often. O(requests).
+    /// The `apns-id` values that arrived more than once, with the numbers. O(requests).
     public var duplicates: [String: Int] {
         let counts = self.all.compactMap(\.accepted.apnsID).reduce(into: [:]) { $0[$1, default: 0] += 1 }
         return counts.filter { $0.value > 1 }

@@ -1,14 +1,14 @@
 internal import NIOCore
 
 extension NIODeadline {
-    /// - Parameter time: since the moment that NIO's clock counts from.
+    /// - Parameter time: the time since the epoch of NIO's clock.
     init(_ time: Duration) {
         self = .uptimeNanoseconds(0) + TimeAmount(time)
     }
 }
 
 extension Duration {
-    /// From the moment that NIO's clock counts from.
+    /// Creates the time since the epoch of NIO's clock.
     init(_ deadline: NIODeadline) {
         self.init(deadline - .uptimeNanoseconds(0))
     }

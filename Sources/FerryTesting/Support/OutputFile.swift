@@ -8,14 +8,15 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// An open file. Closed when it goes. A new one is for its owner only: device tokens and payloads go there.
+/// An open file, closed at the end of its lifetime. Only its owner may read a new file, because it holds device tokens
+/// and payloads.
 struct OutputFile: ~Copyable {
     private let path: String
     private let descriptor: Int32
 
     init(path: String) throws(FileError) {
         self.path = path
-        // Opening a FIFO that nobody reads would wait for ever.
+        // Without `O_NONBLOCK`, opening a FIFO that has no reader would never return.
         self.descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o600)
         if self.descriptor < 0 { throw .init(path: path, code: errno) }
         let flags = fcntl(self.descriptor, F_GETFL)
@@ -51,14 +52,14 @@ struct OutputFile: ~Copyable {
 
 /// A file that cannot be opened or written.
 public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The file.
+    /// The path of the file.
     public var path: String
     /// The system's error number.
     public var code: Int32
 
-    /// The file and the system's word for what is wrong.
+    /// The path and the system's message.
     ///
-    /// A path that may be something else, such as a secret in the wrong place, is left out.
+    /// The path is omitted if it may be something else, such as a secret in the wrong argument.
     public var description: String {
         let reason = String(cString: strerror(self.code))
         return FileName(self.path).shown.map { "\($0): \(reason)" } ?? reason

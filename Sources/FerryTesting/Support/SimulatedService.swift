@@ -1,11 +1,11 @@
 internal import FerryServer
 internal import NIOCore
 
-/// A simulated service that runs: where it listens, what it counted, and how it stops. Safe from any thread.
+/// A running simulated service: its address, its counts and its end. Safe from any thread.
 final class SimulatedService<Counts: ServiceCounts>: Sendable {
-    /// The address that is bound.
+    /// The bound host, as the configuration names it.
     var host: String { self.listener.host }
-    /// The port that is bound.
+    /// The bound port.
     var port: Int { self.listener.port }
     private let listener: Listener
     private let tally: Tally<Counts>
@@ -25,11 +25,11 @@ final class SimulatedService<Counts: ServiceCounts>: Sendable {
     /// Binds an address and serves.
     ///
     /// - Parameters:
-    ///   - handshake: how connections begin; of `silent` ones nothing is read.
-    ///   - tally: what is counted beside connections.
-    ///   - group: where it runs; must outlive it. Nil: SwiftNIO's own.
+    ///   - handshake: how connections begin. With `silent`, they are never read.
+    ///   - tally: the counts of the protocol.
+    ///   - group: the event loops to run on. The group must outlive the service. Nil: the singleton group of SwiftNIO.
     ///   - flush: called every 100 ms on the listener's event loop, and when the service has stopped.
-    ///   - handler: makes what handles a connection's bytes, on its event loop.
+    ///   - handler: makes the handler of a connection's bytes, on the connection's event loop.
     /// - Throws: a socket error when the address cannot be bound.
     static func start(
         _ configuration: Listener.Configuration,
@@ -45,7 +45,7 @@ final class SimulatedService<Counts: ServiceCounts>: Sendable {
         return SimulatedService(listener, tally, flush)
     }
 
-    /// What happened so far. Holds two locks, one after the other, for a few instructions.
+    /// The counts so far. Holds two locks, one after the other, for a few instructions.
     var counts: Counts {
         var counts = self.tally.snapshot
         let connections = self.listener.counts
@@ -55,15 +55,16 @@ final class SimulatedService<Counts: ServiceCounts>: Sendable {
         return counts
     }
 
-    /// Accepts nothing more; the connections stay.
+    /// Stops accepting. Open connections stay open.
     func close() {
         self.flushing?.cancel()
         self.listener.close()
     }
 
-    /// Closes the listener and all connections, without ceremony, and flushes.
+    /// Closes the listener and all connections, without close_notify, and flushes.
     ///
-    /// - Parameter limit: how long to wait for the sockets to close; what is then still open closes later by itself.
+    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
+    ///   themselves.
     func stop(within limit: Duration) async {
         self.flushing?.cancel()
         await self.listener.stop(within: limit)

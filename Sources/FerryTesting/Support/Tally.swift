@@ -1,7 +1,7 @@
 internal import FerryServer
 internal import Synchronization
 
-/// What a simulated service counts: of its connections, whatever they speak, and what its protocol adds.
+/// The counts of a simulated service: those of its connections, and those of its protocol.
 protocol ServiceCounts: Sendable {
     init()
     var connections: Int { get set }
@@ -11,11 +11,11 @@ protocol ServiceCounts: Sendable {
 
 extension ConnectionCounts: ServiceCounts {}
 
-/// Counts that any event loop adds to. Those of connections are the listener's.
+/// The counts of a protocol, which any event loop may change. The listener counts the connections.
 final class Tally<Counts: ServiceCounts>: Sendable {
     private let counts = Mutex(Counts())
 
-    /// Holds a lock meanwhile.
+    /// Changes the counts. Holds a lock during the call of `body`.
     func update(_ body: (inout Counts) -> Void) {
         self.counts.withLock { body(&$0) }
     }

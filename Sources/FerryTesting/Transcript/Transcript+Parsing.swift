@@ -5,9 +5,9 @@ internal import Foundation
 #endif
 
 extension Transcript {
-    /// The longest line in bytes. 128 KiB of payload fit twice.
+    /// The longest line, in bytes. A line holds two payloads of 128 KiB in hexadecimal.
     public static let maximumLineLength = 1 << 20
-    /// The most lines.
+    /// The largest number of lines.
     public static let maximumLineCount = 1 << 20
     /// The highest number of a connection.
     static let maximumConnection = 65_535
@@ -15,7 +15,7 @@ extension Transcript {
     /// Reads a transcript.
     ///
     /// - Parameter text: the whole file, UTF-8.
-    /// - Throws: ``TranscriptError`` for the first line that is wrong.
+    /// - Throws: ``TranscriptError`` for the first invalid line.
     public init(parsing text: some Collection<UInt8>) throws(TranscriptError) {
         var parser = TranscriptParser()
         let lines = text.split(
@@ -27,16 +27,16 @@ extension Transcript {
         self = try parser.finish()
     }
 
-    /// Reads a transcript from a text of a program.
+    /// Reads a transcript from a string.
     ///
-    /// - Throws: ``TranscriptError`` for the first line that is wrong.
+    /// - Throws: ``TranscriptError`` for the first invalid line.
     public init(parsing text: String) throws(TranscriptError) {
         try self.init(parsing: Array(text.utf8))
     }
 
-    /// Reads a transcript from a file, whole.
+    /// Reads a transcript from a file. The whole file is read into memory.
     ///
-    /// - Throws: a file error, or ``TranscriptError`` for the first line that is wrong.
+    /// - Throws: a file error, or ``TranscriptError`` for the first invalid line.
     public init(contentsOfFile path: String) throws {
         try self.init(parsing: Data(contentsOf: URL(filePath: path)))
     }
@@ -46,7 +46,7 @@ extension Transcript {
 private struct TranscriptParser {
     private enum Part { case version, headers, events }
 
-    /// How far each side of a connection is.
+    /// The progress of each side of a connection.
     private struct Progress {
         enum Output { case open, halfClosed, ended }
         var output: [Transcript.Side: Output] = [:]
@@ -157,7 +157,7 @@ private struct TranscriptParser {
         }
     }
 
-    /// Pairs of digits of either case, with spaces anywhere.
+    /// Decodes pairs of hexadecimal digits, of either case, with spaces anywhere.
     private static func decode(hex text: Substring) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count / 2)
@@ -174,7 +174,7 @@ private struct TranscriptParser {
         return high == nil ? bytes : nil
     }
 
-    /// Checks that the event can follow what the connection has seen.
+    /// Checks that the event can follow the earlier events of its connection.
     private mutating func advance(
         _ connection: Int,
         _ sender: Transcript.Side,
@@ -210,7 +210,7 @@ extension Substring {
 }
 
 extension Duration {
-    /// Seconds with up to nine decimals, below 10^9.
+    /// Reads seconds with up to nine decimals, below 10^9.
     fileprivate init?(transcriptTime text: Substring) {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let whole = parts.first, 1...9 ~= whole.utf8.count, let seconds = UInt64(whole) else { return nil }

@@ -8,7 +8,7 @@ extension Transcript {
         return text
     }
 
-    /// The lines above the events, with the empty one between them.
+    /// The lines above the events, with the empty line that ends them.
     static func opening(service: Service, headers: [Header]) -> String {
         let lines = headers.map { "\($0.name): \($0.value)\n" }
         return "ferry transcript 1\nservice: \(service.rawValue)\n\(lines.joined())\n"
@@ -16,7 +16,7 @@ extension Transcript {
 }
 
 extension Transcript.Event {
-    /// The event as a line, without its end.
+    /// The event as a line, without the line break.
     public var text: String {
         let comment = self.comment.map { "  # \($0)" } ?? ""
         return "\(self.time.transcriptTime) \(self.connection)\(self.sender.rawValue) \(self.kind.text)\(comment)"
@@ -36,9 +36,9 @@ extension Transcript.Kind {
 }
 
 extension Duration {
-    /// Seconds with six decimals.
+    /// The duration as seconds with six decimals.
     fileprivate var transcriptTime: String {
-        // A program may have made it; a text has no time before its beginning.
+        // A program can build an event with a negative time, which the format cannot express.
         let (seconds, attoseconds) = max(self, .zero).components
         let micro = String(attoseconds / 1_000_000_000_000)
         return "\(seconds).\(String(repeating: "0", count: 6 - micro.count))\(micro)"

@@ -1,4 +1,4 @@
-/// What two sides said to each other over one or more connections, as a readable text file has it.
+/// A readable text file of everything that the two sides of one or more connections sent.
 ///
 /// ```
 /// ferry transcript 1
@@ -11,60 +11,60 @@
 /// 0.051000 1> end
 /// ```
 ///
-/// The bytes are those above TLS. `Docs/transcripts.md` describes the format.
+/// The bytes are the plaintext above TLS. `Docs/transcripts.md` describes the format.
 public struct Transcript: Sendable, Hashable {
-    /// Which of the two services of the binary protocol is spoken.
+    /// The two services of the binary protocol.
     @nonexhaustive
     public enum Service: String, Sendable, Hashable, CaseIterable {
         /// Notifications, port 2195.
         case gateway
-        /// The list of devices that are gone, port 2196.
+        /// The feedback list: devices on which the app is gone, port 2196.
         case feedback
     }
 
-    /// Who does something.
+    /// The two sides of a connection.
     @nonexhaustive
     public enum Side: Character, Sendable, Hashable, CaseIterable {
-        /// The one that connects: a provider.
+        /// The side that connects: a provider.
         case client = ">"
-        /// The one that is connected to: the gateway or the feedback service.
+        /// The side that accepts: the gateway or the feedback service.
         case server = "<"
 
-        /// The other one.
+        /// The other side.
         public var peer: Side { self == .client ? .server : .client }
     }
 
-    /// What one side did.
+    /// The actions of a side.
     @nonexhaustive
     public enum Kind: Sendable, Hashable {
-        /// The client's connection is established. A connection opens by itself when this is missing.
+        /// The client's connection is established. Without this event, the first event of a connection opens it.
         case open
-        /// Bytes were sent. How they are cut into events has no meaning but for the time.
+        /// Bytes were sent. Their division into events matters only for the times.
         case bytes([UInt8])
-        /// Nothing more will be sent; reading goes on.
+        /// The side sends nothing more. It still reads.
         case halfClose
-        /// Nothing more will be sent or read.
+        /// The side sends and reads nothing more.
         case end
-        /// The connection was aborted, by TCP's RST.
+        /// The side aborted the connection with TCP's RST.
         case reset
     }
 
-    /// One line.
+    /// One line of a transcript.
     public struct Event: Sendable, Hashable {
-        /// Since the beginning of the transcript. Never before that of the line before.
+        /// The time since the beginning of the transcript. Never earlier than the time of the previous event.
         public var time: Duration
         /// The number of the connection, from 1.
         public var connection: Int
-        /// Who did it.
+        /// The side that acted.
         public var sender: Side
-        /// What was done.
+        /// The action.
         public var kind: Kind
-        /// What stands behind `#`.
+        /// The text after `#`.
         public var comment: String?
-        /// Where the event stands in its file, from 1; 0 when it comes from none.
+        /// The line number of the event in its file, from 1; 0 if it was not read from a file.
         public var line: Int
 
-        /// An event that comes from no file.
+        /// Creates an event that was not read from a file.
         public init(_ time: Duration, _ sender: Side, _ kind: Kind, connection: Int = 1, comment: String? = nil) {
             self.time = time
             self.connection = connection
@@ -75,40 +75,40 @@ public struct Transcript: Sendable, Hashable {
         }
     }
 
-    /// A line `name: value` above the events. Ferry reads `service`; others are the user's own.
+    /// A line `name: value` above the events. Ferry reads `service`; all others are the user's.
     public struct Header: Sendable, Hashable {
-        /// What stands before the colon: letters, digits and `-`.
+        /// The text before the colon: letters, digits and `-`.
         public var name: String
-        /// What stands behind it, without the spaces around it.
+        /// The text after the colon, without the spaces around it.
         public var value: String
 
-        /// A header. It must be one line.
+        /// Creates a header. Name and value must not contain a line break.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// Which service is spoken.
+    /// The service of all connections.
     public var service: Service
-    /// All headers but `service`, in their order.
+    /// All headers except `service`, in the order of the file.
     public var headers: [Header]
-    /// What happened, in the order of time.
+    /// All events, in the order of time.
     public var events: [Event]
 
-    /// A transcript of what a program knows.
+    /// Creates a transcript from its parts.
     public init(service: Service = .gateway, headers: [Header] = [], events: [Event] = []) {
         self.service = service
         self.headers = headers
         self.events = events
     }
 
-    /// The value of the first header of that name.
+    /// The value of the first header with that name.
     public subscript(header name: String) -> String? {
         self.headers.first { $0.name == name }?.value
     }
 
-    /// The numbers of the connections, in the order in which they were opened.
+    /// The numbers of the connections, in the order of their opening.
     public var connections: [Int] {
         var seen: Set<Int> = []
         return self.events.map(\.connection).filter { seen.insert($0).inserted }

@@ -1,5 +1,5 @@
-/// Cuts the bytes of a transcript into messages, a line each, and says in words what each means. Tokens and payloads are
-/// named by their length.
+/// Splits the bytes of a transcript into messages, one line each, and describes each in words. The descriptions give
+/// only the lengths of tokens and payloads.
 struct TranscriptAnnotator {
     private let service: Transcript.Service
     private var readers: [Transcript.Stream: WireMessageReader] = [:]
@@ -8,7 +8,8 @@ struct TranscriptAnnotator {
         self.service = service
     }
 
-    /// The events in the place of the next one: one for each message that ends in it, and one for what is left.
+    /// Returns the events that replace the next event: one for each message that ends in it, and one for the remaining
+    /// bytes.
     mutating func annotate(_ event: Transcript.Event) -> [Transcript.Event] {
         guard case .bytes(let bytes) = event.kind else { return [event] }
         let stream = Transcript.Stream(connection: event.connection, sender: event.sender)
@@ -44,7 +45,7 @@ struct TranscriptAnnotator {
 }
 
 extension Transcript {
-    /// The transcript with a line for each message, and a comment on each that says what it means.
+    /// Returns the transcript with one line for each message, and a comment that describes it.
     public func annotated() -> Transcript {
         var annotator = TranscriptAnnotator(self.service)
         var result = self

@@ -1,13 +1,13 @@
-/// A text that is no transcript.
+/// The error of a text that is not a valid transcript.
 ///
-/// ``description`` names the line and what is wrong with it, and nothing that the line holds: it may be a device token.
+/// ``description`` gives the line number and the fault. It never quotes the line, which may hold a device token.
 public struct TranscriptError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Where, from 1; 0: the text as a whole.
+    /// The line number, from 1; 0 if the fault is in the text as a whole.
     public var line: Int
-    /// What is wrong, and what would be right.
+    /// The fault, and the correct form.
     public var reason: String
 
-    /// The line and what is wrong with it.
+    /// The line number and the fault.
     public var description: String {
         self.line == 0 ? "No transcript: \(self.reason)." : "Line \(self.line) of the transcript: \(self.reason)."
     }

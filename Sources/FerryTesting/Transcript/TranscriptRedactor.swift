@@ -1,10 +1,10 @@
-/// Replaces device tokens and payloads of one side's stream, length for length, as the bytes pass.
+/// Replaces the device tokens and payloads in the stream of one side while the bytes pass. All lengths stay the same.
 ///
-/// The same token becomes the same other one throughout a recording, and different tokens stay different; a payload
-/// becomes a JSON object of the same length, or as much of one as fits. What is no message becomes zeros, since nothing
-/// says what it holds. The key of the replacement is made anew for each recording and kept nowhere.
+/// Within a recording, equal tokens get equal replacements, and different tokens get different ones. A payload becomes
+/// a JSON object of the same length, or the part of one that fits. Bytes that are not a message become zeros, because
+/// they may contain a token. Each recording gets a new random key, which is never stored.
 struct TranscriptRedactor {
-    /// The secret of one recording.
+    /// The secret key of one recording.
     struct Key {
         fileprivate let hasher: Hasher
 
@@ -18,9 +18,9 @@ struct TranscriptRedactor {
 
     private let key: Key
     private var reader: WireFields
-    /// Of the token that is being read.
+    /// The keyed hash of the current token's bytes so far.
     private var token: Hasher
-    /// The place in the payload that is being read.
+    /// The position in the current payload.
     private var place = 0
     private var length: [UInt8] = []
 
@@ -30,7 +30,7 @@ struct TranscriptRedactor {
         self.token = key.hasher
     }
 
-    /// The bytes, redacted.
+    /// Returns the bytes with tokens and payloads replaced.
     mutating func redact(_ bytes: [UInt8]) -> [UInt8] {
         bytes.map { self.redact($0) }
     }
@@ -39,7 +39,8 @@ struct TranscriptRedactor {
         let field = self.reader.next(byte)
         switch field {
         case .token:
-            // What a byte becomes depends on those before it, so that nothing need be held back.
+            // A byte's replacement depends only on the bytes up to it. If it needed later bytes, the recorder would
+            // have to delay the stream.
             let mask = UInt8(truncatingIfNeeded: Self.value(of: self.token))
             self.token.combine(byte)
             return byte ^ mask
@@ -56,7 +57,7 @@ struct TranscriptRedactor {
         }
     }
 
-    /// The two bytes before the payload.
+    /// The payload's length, from the two bytes before it.
     private var payloadLength: Int { self.length.reduce(0) { $0 << 8 | Int($1) } }
 
     private static func value(of hasher: Hasher) -> Int { hasher.finalize() }
@@ -68,15 +69,16 @@ struct TranscriptRedactor {
         }
         if place < head.count { return head[place] }
         let fromEnd = length - place
-        // An item that its frame cuts short ends in the middle of the object.
+        // The frame can end before the item does. The object then lacks its end.
         return 1...tail.count ~= fromEnd ? tail[tail.count - fromEnd] : UInt8(ascii: "x")
     }
 }
 
 extension Transcript {
-    /// The transcript with other tokens and payloads in place of its own, length for length, and without comments.
+    /// Returns the transcript with tokens and payloads replaced, and without comments. All lengths stay the same.
     ///
-    /// Everything else stays, byte for byte, so that it replays as before against what answers by lengths and order.
+    /// All other bytes stay as they are. So a replay gives the same result with a peer that judges only lengths and
+    /// order.
     public func redacted() -> Transcript {
         let key = TranscriptRedactor.Key()
         var redactors: [Stream: TranscriptRedactor] = [:]
@@ -93,7 +95,7 @@ extension Transcript {
         return result
     }
 
-    /// One direction of one connection.
+    /// A direction of a connection.
     struct Stream: Hashable {
         var connection: Int
         var sender: Side

@@ -1,16 +1,17 @@
 internal import FerryBinary
 
-/// Says of each byte of a stream what it is a part of, whatever way the stream is cut, and where messages end.
+/// A parser that names the field of each byte of a stream, and the ends of messages. The stream may arrive in any
+/// pieces.
 ///
-/// It knows the framing and judges nothing: a message that a gateway would refuse is walked through like any other.
-/// Bytes that are no message are ``Field/unreadable``, and so is all that follows them. (`NotificationEncoder`,
-/// `ErrorResponse` and `FeedbackTuple` show the layouts.)
+/// It checks only the framing: a message that a gateway would refuse is parsed like any other. Bytes that are not a
+/// message, and all bytes after them, are ``Field/unreadable``. (`NotificationEncoder`, `ErrorResponse` and
+/// `FeedbackTuple` show the layouts.)
 struct WireFields {
-    /// What a byte is a part of.
+    /// The field that a byte belongs to.
     enum Field: Hashable {
         /// The first byte of a notification or an error response.
         case command
-        /// Lengths, and numbers of items.
+        /// A length, or the number of an item.
         case header
         case identifier
         case token
@@ -20,31 +21,31 @@ struct WireFields {
         case status
         /// The time of a feedback tuple.
         case time
-        /// An item of a number that Apple never documented.
+        /// An item with a number that Apple never documented.
         case unknownItem
         case unreadable
     }
 
     private enum Segment {
-        /// So many bytes, at least one.
+        /// A field of that many bytes, at least one.
         case field(Field, Int)
-        /// `u16 length`, then so many bytes.
+        /// `u16 length`, then that many bytes.
         case sized(Field)
         /// `u32 length`, then items up to that length.
         case frame
-        /// `u8 number, u16 length`, then so many bytes; again until the frame's end.
+        /// `u8 number, u16 length`, then that many bytes; repeated until the frame ends.
         case item
     }
 
     private let service: Transcript.Service
     private let sender: Transcript.Side
-    /// What is still to come of the message, the next one last.
+    /// The remaining segments of the message, in reverse order: the next one is last.
     private var plan: [Segment] = []
-    /// The number that is being read, and how many of its bytes have come.
+    /// The number that is being read, and how many of its bytes have arrived.
     private var number = 0
     private var numberLength = 0
     private var itemNumber: UInt8 = 0
-    /// Bytes of the frame that are still to come.
+    /// The remaining bytes of the frame.
     private var frameLeft = 0
     private var isLost = false
 
@@ -53,10 +54,10 @@ struct WireFields {
         self.sender = sender
     }
 
-    /// Whether the next byte begins a message.
+    /// True if the next byte begins a message.
     var isAtBoundary: Bool { self.plan.isEmpty && !self.isLost }
 
-    /// Takes the next byte.
+    /// Takes the next byte and returns its field.
     mutating func next(_ byte: UInt8) -> Field {
         guard !self.isLost else { return .unreadable }
         guard let segment = self.plan.popLast() else { return self.begin(byte) }
@@ -107,7 +108,7 @@ struct WireFields {
         self.frameLeft -= 1
         if self.numberLength == 0 && self.itemNumber == 0 {
             self.itemNumber = byte
-            // Item 0 does not exist; its header is read like any other.
+            // Item 0 does not exist. Its header is parsed like any other, and its bytes are an unknown item.
             if byte == 0 { self.itemNumber = .max }
             if self.frameLeft > 0 { self.plan.append(.item) }
             return .header
@@ -140,7 +141,7 @@ struct WireFields {
         }
     }
 
-    /// A number in network order; nil until its last byte has come.
+    /// Reads one byte of a number in network order. Returns nil until its last byte has arrived.
     private mutating func read(_ byte: UInt8, of length: Int) -> Int? {
         self.number = self.number << 8 | Int(byte)
         self.numberLength += 1

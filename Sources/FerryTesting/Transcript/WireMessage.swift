@@ -1,11 +1,11 @@
 internal import FerryBinary
 internal import FerryCore
 
-/// A message as it stands in a stream, whole or cut short, with the meaning of each byte.
+/// A message of a stream, complete or truncated, with the field of each byte.
 struct WireMessage: Hashable {
     private(set) var bytes: [UInt8] = []
     private(set) var fields: [WireFields.Field] = []
-    /// Whether its last byte has come.
+    /// True if the last byte has arrived.
     fileprivate(set) var isComplete = false
 
     fileprivate mutating func append(_ byte: UInt8, _ field: WireFields.Field) {
@@ -13,23 +13,23 @@ struct WireMessage: Hashable {
         self.fields.append(field)
     }
 
-    /// The bytes of one field, in their order.
+    /// Returns the bytes of one field, in their order.
     func bytes(of field: WireFields.Field) -> [UInt8] {
         zip(self.bytes, self.fields).compactMap { $1 == field ? $0 : nil }
     }
 
-    /// A number of up to four bytes; nil when the message has no such field.
+    /// Returns a field of up to four bytes as a number; nil if the message has no such field.
     func number(_ field: WireFields.Field) -> UInt32? {
         let bytes = self.bytes(of: field)
         return bytes.isEmpty ? nil : bytes.reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Whether it is a message at all.
+    /// False if the bytes are not a message.
     var isReadable: Bool { self.fields.first != .unreadable }
 
     var identifier: UInt32? { self.number(.identifier) }
 
-    /// Whether both say the same, byte for byte, but for what may vary.
+    /// Returns whether both messages are equal byte for byte, except for the fields in `varying`.
     func equals(_ other: WireMessage, varying: ReplayMode.Varying) -> Bool {
         if self.bytes == other.bytes { return self.isComplete == other.isComplete }
         guard self.fields == other.fields, self.isComplete == other.isComplete else { return false }
@@ -38,7 +38,8 @@ struct WireMessage: Hashable {
         } && self.expires == other.expires
     }
 
-    /// Whether both mean the same: the order of items, unknown items and the default priority do not matter.
+    /// Returns whether both messages mean the same. The order of items, unknown items and the default priority do not
+    /// matter.
     func means(_ other: WireMessage, varying: ReplayMode.Varying) -> Bool {
         if self.bytes == other.bytes { return self.isComplete == other.isComplete }
         guard self.isComplete, other.isComplete, self.fields.first == other.fields.first,
@@ -51,8 +52,8 @@ struct WireMessage: Hashable {
             && self.expires == other.expires
     }
 
-    /// The names of the fields in which it differs, but for those that may vary; empty unless both are whole messages of
-    /// one kind.
+    /// Returns the names of the fields that differ, except for those in `varying`. Empty unless both messages are
+    /// complete and of the same kind.
     func differences(from other: WireMessage, varying: ReplayMode.Varying) -> [String] {
         guard self.isReadable, self.isComplete, other.isComplete, self.fields.first == other.fields.first,
             (self.command == ErrorResponse.command) == (other.command == ErrorResponse.command)
@@ -69,10 +70,10 @@ struct WireMessage: Hashable {
 
     private var priority: UInt32 { self.number(.priority) ?? UInt32(Priority.immediate.rawValue) }
 
-    /// 0 is not a time: it says that the notification is not to be stored.
+    /// False for 0, which is not a time: it means that the notification is not stored.
     private var expires: Bool { (self.number(.expiration) ?? 0) != 0 }
 
-    /// What the message says, in the words of the protocol; tokens and payloads by their length alone.
+    /// A description of the message in the words of the protocol. Of tokens and payloads, it gives only the lengths.
     var summary: String {
         guard let first = self.fields.first, self.isReadable else {
             return "\(self.bytes.count) bytes that are no message"
@@ -100,17 +101,17 @@ struct WireMessage: Hashable {
     }
 }
 
-/// Cuts a stream into messages. A byte that is no part of a message is one by itself.
+/// A reader that splits a stream into messages. Each byte outside of a message counts as a message by itself.
 struct WireMessageReader {
     private var fields: WireFields
-    /// The message that has begun. At most `NotificationDecoder.maximumFrameLength` and its header.
+    /// The message that has begun. It holds at most `NotificationDecoder.maximumFrameLength` bytes and a header.
     private(set) var partial = WireMessage()
 
     init(_ service: Transcript.Service, sentBy sender: Transcript.Side) {
         self.fields = WireFields(service, sentBy: sender)
     }
 
-    /// Takes a byte; gives the message that it completes.
+    /// Takes a byte and returns the message that it completes, if it completes one.
     mutating func next(_ byte: UInt8) -> WireMessage? {
         let field = self.fields.next(byte)
         self.partial.append(byte, field)
