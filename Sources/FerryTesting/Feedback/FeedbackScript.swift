@@ -1,6 +1,7 @@
 /// The behaviour of a ``SimulatedFeedback``: its list and its faults.
 ///
-/// The empty script is a service with an empty list and without faults. In JSON, every key is optional:
+/// The empty script is a service with an empty list and without faults. In JSON, with the keys that the comments of the
+/// properties begin with, every key is optional:
 ///
 /// ```json
 /// {

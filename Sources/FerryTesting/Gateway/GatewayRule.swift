@@ -6,7 +6,7 @@ public import FerryCore
 /// alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions hold is
 /// applied.
 ///
-/// In JSON:
+/// In JSON, with the keys that the comments of the properties begin with:
 ///
 /// ```json
 /// {"tokens": ["00ff…"], "status": 8, "delaySeconds": 0.2}
@@ -49,9 +49,9 @@ public struct GatewayRule: Hashable, Sendable {
 
     /// The effects of rules.
     public enum Action: String, CaseIterable, Codable, Hashable, Sendable {
-        /// `respond`: the gateway sends an error response, then ends the connection in order.
+        /// `respond`: the gateway sends an error response, then ends the connection with close_notify.
         case respond
-        /// `close`: the gateway ends the connection in order, without an error response.
+        /// `close`: the gateway ends the connection with close_notify, without an error response.
         case close
         /// `reset`: the gateway sends TCP's RST. Bytes in transit may be lost, in both directions.
         case reset

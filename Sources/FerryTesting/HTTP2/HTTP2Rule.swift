@@ -6,7 +6,7 @@ public import FerryCore
 /// ``every`` alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions
 /// hold is applied. Rules apply only to valid requests, except for ``Action/earlyAnswer``.
 ///
-/// In JSON:
+/// In JSON, with the keys that the comments of the properties begin with:
 ///
 /// ```json
 /// {"tokens": ["00ff…"], "status": 410, "timestamp": 1700000000000}
@@ -85,7 +85,7 @@ public struct HTTP2Rule: Hashable, Sendable {
         /// `slowWindow`: the connection's window is opened only when it is used up, and only by
         /// ``HTTP2Rule/windowBytes``.
         case slowWindow
-        /// `close`: the server ends TLS in order, without a GOAWAY.
+        /// `close`: the server ends TLS with close_notify, without a GOAWAY.
         case close
         /// `reset`: the server sends TCP's RST. Bytes in transit may be lost, in both directions. Requests that arrived
         /// together with the one that caused the reset are not answered.

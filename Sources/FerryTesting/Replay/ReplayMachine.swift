@@ -5,7 +5,7 @@ package enum ReplayAction: Hashable {
     case send([UInt8])
     /// End the output, and go on reading.
     case halfClose
-    /// Close both directions in order.
+    /// Close both directions, with close_notify under TLS.
     case end
     /// Close with a reset.
     case reset
