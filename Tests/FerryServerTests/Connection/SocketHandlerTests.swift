@@ -4,7 +4,7 @@ internal import NIOEmbedded
 internal import Testing
 
 @Suite struct SocketHandlerTests {
-    /// Counts the reads that reach the socket.
+    /// A handler that counts the reads that reach the socket.
     private final class Reads: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
@@ -35,7 +35,7 @@ internal import Testing
         channel.read()
         channel.read()
         #expect(reads.count == 1)
-        // The pace runs on the real clock, the channel's timers on their own.
+        // The pace uses the real clock, but the channel's timers use a simulated one. Advance it to run the timer.
         channel.embeddedEventLoop.advanceTime(to: .distantFuture)
         #expect(reads.count == 2)
     }

@@ -28,7 +28,7 @@ internal import Testing
         #expect(gate.wantsToAccept() == true)
     }
 
-    /// As a channel does: it asks, and asks again after each accept.
+    /// Uses the gate like a channel, which asks before the first accept and after each accept.
     @Test func `under any order of connections and ends the limit holds, and nothing waits while there is room`() {
         var random = SystemRandomNumberGenerator()
         for limit in 1...4 {

@@ -9,7 +9,7 @@ internal import Testing
 struct ListenerTests {
     typealias Accept = @Sendable (AcceptedConnection) throws -> (any ChannelHandler)?
 
-    /// A listener for as long as the body runs.
+    /// Runs a listener during the call of the body.
     static func with(
         configure: (inout Listener.Configuration) throws -> Void = { _ in },
         accept: @escaping Accept = { _ in Echo() },
@@ -72,7 +72,7 @@ struct ListenerTests {
             #expect(listener.counts.handshakes == 1)
             let stranger = try await Client.connect(to: listener, tls: wary)
             try await stranger.ended()
-            // The client learns it first.
+            // The client sees the end before the listener counts it.
             try await Self.reaches { listener.counts.handshakes + listener.counts.handshakeFailures == 2 }
             let plain = try await Client.connect(to: listener)
             plain.send("GET / HTTP/1.1\r\n\r\n")
@@ -191,7 +191,7 @@ struct ListenerTests {
             async let isQuiet = listener.quiesce(within: .seconds(300))
             await listener.stop(within: .seconds(60))
             try await client.ended()
-            // Without the stop this would take its 300 seconds.
+            // Without the stop, this would wait for 300 seconds.
             _ = await isQuiet
         }
     }

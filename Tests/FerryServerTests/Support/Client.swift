@@ -32,7 +32,7 @@ struct Client: Sendable {
         self.channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
     }
 
-    /// The first bytes that come; none when the connection ends before.
+    /// Returns the first bytes that arrive; an empty text if the connection ends first.
     func received() async throws -> String {
         String(buffer: try await self.greeting.get())
     }

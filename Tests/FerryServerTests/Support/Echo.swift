@@ -1,7 +1,8 @@
 internal import NIOCore
 internal import NIOTLS
 
-/// Sends back what comes, ends when the client ends, and, if it is told to, when the server quiesces.
+/// A handler that sends all bytes back. It closes when the client ends, and, if `quiesces` is true, when the server
+/// quiesces.
 final class Echo: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
