@@ -193,7 +193,7 @@ struct SimulatedGatewayTests {
             let start = ContinuousClock.now
             client.send(bytes)
             await fixture.recorder.count(reaches: 160)
-            // The last chunk, a twentieth of a second's worth, costs no time.
+            // The pace delays the next read, so the last chunk, 1/20 of a second, takes no time.
             #expect(start.duration(to: .now) > .seconds(Double(bytes.count) / 40_000 - 0.1))
         }
     }
@@ -207,7 +207,7 @@ struct SimulatedGatewayTests {
                 let client = try await fixture.connect()
                 let ending = try await client.end()
                 #expect(ending.tlsError != nil)
-                // The client learns it first.
+                // The client sees the failure before the gateway counts it.
                 while fixture.gateway.counts.handshakeFailures == 0 { try await Task.sleep(for: .milliseconds(1)) }
                 #expect(fixture.gateway.counts.handshakes == 0)
             }

@@ -30,7 +30,7 @@ struct APNsMachineTests {
         script.answerDelay = .seconds(1)
         let rehearsal = try APNsRehearsal(script)
         let streams = try (0..<5).map { _ in try rehearsal.send() }
-        // The client waits by itself.
+        // The client's session holds requests above the limit back.
         try rehearsal.exchange()
         for _ in 0..<3 { try rehearsal.advance(by: .seconds(1)) }
         #expect(streams.map { rehearsal.told[$0]?.status } == [200, 200, 200, 200, 200])
@@ -109,7 +109,7 @@ struct APNsMachineTests {
         let rehearsal = try APNsRehearsal(.withoutTokens(HTTP2Rule(at: 3, action: .goAway, lastStream: .none)))
         let streams = try (0..<4).map { _ in try rehearsal.send() }
         try rehearsal.exchange()
-        // The answers to what was accepted go out before it.
+        // The answers to accepted requests are sent before the GOAWAY.
         #expect(streams.map { rehearsal.told[$0]?.status } == [200, 200, nil, nil])
         #expect(rehearsal.told[streams[2]]?.errorCode == HTTP2ErrorCode.refusedStream.rawValue)
         #expect(rehearsal.goAways.map(\.last) == [0])
@@ -162,7 +162,7 @@ struct APNsMachineTests {
     func slowWindow(piece: Int) throws {
         let rule = HTTP2Rule(after: 0, action: .slowWindow, windowBytes: piece, hold: .seconds(3))
         let rehearsal = try APNsRehearsal(.withoutTokens(rule))
-        // 546 of them leave 15 bytes of 65,535.
+        // 546 bodies of 120 bytes leave 15 of the window's 65,535 bytes.
         let body = String(repeating: "x", count: 120)
         let streams = try (0..<900).map { _ in try rehearsal.send(body: body) }
         try rehearsal.exchange()
@@ -227,7 +227,7 @@ struct APNsMachineTests {
         script.maxConcurrentStreams = 1
         var machine = try APNsMachine(rules: HTTP2Rules(script))
         var bytes = ByteBuffer()
-        // It must have said so before the client can know.
+        // The machine must write its SETTINGS before the client can acknowledge them.
         _ = machine.write(into: &bytes, atMost: .max)
         let acknowledgement = isKnown ? Self.frame(type: 4, flags: 1, stream: 0, []) : []
         let requests = ([1, 3, 5] as [UInt8]).flatMap { Self.request(stream: $0) }
@@ -240,12 +240,12 @@ struct APNsMachineTests {
         #expect(counts.violations == (isKnown ? 1 : 0))
     }
 
-    /// A frame by hand: a client of ours keeps to the rules.
+    /// Builds a frame by hand, because Ferry's own client never breaks the limit.
     private static func frame(type: UInt8, flags: UInt8 = 0, stream: UInt8, _ payload: [UInt8]) -> [UInt8] {
         [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
     }
 
-    /// HEADERS with literal fields, and DATA.
+    /// Builds HEADERS with literal fields, and DATA.
     private static func request(stream: UInt8) -> [UInt8] {
         let fields = [(":path", "/3/device/00ff"), (":authority", "localhost"), ("apns-topic", "com.example.ferry")]
         // ":method: POST" and ":scheme: https" (RFC 7541, appendix A).

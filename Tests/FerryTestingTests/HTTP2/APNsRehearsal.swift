@@ -5,17 +5,18 @@ internal import FerryOpenSSL
 internal import FerryTesting
 internal import NIOCore
 
-/// What a client was told about one of its requests.
+/// The answer to one request of a client.
 struct Told: Hashable {
     var status: Int?
     var reason: String?
     var fields: [String: String] = [:]
     var body = ""
-    /// Of RST_STREAM; 0 when there was none. REFUSED_STREAM where GOAWAY said that it was not processed.
+    /// The error code of RST_STREAM; 0 if the stream was not reset. REFUSED_STREAM if a GOAWAY said that the request
+    /// was not processed.
     var errorCode: UInt32 = 0
 }
 
-/// A client's session and a simulated APNs' machine that talk in memory, in a time of their own.
+/// A client's session and the machine of a simulated APNs, connected in memory, with simulated time.
 final class APNsRehearsal {
     typealias Field = (name: StaticString, value: String)
 
@@ -25,12 +26,12 @@ final class APNsRehearsal {
     var machine: APNsMachine
     let memory = APNsMemoryRecorder()
     private(set) var now = Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 1_700_000_000)
-    /// What the machine wanted, times to be woken aside.
+    /// The actions of the machine, without the wake-ups.
     private(set) var actions: [APNsAction] = []
     private(set) var wakes: [NIODeadline] = []
     var counts: APNsMachine.Counts { self.machine.counts }
     var isOver: Bool { self.machine.isOver }
-    /// By stream.
+    /// The answers, by stream.
     private(set) var told: [Int32: Told] = [:]
     private(set) var goAways: [(last: Int32, errorCode: UInt32, debugData: String)] = []
     private(set) var limits: [Int] = []
@@ -60,7 +61,7 @@ final class APNsRehearsal {
         for body in self.bodies { body.deallocate() }
     }
 
-    /// Makes a request; the stream that it has. Fields replace those of a good request; `nil` leaves one out.
+    /// Makes a request and returns its stream. The fields replace those of a valid request; `nil` removes a field.
     @discardableResult
     func send(
         token: String = "00ff",
@@ -94,7 +95,7 @@ final class APNsRehearsal {
         }
     }
 
-    /// Sends a request and gives what the client is told about it.
+    /// Sends a request and returns the answer.
     func ask(
         token: String = "00ff",
         method: String = "POST",
@@ -115,12 +116,12 @@ final class APNsRehearsal {
         return self.told[stream]
     }
 
-    /// Takes back all requests that are not answered.
+    /// Cancels all requests without an answer.
     func takeBack() {
         for stream in self.streams.keys { self.client.reset(stream, errorCode: HTTP2ErrorCode.cancel.rawValue) }
     }
 
-    /// Lets both talk until neither has anything to say.
+    /// Carries bytes in both directions until neither side has more.
     func exchange() throws {
         while try self.carry() {}
     }
@@ -131,13 +132,13 @@ final class APNsRehearsal {
         if hasSent { self.note(self.machine.received(bytes, at: self.now)) }
         bytes.clear()
         let hasReceived = self.machine.write(into: &bytes, atMost: .max)
-        // A client whose session is broken has told its end what it knows.
+        // Throws if the client's session is broken. The session's last bytes have reached the machine above.
         try bytes.withUnsafeReadableBytes { try self.client.receive($0) }
         self.readEvents()
         return hasSent || hasReceived
     }
 
-    /// Lets time pass; wakes the machine at the times that it named.
+    /// Advances the time, and wakes the machine at the requested times.
     func advance(by amount: TimeAmount) throws {
         let end = self.now.monotonic + amount
         while let next = self.wakes.filter({ $0 <= end }).min() {
@@ -183,7 +184,7 @@ final class APNsRehearsal {
 }
 
 extension HTTP2Script {
-    /// A script by which no request needs a provider token.
+    /// Returns a script by which no request needs a provider token.
     static func withoutTokens(_ rules: HTTP2Rule...) -> HTTP2Script {
         var script = HTTP2Script(rules: rules)
         script.requiresToken = false
@@ -192,7 +193,7 @@ extension HTTP2Script {
 }
 
 extension ProviderTokenVerifier.Key {
-    /// The value of `authorization` with a token that was made at that time.
+    /// Returns the value of `authorization` with a token of that time.
     func authorization(at time: UInt32, keyID: String? = nil) throws -> String {
         let header = #"{"alg":"ES256","kid":"\#(keyID ?? self.keyID)"}"#
         let claims = #"{"iss":"\#(self.teamID)","iat":\#(time)}"#

@@ -65,7 +65,7 @@ struct APNsRequestCheckTests {
         #expect(told?.fields["content-type"] == "application/json")
         #expect(rehearsal.memory.requests.isEmpty)
         #expect(rehearsal.counts.rejected == 1)
-        // A fault is of one request, not of the connection.
+        // A fault affects one request, not the connection.
         #expect(try rehearsal.ask()?.status == 200)
     }
 
@@ -193,7 +193,7 @@ struct APNsRequestCheckTests {
     }
 }
 
-/// A request with one fault, and what APNs says to it.
+/// A request with one fault, and the answer of APNs.
 struct Refusal: CustomTestStringConvertible, Sendable {
     var status: Int
     var reason: String

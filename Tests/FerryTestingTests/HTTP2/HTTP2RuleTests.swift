@@ -113,7 +113,7 @@ struct HTTP2RuleTests {
     @Test("answers before the body has come")
     func earlyAnswer() throws {
         let rehearsal = try Self.rehearsal(HTTP2Rule(prefix: [0xba], action: .earlyAnswer))
-        // Longer than the window, so that the end of it cannot have been sent when the answer comes.
+        // The body is longer than the window, so its end cannot be sent before the answer.
         let told = try rehearsal.ask(token: "bad0", body: String(repeating: "x", count: 100_000))
         #expect(told?.status == 413)
         #expect(told?.reason == "PayloadTooLarge")

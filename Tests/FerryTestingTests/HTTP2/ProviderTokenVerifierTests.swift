@@ -26,7 +26,7 @@ struct ProviderTokenVerifierTests {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// A token of these parts, with the key's signature.
+    /// Returns a token of these parts, with the key's signature.
     private func value(
         header: String = #"{"alg":"ES256","kid":"ABCDE12345"}"#,
         claims: String = #"{"iss":"FGHIJ67890","iat":1700000000}"#,
@@ -125,7 +125,7 @@ struct ProviderTokenVerifierTests {
         values.append(try self.value(claims: "{" + String(repeating: "[", count: 1000)))
         for value in values {
             #expect(self.refusal(self.verdict(value)) == .invalidProviderToken, "\(value.prefix(300))")
-            // And once more, from memory.
+            // The second verdict comes from the remembered values.
             #expect(self.refusal(self.verdict(value)) == .invalidProviderToken, "\(value.prefix(300))")
         }
         #expect(self.refusal(self.verdict(good)) == nil)

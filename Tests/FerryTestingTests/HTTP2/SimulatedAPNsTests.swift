@@ -95,7 +95,7 @@ struct SimulatedAPNsTests {
                 protocols: ["http/1.1"]
             )
             #expect(try await client.end().tlsError != nil)
-            // The client learns it first.
+            // The client sees the failure before the simulated APNs counts it.
             while fixture.apns.counts.handshakeFailures == 0 { try await Task.sleep(for: .milliseconds(1)) }
             #expect(fixture.apns.counts.handshakes == 0)
         }

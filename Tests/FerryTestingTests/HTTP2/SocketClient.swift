@@ -6,7 +6,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOTLS
 
-/// A client of HTTP/2 on a real socket that sends requests and keeps what it is told.
+/// An HTTP/2 client on a real socket that sends requests and keeps the answers.
 final class SocketClient: Sendable {
     struct Request: Sendable {
         var token = "00ff"
@@ -16,12 +16,12 @@ final class SocketClient: Sendable {
         var body = #"{"aps":{}}"#
     }
 
-    /// How a connection ended.
+    /// The end of a connection.
     struct Ending: Sendable {
         var wasOrderly = false
         var wasReset = false
         var tlsError: TLSError?
-        /// The last streams of the GOAWAYs that came.
+        /// The last streams of the GOAWAYs that arrived.
         var goAways: [Int32] = []
     }
 
@@ -35,7 +35,7 @@ final class SocketClient: Sendable {
         self.ending = peer.ending.futureResult
     }
 
-    /// Connects, and returns when SETTINGS have come or the connection has ended.
+    /// Connects. Returns when SETTINGS have arrived or the connection has ended.
     static func connect(
         to apns: SimulatedAPNs,
         trusting roots: TrustRoots,
@@ -62,13 +62,13 @@ final class SocketClient: Sendable {
             .get()
     }
 
-    /// Makes requests, and returns when each is answered or the connection has ended.
+    /// Makes requests. Returns when each is answered or the connection has ended.
     func ask(_ requests: [Request]) async throws -> [Told] {
         let peer = self.peer
         return try await self.channel.eventLoop.flatSubmit { peer.value.ask(requests) }.get()
     }
 
-    /// Waits for the end of the connection.
+    /// Waits for the end of the connection, and returns it.
     func end() async throws -> Ending { try await self.ending.get() }
 
     func close() async throws {
@@ -105,7 +105,7 @@ final class SocketClient: Sendable {
             self.answered = promise
             self.told = Array(repeating: Told(), count: requests.count)
             for (index, request) in requests.enumerated() {
-                // A connection that takes no more tells nothing about the rest.
+                // If the connection takes no more requests, the remaining ones keep an empty answer.
                 guard let stream = try? self.send(request) else { break }
                 self.waiting[stream] = index
             }

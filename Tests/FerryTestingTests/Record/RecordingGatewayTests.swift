@@ -17,7 +17,7 @@ internal import Testing
         Transcript.Event(.milliseconds(13), .server, .end, connection: 2),
     ])
 
-    /// Lets a client of ``session`` talk through a recorder to a gateway, and gives what was recorded.
+    /// Replays the client of ``session`` to a gateway through a recorder, and returns the recording.
     private static func record(redacting: Bool, _ fixture: GatewayFixture) async throws -> Transcript {
         let path = temporaryPath()
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -2,7 +2,7 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryTesting
 
-/// What a transcript of the client machine says in its headers: what the client is asked to do, and what must come of it.
+/// The headers of a transcript of the client machine: the steps of the client, and the expected outcomes.
 ///
 /// ```
 /// options: settleTime=1 cachePolicy=evict
@@ -28,7 +28,7 @@ struct ClientPlan {
     var contradicted = 0
     private var expiration: Expiration?
 
-    /// A header that does not say what it should.
+    /// The error of an invalid header.
     struct HeaderError: Error { var header: String }
 
     init(_ transcript: Transcript) throws {
@@ -54,7 +54,7 @@ struct ClientPlan {
         self.contradicted = transcript[header: "contradicted"].flatMap { Int($0) } ?? 0
     }
 
-    /// All notifications, in their order.
+    /// The names of all notifications, in order.
     var names: [Int] {
         self.steps.flatMap { step -> [Int] in
             if case .submit(let names) = step.kind { Array(names) } else { [] }
@@ -84,7 +84,7 @@ struct ClientPlan {
         }
     }
 
-    /// Notifications with these names, which are their tags; a token begins with its name.
+    /// Returns notifications with these names. A name is the notification's tag, and its device token begins with it.
     func run(of names: ClosedRange<Int>) throws -> BatchRun {
         var batch = PushBatch()
         for name in names {

@@ -12,10 +12,10 @@ protocol Peer {
     mutating func timePassed(at now: Duration) -> [ReplayAction]
 }
 
-/// Ferry's client machine against peers in a time of its own: the kernel takes everything, and the peer's TCP
-/// acknowledges it at once.
+/// Ferry's client machine and its peers, with simulated time. The simulated kernel takes all bytes, and the peer's TCP
+/// acknowledges them at once.
 ///
-/// Given notifications go out at given times; what is played is either a transcript or a gateway that is being recorded.
+/// The notifications are sent at the times of the plan. The peer is either a transcript or a gateway that is recorded.
 struct ClientRehearsal<Connection: Peer>: ~Copyable {
     private struct Link {
         var peer: Connection
@@ -26,7 +26,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
 
     let plan: ClientPlan
     private let makePeer: (Int) throws -> Connection
-    /// Called with what the client does.
+    /// Called with each event of the client.
     private let observe: (Transcript.Event) -> Void
     private var client: BinaryClient
     private var links: [ConnectionID: Link] = [:]
@@ -54,10 +54,10 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
         )
     }
 
-    /// Runs until everything that is planned has happened, everything has its outcome and nothing more is due within
-    /// `limit`.
+    /// Runs until all steps of the plan have happened, all notifications have their outcomes and no wake-up is due, or
+    /// until `limit`.
     ///
-    /// - Throws: what a peer throws, or ``Stuck``.
+    /// - Throws: the error of a peer, or ``Stuck``.
     mutating func run(limit: Duration = .seconds(36_000)) throws {
         var steps = self.plan.steps[...]
         while self.now < limit {
@@ -81,7 +81,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
         throw Stuck(at: self.now)
     }
 
-    /// Nothing is due, and something has no outcome.
+    /// The error of a rehearsal that cannot go on: a notification has no outcome, and no event is due.
     struct Stuck: Error { var at: Duration }
 
     private mutating func pass() throws {
@@ -98,7 +98,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
         }
     }
 
-    /// Whether anything was there to write.
+    /// Writes pending bytes. Returns whether there were any.
     private mutating func write() throws -> Bool {
         var hasWritten = false
         for id in self.links.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
@@ -145,7 +145,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
         try self.settleAccounts()
     }
 
-    /// The client lets go of a connection; its peer sees the end.
+    /// Removes a connection that the client has left. The peer sees the end.
     private mutating func leave(_ id: ConnectionID) throws {
         guard var link = self.links.removeValue(forKey: id) else { return }
         self.note(.end, id)

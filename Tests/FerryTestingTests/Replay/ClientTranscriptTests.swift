@@ -3,7 +3,7 @@ internal import FerryTesting
 internal import Foundation
 internal import Testing
 
-/// Every rule of the client, as a session that was recorded: `Tests/Transcripts/client`.
+/// Recorded sessions for every rule of the client: `Tests/Transcripts/client`.
 @Suite struct ClientTranscriptTests {
     /// With this variable set, transcripts without events are recorded against the simulated gateway of their script.
     static let records = ProcessInfo.processInfo.environment["FERRY_RECORD"] != nil
@@ -75,7 +75,7 @@ internal import Testing
     }
 }
 
-/// A transcript of the client, made ready to be replayed many times.
+/// A transcript of the client, prepared for many replays.
 private struct ClientSession {
     struct Result: Equatable {
         var outcomes: [Int: [String]]
@@ -83,7 +83,7 @@ private struct ClientSession {
     }
 
     let plan: ClientPlan
-    /// What the headers say.
+    /// The expected result, from the headers.
     let expected: Result
     private let parts: [Int: ReplayPart]
 
@@ -98,7 +98,8 @@ private struct ClientSession {
         self.parts = transcript.parts(playing: .server)
     }
 
-    /// - Parameter cut: a connection, and after how many of the gateway's bytes it ends. Those after it are silent.
+    /// - Parameter cut: a connection, and the number of the gateway's bytes after which it ends. On later connections,
+    ///   the gateway is silent.
     func replay(
         _ mode: ReplayMode,
         _ chaos: ReplayChaos? = nil,

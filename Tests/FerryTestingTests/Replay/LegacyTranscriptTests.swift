@@ -2,7 +2,7 @@ internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
-/// Sessions of the clients that a gateway must bear with, against the simulated gateway: `Tests/Transcripts/legacy`.
+/// Recorded sessions of other clients, replayed to the simulated gateway: `Tests/Transcripts/legacy`.
 @Suite struct LegacyTranscriptTests {
     @Test(arguments: TranscriptLibrary.legacy, [ReplayMode.exact, .semantic])
     func `the gateway answers as the transcript says, and accepts as many as its header says`(
@@ -54,9 +54,9 @@ internal import Testing
     }
 }
 
-/// A transcript of another client, made ready to be replayed many times.
+/// A transcript of another client, prepared for many replays.
 private struct LegacySession {
-    /// How many notifications the gateway must accept.
+    /// The number of notifications that the gateway must accept.
     let accepted: Int
     private let script: GatewayScript
     private let connections: [Int]
@@ -69,7 +69,7 @@ private struct LegacySession {
         self.parts = transcript.parts(playing: .client)
     }
 
-    /// - Returns: how many notifications the gateway accepted.
+    /// - Returns: the number of notifications that the gateway accepted.
     func replay(_ mode: ReplayMode, _ chaos: ReplayChaos? = nil) throws -> Int {
         let rules = GatewayRules(self.script)
         return try self.connections.reduce(0) { sum, connection in
@@ -83,7 +83,7 @@ private struct LegacySession {
     }
 }
 
-/// A replayed client against the simulated gateway, in a time of its own.
+/// A replayed client and the simulated gateway, with simulated time.
 private struct GatewayRehearsal {
     var client: ReplayMachine
     var gateway: GatewayMachine

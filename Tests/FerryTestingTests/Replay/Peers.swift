@@ -1,7 +1,7 @@
 internal import FerryTesting
 internal import NIOCore
 
-/// A transcript as the client's peer, or one that says nothing until the client ends.
+/// The peer of a transcript. Without a machine, it is silent until the client ends.
 struct ReplayPeer: Peer {
     var machine: ReplayMachine?
 
@@ -18,7 +18,7 @@ struct ReplayPeer: Peer {
     mutating func timePassed(at now: Duration) -> [ReplayAction] { self.machine?.timePassed(at: now) ?? [] }
 }
 
-/// The simulated gateway as the client's peer, recorded.
+/// The simulated gateway as a peer. Its events are recorded.
 struct GatewayPeer: Peer {
     private var machine: GatewayMachine
     private let connection: Int
@@ -50,12 +50,12 @@ struct GatewayPeer: Peer {
     }
 }
 
-/// Collects the events of a recording. Used by one test at a time.
+/// The events of a recording. Used by one test at a time.
 final class Recording {
     private(set) var events: [Transcript.Event] = []
 
     func add(_ event: Transcript.Event) {
-        // What a side does after its end is no event.
+        // A side has no events after its end.
         let hasEnded = self.events.contains {
             $0.connection == event.connection && $0.sender == event.sender && ($0.kind == .end || $0.kind == .reset)
         }

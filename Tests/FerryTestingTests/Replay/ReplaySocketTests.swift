@@ -63,7 +63,7 @@ internal import Testing
         }
     }
 
-    /// Plays a server and a client of the same transcript, or of two, against each other.
+    /// Connects the replay of a server with the replay of a client. Both may have the same transcript.
     private static func meet(_ server: Replay, _ client: Replay, secure: Bool = true) async throws {
         let credentials = try TestCredentials()
         let socket = try await ReplaySocket.listen(server, as: secure ? credentials : nil)
@@ -176,7 +176,7 @@ internal import Testing
         let socket = try await ReplaySocket.listen(Replay(session, playing: .server), as: nil)
         let client = try await PlainClient.connect(to: socket.host, port: socket.port)
         client.send(frames(1...3))
-        // It never closes its side, which is its own business behind an error response.
+        // The client never closes its side. After an error response, the replay does not wait for that.
         try await client.receivesResponse()
         let mismatch = await #expect(throws: ReplayMismatch.self) { try await socket.finish(within: .seconds(1)) }
         #expect(mismatch?.connection == 2)

@@ -5,7 +5,8 @@ internal import Testing
 
 /// Replays into a channel without a socket.
 @Suite struct TestChannelTests {
-    /// A client of an hour: one notification at once, one an hour later, and then the end when an answer comes.
+    /// A client that runs for an hour. It sends one notification at once and one an hour later, and closes after an
+    /// answer.
     private final class Client: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer

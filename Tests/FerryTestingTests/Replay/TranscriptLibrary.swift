@@ -4,7 +4,7 @@ internal import Testing
 
 /// The transcripts of the tree, in `Tests/Transcripts`.
 enum TranscriptLibrary {
-    /// A transcript by the name of its file.
+    /// A transcript, with the name of its file.
     struct Entry: Sendable, CustomTestStringConvertible {
         var name: String
         var path: String
@@ -16,10 +16,10 @@ enum TranscriptLibrary {
 
     /// Sessions of Ferry's client machine.
     static var client: [Entry] { self.entries("client") }
-    /// Sessions of other clients, as the simulated gateway must answer them.
+    /// Sessions of other clients, with the answers that the simulated gateway must give.
     static var legacy: [Entry] { self.entries("legacy") }
 
-    /// The seeds of random delays; `FERRY_SCHEDULES` asks for more or fewer.
+    /// The seeds of random delays. `FERRY_SCHEDULES` changes their number.
     static let delaySeeds =
         0..<(ProcessInfo.processInfo.environment["FERRY_SCHEDULES"].flatMap(UInt64.init) ?? 1000)
 
@@ -35,7 +35,7 @@ enum TranscriptLibrary {
 }
 
 extension Transcript {
-    /// How many bytes a side sends; on one connection, or on all.
+    /// Returns the number of bytes that a side sends, on one connection or on all.
     func byteCount(of sender: Side, on connection: Int? = nil) -> Int {
         self.events.reduce(0) { sum, event in
             guard event.sender == sender, connection == nil || event.connection == connection,

@@ -1,7 +1,8 @@
 internal import FerryCore
 internal import NIOCore
 
-/// A notification of command 2, written by hand so that nothing of Ferry's encoder is needed.
+/// Returns a notification of command 2. It is built by hand: with Ferry's encoder, a test could miss an error that the
+/// encoder shares with the decoder.
 func frame(_ identifier: UInt32, token: [UInt8], payload: String = "{}") -> [UInt8] {
     var items = ByteBuffer()
     items.writeMultipleIntegers(3 as UInt8, 4 as UInt16, identifier)
@@ -15,12 +16,12 @@ func frame(_ identifier: UInt32, token: [UInt8], payload: String = "{}") -> [UIn
     return Array(frame.readableBytesView)
 }
 
-/// Frames with these identifiers, each to a token of its own.
+/// Returns frames with these identifiers, each with a different token.
 func frames(_ identifiers: ClosedRange<UInt32>) -> [UInt8] {
     identifiers.flatMap { frame($0, token: token($0)) }
 }
 
-/// A token of 32 bytes that ends with the number.
+/// Returns a token of 32 bytes that ends with the number.
 func token(_ number: UInt32) -> [UInt8] {
     [UInt8](repeating: 0xab, count: 28) + (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
 }
@@ -29,7 +30,7 @@ func device(_ number: UInt32) -> DeviceToken {
     DeviceToken(unchecked: token(number))
 }
 
-/// The six bytes of an error response.
+/// Returns the six bytes of an error response.
 func response(_ status: UInt8, _ identifier: UInt8) -> [UInt8] {
     [8, status, 0, 0, 0, identifier]
 }

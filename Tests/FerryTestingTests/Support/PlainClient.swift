@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// A client without TLS that counts what it is sent.
+/// A client without TLS that counts the bytes it receives.
 final class PlainClient: Sendable {
     private let channel: any Channel
     private let response: EventLoopFuture<Void>
@@ -36,7 +36,7 @@ final class PlainClient: Sendable {
     /// Waits for six bytes.
     func receivesResponse() async throws { try await self.response.get() }
 
-    /// How many bytes came until the connection ended.
+    /// Waits for the end of the connection, and returns the number of received bytes.
     func received() async throws -> Int { try await self.end.get() }
 
     func close() async throws { try await self.channel.close() }

@@ -5,12 +5,12 @@ internal import NIOCore
 internal import NIOPosix
 internal import NIOTLS
 
-/// A client that writes bytes and keeps what comes back until the connection ends.
+/// A client that writes bytes, and keeps all bytes that it receives until the connection ends.
 final class RawClient: Sendable {
-    /// How a connection ended, and what was read until then.
+    /// The end of a connection, and the bytes that were read before it.
     struct Ending: Sendable {
         var bytes: [UInt8] = []
-        /// The gateway said close_notify.
+        /// True if the gateway sent close_notify.
         var wasOrderly = false
         var wasReset = false
         var tlsError: TLSError?
@@ -26,7 +26,7 @@ final class RawClient: Sendable {
         self.ending = collector.ending.futureResult
     }
 
-    /// Connects, and returns when TLS is established or the connection has ended.
+    /// Connects. Returns when TLS is established or the connection has ended.
     static func connect(
         to gateway: SimulatedGateway,
         _ credentials: TestCredentials,
@@ -58,17 +58,17 @@ final class RawClient: Sendable {
         self.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
     }
 
-    /// Says that nothing more will be sent. The gateway's answer is still read.
+    /// Ends the output. The gateway's answer is still read.
     func finish() {
         self.channel.close(mode: .output, promise: nil)
     }
 
-    /// The first six bytes that come, or fewer when the connection ends before.
+    /// Returns the first six bytes that arrive, or fewer if the connection ends first.
     func response() async throws -> [UInt8] {
         try await self.firstBytes.get()
     }
 
-    /// What was read, when the connection has ended.
+    /// Waits for the end of the connection, and returns it.
     func end() async throws -> Ending {
         try await self.ending.get()
     }

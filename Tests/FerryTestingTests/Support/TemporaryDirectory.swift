@@ -8,7 +8,7 @@ func fileSize(_ path: String) throws -> Int? {
     try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
 }
 
-/// A directory for as long as the body runs.
+/// Creates a directory that exists during the call of the body.
 func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
     let path = temporaryPath()
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

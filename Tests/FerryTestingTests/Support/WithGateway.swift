@@ -3,7 +3,7 @@ internal import NIOCore
 internal import Synchronization
 internal import Testing
 
-/// A gateway that records, for as long as the body runs, and what the tests need beside it.
+/// A running gateway with a recorder, and the values that the tests need with it.
 struct GatewayFixture: Sendable {
     var gateway: SimulatedGateway
     var credentials: TestCredentials
@@ -13,7 +13,7 @@ struct GatewayFixture: Sendable {
         try await RawClient.connect(to: self.gateway, self.credentials)
     }
 
-    /// The identifiers that were accepted, in the order in which that happened.
+    /// The accepted identifiers, in the order of acceptance.
     var accepted: [UInt32?] { self.recorder.memory.notifications.map(\.accepted.identifier) }
 }
 
@@ -26,7 +26,7 @@ func withGateway(
     let recorder = AwaitedRecorder()
     var configuration = SimulatedGateway.Configuration(credentials: credentials)
     configuration.script = script
-    // A gateway that closes for good costs a slow client what it had not read.
+    // With a short linger time, the gateway could close before a slow client has read all bytes.
     configuration.script.linger = .seconds(300)
     configuration.recorder = recorder
     configure(&configuration)
@@ -41,7 +41,7 @@ func withGateway(
     await gateway.stop()
 }
 
-/// Remembers everything and lets a test wait for a number of notifications.
+/// A recorder that keeps all notifications, and lets a test wait for a number of them.
 final class AwaitedRecorder: GatewayRecorder {
     let memory = GatewayMemoryRecorder()
     private let waiting = Mutex<[(count: Int, continuation: CheckedContinuation<Void, Never>)]>([])
