@@ -3,7 +3,7 @@
 import FuzzSupport
 import NIOCore
 
-/// What a client says first: the preface, and SETTINGS without an entry.
+/// The first bytes of a client: the preface, and SETTINGS without an entry.
 private let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
 
 private let rules: HTTP2Rules = {
@@ -12,8 +12,8 @@ private let rules: HTTP2Rules = {
     return HTTP2Rules(script)
 }()
 
-/// The simulated APNs takes any frames in any pieces. What it counts depends on the pieces: a request that the client takes
-/// back in the same piece is not looked at.
+/// The property: the simulated APNs takes any frames in any pieces. Its counts depend on the pieces, because a request
+/// that the client cancels in the same piece is not judged.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)
@@ -21,7 +21,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = opening + Array(input.rest)
     for piece in [bytes.count, piece] {
         guard let counts = counts(bytes, piece: piece) else { return 0 }
-        // A request has nine bytes of frame at least.
+        // A request has at least the nine bytes of a frame header.
         require((counts.accepted + counts.rejected + counts.unanswered) * 9 <= bytes.count)
         require(counts.violations <= 1)
     }

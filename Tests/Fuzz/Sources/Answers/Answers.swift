@@ -3,8 +3,9 @@
 import Foundation
 import FuzzSupport
 
-/// A response as a text: lines `name: value`, an empty line, the body. Whatever it holds, the decoder gives an answer within
-/// its bounds, Foundation's parser agrees about the reason, and the body in a GOAWAY tells the same.
+/// The property: for any response, the decoder gives an answer within its bounds, Foundation's parser finds the same
+/// reason, and the body in a GOAWAY gives the same reason. The input is a text: lines `name: value`, an empty line, the
+/// body.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var lines = FuzzInput(start, count).rest[...]
@@ -14,7 +15,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         let line = lines.prefix { $0 != UInt8(ascii: "\n") }
         lines = lines.dropFirst(line.count + 1)
         if line.isEmpty { break }
-        // Copies of their own, so that AddressSanitizer sees the ends.
+        // Copies, so that AddressSanitizer finds reads past the ends.
         let (name, value) = split(line)
         name.withUnsafeBufferPointer { name in value.withUnsafeBufferPointer { decoder.field(name, $0) } }
         switch String(decoding: name, as: UTF8.self) {
@@ -34,7 +35,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// The name and the value of a field. The name of one begins with a colon.
+/// Returns the name and the value of a field. A name may begin with a colon.
 private func split(_ line: Slice<UnsafeBufferPointer<UInt8>>) -> (name: [UInt8], value: [UInt8]) {
     let name = line.prefix(1) + line.dropFirst().prefix { $0 != UInt8(ascii: ":") }
     return (Array(name), Array(line.dropFirst(name.count + 1).drop { $0 == UInt8(ascii: " ") }))
@@ -56,12 +57,13 @@ private func check(_ told: AnswerBody, _ body: UnsafeBufferPointer<UInt8>) {
     require(told.timestamp ?? 0 >= 0)
     guard let reason = told.reason?.rawValue else { return }
     require(1...AnswerBody.maximumReasonLength ~= reason.utf8.count && reason.utf8.allSatisfy { 0x20...0x7e ~= $0 })
-    // Foundation refuses what the grammar allows, and which of two members it takes is its own affair.
+    // Foundation refuses some valid texts, and may choose either of two members with the same name. Compare only if it
+    // has parsed the text and there is one member.
     let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]
     if let object, let word = object["reason"] as? String, members(body) == 1 { require(word == reason) }
 }
 
-/// How many members are called "reason".
+/// Returns the number of members with the name "reason".
 private func members(_ body: UnsafeBufferPointer<UInt8>) -> Int {
     var members = JSONMembers(body)
     var count = 0

@@ -1,7 +1,8 @@
 @testable import FerryBinary
 import FuzzSupport
 
-/// Whatever peer, network, clocks and callers do, every notification has one outcome and nothing is held twice.
+/// The property: for any actions of peer, network, clocks and callers, every notification has one outcome and is held
+/// only once.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)

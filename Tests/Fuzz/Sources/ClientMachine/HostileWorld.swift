@@ -4,14 +4,14 @@
 import FuzzSupport
 import NIOCore
 
-/// A client machine in a world that does what the input says, and the books that nobody can cook.
+/// A client machine in a world that follows the input. The world keeps its own count of all notifications and outcomes.
 struct HostileWorld: ~Copyable {
     private struct Link {
         var isConnected = false
         var written: UInt64 = 0
         var handed: UInt64 = 0
         var acknowledged: UInt64 = 0
-        /// How many identifiers were given on it.
+        /// The number of identifiers that were given on the connection.
         var issued: UInt64 = 0
     }
 
@@ -109,7 +109,7 @@ struct HostileWorld: ~Copyable {
             self.submitted += 1
             self.outcomes.append(0)
         }
-        // In parts, as a queue with little room takes it.
+        // Submit in two parts, like a queue with little room.
         self.client.submit(batch.takeFirst(Int(flags >> 4)), now: self.moment)
         self.client.submit(batch.takeFirst(.max), now: self.moment)
     }
@@ -128,7 +128,7 @@ struct HostileWorld: ~Copyable {
         self.read(&buffer, id)
     }
 
-    /// Checks that what was written are notifications, numbered without gaps.
+    /// Checks that the written bytes are notifications, numbered without gaps.
     private mutating func read(_ buffer: inout ByteBuffer, _ id: ConnectionID) {
         while buffer.readableBytes > 0 {
             let expected = Identifier.of(self.options.firstSequence &+ (self.links[id]?.issued ?? 0))
@@ -151,7 +151,7 @@ struct HostileWorld: ~Copyable {
         self.links[id]?.handed += (link.written - link.handed) * UInt64(share) / all
     }
 
-    /// Lets time pass, with what is due on the way.
+    /// Advances the time, and ticks the client at each deadline on the way.
     private mutating func pass(_ time: TimeAmount) {
         let end = self.now + time
         for _ in 0..<64 {
@@ -206,7 +206,7 @@ struct HostileWorld: ~Copyable {
 
     func check() {
         require(self.client.queuedCount >= 0 && self.client.unsettledCount >= 0, "less than nothing")
-        // A repair may be in a queue, too, but never twice.
+        // A notification that is sent again may be in a queue, too, but never twice.
         require(self.client.queuedCount + self.client.unsettledCount <= self.submitted, "something is held twice")
         require(self.client.outcomes.counts.settled == self.outcomes.count { $0 == 1 }, "the counts are wrong")
         let open = self.outcomes.count { $0 == 0 }
@@ -218,7 +218,7 @@ struct HostileWorld: ~Copyable {
         require(self.outcomes.allSatisfy { $0 == 1 }, "something has no outcome")
     }
 
-    /// The owner loses its patience.
+    /// Abandons the client, like an owner that waits no longer.
     mutating func end() {
         let handed = self.links.mapValues(\.handed)
         self.client.abandon(
@@ -230,7 +230,7 @@ struct HostileWorld: ~Copyable {
         self.settleAccounts()
     }
 
-    /// From now on everything works, so a shutdown must come to its end.
+    /// Shuts down while everything works. So the shutdown must finish.
     mutating func finish() {
         (self.client.isPaused, self.hasUnread, self.isWritable) = (false, false, true)
         self.client.shutDown(proof: .silence, now: self.moment)

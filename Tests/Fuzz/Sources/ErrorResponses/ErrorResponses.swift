@@ -2,7 +2,8 @@
 import FuzzSupport
 import NIOCore
 
-/// A stream of error responses reads the same however it is cut, and what was read can be written again.
+/// The property: a stream of error responses gives the same result in any pieces, and the responses can be written
+/// again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)
@@ -20,7 +21,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// The responses, what they are when they are written again, and what came after the last.
+/// Returns the responses, their bytes when they are written again, and the step after the last.
 private func read(_ pieces: [ByteBuffer]) -> ([ErrorResponse], [UInt8], ErrorResponseDecoder.Step) {
     var decoder = ErrorResponseDecoder()
     var responses: [ErrorResponse] = []

@@ -2,7 +2,7 @@
 import FuzzSupport
 import NIOCore
 
-/// A feedback list reads the same however it is cut, and what was read can be written again.
+/// The property: a feedback list gives the same result in any pieces, and its tuples can be written again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)

@@ -1,10 +1,10 @@
 public import NIOCore
 
-/// What libFuzzer made up, taken from the front. What is not there reads as zero.
+/// The input from libFuzzer, consumed from the front. Past the end, all bytes are zero.
 public struct FuzzInput {
     private var bytes: Slice<UnsafeBufferPointer<UInt8>>
 
-    /// - Parameter start: the memory that `LLVMFuzzerTestOneInput` was given.
+    /// - Parameter start: the memory that `LLVMFuzzerTestOneInput` gets.
     public init(_ start: UnsafePointer<UInt8>?, _ count: Int) {
         self.bytes = UnsafeBufferPointer(start: start, count: count)[...]
     }
@@ -15,17 +15,17 @@ public struct FuzzInput {
 
     public mutating func uint32() -> UInt32 { (0..<4).reduce(0) { number, _ in number << 8 | UInt32(self.byte()) } }
 
-    /// A number of `range`, from one byte.
+    /// Takes one byte, and returns a number of `range`.
     public mutating func number(_ range: ClosedRange<Int>) -> Int {
         range.lowerBound + Int(self.byte()) % range.count
     }
 
-    /// Everything that was not taken.
+    /// The bytes that are not consumed.
     public var rest: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: self.bytes) }
 
-    /// Cuts the input into pieces as its first bytes say: how many cuts there are, then where.
+    /// Splits the input into pieces. Its first bytes give the number of cuts, then their positions.
     ///
-    /// - Returns: the whole, and the same in pieces.
+    /// - Returns: the remaining input as a whole, and in pieces.
     public mutating func pieces() -> (whole: ByteBuffer, pieces: [ByteBuffer]) {
         let cuts = (0..<self.number(0...7)).map { _ in Int(self.byte()) << 8 | Int(self.byte()) }
         let whole = ByteBuffer(bytes: self.rest)

@@ -1,4 +1,4 @@
-/// Stops with a message when something does not hold. `precondition` says nothing in a release build.
+/// Stops with a message if a condition is false. `precondition` prints no message in a release build.
 public func require(
     _ condition: @autoclosure () throws -> Bool,
     _ message: @autoclosure () -> String = "does not hold",

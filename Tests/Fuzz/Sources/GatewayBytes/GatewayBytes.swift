@@ -2,7 +2,7 @@
 import FuzzSupport
 import NIOCore
 
-/// The simulated gateway takes any bytes in any pieces, and counts the same whatever the pieces.
+/// The property: the simulated gateway takes any bytes in any pieces, and its counts do not depend on the pieces.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)

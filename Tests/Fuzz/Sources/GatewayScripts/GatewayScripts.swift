@@ -2,7 +2,7 @@
 import Foundation
 import FuzzSupport
 
-/// A script that can be read can be written, and reads the same again.
+/// The property: a script that can be read can be written, and is then read as the same script.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let script = try? GatewayScript(json: FuzzInput(start, count).rest) else { return 0 }

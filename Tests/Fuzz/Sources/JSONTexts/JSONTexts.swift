@@ -2,10 +2,10 @@
 import Foundation
 import FuzzSupport
 
-/// The scanner never reads past a text, all ways of reading agree, and so does Foundation's parser.
+/// The property: the scanner never reads past a text, and its ways of reading and Foundation's parser agree.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    // A copy of its own, so that AddressSanitizer sees the end.
+    // A copy, so that AddressSanitizer finds reads past the end.
     let text = Array(FuzzInput(start, count).rest)
     text.withUnsafeBufferPointer { bytes in
         let isValid = JSONScanner.fault(in: bytes) == nil
@@ -20,7 +20,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Whether every member of an object can be walked; takes each as whatever it may be.
+/// Returns whether all members of an object can be read. Reads each member in every way.
 private func walk(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     do throws(JSONFault) {
         var members = JSONMembers(bytes)
@@ -44,8 +44,8 @@ private func walk(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     }
 }
 
-/// Where Foundation is not the RFC: it guesses UTF-16 and UTF-32, takes a byte order mark and a comma before a closing
-/// bracket, and refuses numbers that no Double holds and halves of surrogate pairs.
+/// Returns whether Foundation may differ from the RFC. Foundation guesses UTF-16 and UTF-32, accepts a byte order mark
+/// and a comma before a closing bracket, and refuses numbers beyond the range of Double and halves of surrogate pairs.
 private func isBeyondOracle(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
     if bytes.contains(0) || bytes.first ?? 0 >= 0x80 { return true }
     var before: (UInt8, UInt8) = (0, 0)

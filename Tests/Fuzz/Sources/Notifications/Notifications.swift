@@ -3,7 +3,8 @@
 import FuzzSupport
 import NIOCore
 
-/// A stream of commands 0, 1 and 2 reads the same however it is cut, and what was read can be written again.
+/// The property: a stream of commands 0, 1 and 2 gives the same result in any pieces, and its notifications can be
+/// written again.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)
@@ -75,6 +76,6 @@ private func writeAgain(_ frame: NotificationFrame, in buffer: ByteBuffer, with 
     require(written.getBytes(at: again.payload.lowerBound, length: again.payload.count) == payload)
     require(again.command == frame.command && again.identifier ?? 0 == frame.identifier ?? 0)
     require(again.expiration ?? 0 == frame.expiration ?? 0)
-    // Commands 0 and 1 can be written in one way only.
+    // Commands 0 and 1 have only one form.
     if frame.command != .frame { require(written == buffer.getSlice(at: buffer.readerIndex, length: frame.length)) }
 }

@@ -2,13 +2,14 @@
 @testable import FerryCore
 import FuzzSupport
 
-/// Lines of `ferry push`: what the parser lets pass is within the limits of a notification, and stands in the line.
+/// The property: every line of `ferry push` that the parser accepts is within the limits of a notification, and refers
+/// only to bytes of the line.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let parser = LineParser(topic: "com.example")
     var unknown = 0
     for line in FuzzInput(start, count).rest.split(separator: UInt8(ascii: "\n")) {
-        // A copy of its own, so that AddressSanitizer sees the end.
+        // A copy, so that AddressSanitizer finds reads past the end.
         Array(line).withUnsafeBufferPointer { line in
             do throws(LineFaults) {
                 check(try parser.parse(line), in: line)
@@ -28,7 +29,7 @@ private func check(_ line: PushLine, in bytes: UnsafeBufferPointer<UInt8>) {
     require(1...PushNotification.maximumTopicLength ~= line.topic.count)
     require(line.collapseID.count <= PushNotification.maximumCollapseIDLength)
     if let ref = line.ref { require(JSONScanner.fault(in: ref) == nil) }
-    // The same through the front door.
+    // The public initializers must accept the same values.
     do {
         let device = try DeviceToken(hex: String(decoding: line.hex, as: UTF8.self))
         require(device.bytes.elementsEqual(line.token))

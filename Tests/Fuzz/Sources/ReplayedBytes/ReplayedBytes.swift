@@ -1,8 +1,8 @@
 @testable import FerryTesting
 import FuzzSupport
 
-/// Any bytes of a peer, against a transcript of any bytes: a machine ends or says what is missing, and never traps. What
-/// a transcript has of a peer is what its own replay takes.
+/// The property: with any transcript and any bytes of a peer, a machine ends or names the missing event, and never
+/// traps. The peer's bytes from the transcript itself always match.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)

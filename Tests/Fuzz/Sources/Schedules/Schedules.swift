@@ -5,7 +5,8 @@ import NIOCore
 
 @testable import FerryBinaryWorld
 
-/// The schedules of `ScheduleTests`, with the fuzzer in the place of chance: no outcome is a lie.
+/// The property: no outcome is false in the schedules of `ScheduleTests`. The fuzzer makes the choices, instead of a
+/// random generator.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)
@@ -16,7 +17,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     schedule.misbehave(names, &choices)
     let half = UInt32.random(in: 0...names, using: &choices)
     let between = Int.random(in: 0...200, using: &choices)
-    // The world goes on with a copy of what is left.
+    // The world makes its choices from a copy of the remaining input.
     var world = World(schedule, seed: 1, choices: choices)
     world.submit(0..<half)
     for _ in 0..<between { world.step() }

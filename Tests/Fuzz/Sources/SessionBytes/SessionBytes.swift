@@ -2,8 +2,8 @@
 import FuzzSupport
 import NIOCore
 
-/// Whatever bytes come, a session of either role reports each stream's end once, keeps no stream that it has reported as
-/// closed, and says something or nothing, however the bytes are cut.
+/// The property: for any bytes in any pieces, a session of either role reports the end of each stream once, and reports
+/// no later event of a closed stream.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)
@@ -24,7 +24,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// A session and what it said of its streams.
+/// A session, and the streams that it has reported as closed.
 private struct Reader: ~Copyable {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     private var session: HTTP2Session
@@ -38,9 +38,9 @@ private struct Reader: ~Copyable {
         self.session = try HTTP2Session(role: isServer ? .server : .client)
     }
 
-    /// Lets the peer say its first word, and a client make its requests.
+    /// Receives the peer's first bytes. A client then makes its requests.
     mutating func begin(requests: Int, body: UnsafeBufferPointer<UInt8>) throws {
-        // Each begins with SETTINGS that allow much.
+        // The server's SETTINGS allow 1000 streams.
         let settings: [UInt8] = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 3, 232]
         self.receive(ByteBuffer(bytes: self.isServer ? Self.preface + [0, 0, 0, 4, 0, 0, 0, 0, 0] : settings))
         guard !self.isServer else { return }

@@ -2,7 +2,8 @@
 import Foundation
 import FuzzSupport
 
-/// A transcript that can be read can be written, annotated and redacted, and reads the same again.
+/// The property: a transcript that can be read can be written, annotated and redacted, and is then read as the same
+/// transcript.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     guard let transcript = try? Transcript(parsing: FuzzInput(start, count).rest) else { return 0 }
