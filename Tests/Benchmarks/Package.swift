@@ -1,8 +1,8 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// `package` declarations belong to another package here, and so they are seen only by `@testable import`.
-// `.ci/benchmarks` asks for a build with -enable-testing.
+// `package` declarations belong to another package here, so only `@testable import` shows them. It needs a build with
+// -enable-testing, which `.ci/benchmarks` makes.
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),

@@ -1,10 +1,10 @@
 internal import CAllocationCounter
 internal import Foundation
 
-/// Something to measure: how it is prepared, outside the measurement, and what is measured.
+/// A measurement: the preparation, which is not measured, and the code that is measured.
 struct Benchmark: Sendable {
     let name: String
-    /// How many times `prepare` leaves for `run` to do it.
+    /// The number of operations of one run.
     let count: Int
     let prepare: @Sendable () -> () -> Void
 
@@ -22,7 +22,7 @@ struct Benchmark: Sendable {
         var allocations: Double
     }
 
-    /// Nanoseconds and allocations each, of `samples` samples after one that does not count.
+    /// Measures nanoseconds and allocations of an operation in `samples` runs, after one run that does not count.
     func measure(samples: Int) -> Result {
         var nanoseconds: [Double] = []
         var allocations: UInt64 = .max
@@ -47,13 +47,13 @@ struct Benchmark: Sendable {
     }
 }
 
-/// Keeps the optimiser from leaving out what nobody looks at.
+/// Uses a value. Without this, the optimiser would remove the computation of an unused result.
 @inline(never)
 func use<Value: ~Copyable>(_ value: borrowing Value) {}
 
 @main
 struct Benchmarks {
-    /// Arguments: names to measure, or parts of them; all without one.
+    /// Arguments: the names of measurements, or parts of names. Without arguments, all run.
     static func main() {
         let wanted = CommandLine.arguments.dropFirst()
         let all = codec + machine + text

@@ -2,7 +2,7 @@
 @testable internal import FerryCore
 internal import NIOCore
 
-/// A hundred thousand notifications with tokens of 32 and payloads of 100 bytes.
+/// Returns notifications with tokens of 32 bytes and payloads of 100 bytes.
 func notifications(_ count: Int = 100_000) -> BatchRun {
     let payload = Array("{\"aps\":{\"alert\":\"\(String(repeating: "x", count: 81))\"}}".utf8)
     var batch = PushBatch(capacity: count)
@@ -27,7 +27,7 @@ func notifications(_ count: Int = 100_000) -> BatchRun {
     return batch.takeFirst(count)
 }
 
-/// All of `run` as it stands on the wire.
+/// Encodes all notifications of `run`.
 func encode(_ run: BatchRun, _ command: Command, into buffer: inout ByteBuffer) {
     let arena = UnsafePointer(run.storage.arena)
     let length = NotificationEncoder.length(of: run.entries[0], command: command) * run.count

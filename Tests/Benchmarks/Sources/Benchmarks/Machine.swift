@@ -3,7 +3,7 @@
 @testable internal import FerryMachine
 internal import NIOCore
 
-/// A client machine on a connection that takes everything at once.
+/// A client machine on a connection that takes all bytes at once.
 private final class Machine {
     private var client: BinaryClient
     private var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000)
@@ -30,7 +30,7 @@ private final class Machine {
         _ = self.client.takeEvents()
     }
 
-    /// Writes what is queued, 64 KiB at a time.
+    /// Writes the queued notifications, 64 KiB at a time.
     func write() {
         while self.client.write(self.id, into: &self.buffer, atMost: 64 << 10, now: self.moment) {
             self.sent += UInt64(self.buffer.readableBytes)
@@ -39,7 +39,7 @@ private final class Machine {
         }
     }
 
-    /// Lets silence settle everything.
+    /// Advances the time until silence has settled all notifications.
     func settle() {
         while self.client.unsettledCount > 0, let next = self.client.nextDeadline {
             self.now = max(self.now, next)
@@ -52,7 +52,7 @@ private final class Machine {
         self.finish()
     }
 
-    /// The peer names the notification that was written as `number`, counted from 1.
+    /// Receives an error response for the notification that was written as `number`, counted from 1.
     func respond(_ number: UInt32, _ status: BinaryStatus) {
         var bytes = ByteBuffer()
         ErrorResponse(status: status, identifier: number).write(to: &bytes)
@@ -68,7 +68,7 @@ private final class Machine {
 
 private let count = 100_000
 
-/// A machine that has written a hundred thousand notifications.
+/// Returns a machine that has written 100,000 notifications.
 private func written(_ policy: BinaryOptions.CachePolicy = .hold) -> Machine {
     let machine = Machine(policy)
     machine.submit(notifications(count))

@@ -1,6 +1,6 @@
-// A program's own malloc takes the place of the C library's, in every library that the program uses. (glibc manual,
-// "Replacing malloc"). Each of these counts and goes on to glibc's. Preloaded into another program, this tells how many
-// there were at its end, if FERRY_ALLOCATIONS is set.
+// An allocation counter. A program's own malloc takes the place of the C library's, in every library that the program
+// uses (glibc manual, "Replacing malloc"). Each function counts and then calls glibc's. Preloaded into another program,
+// this file prints the number of allocations at the program's end, if FERRY_ALLOCATIONS is set.
 #include "CAllocationCounter.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
 #include <stdint.h>
 
-/// How often this process has asked for memory so far, on all threads.
+/// Returns the number of allocations of this process so far, on all threads.
 uint64_t ferry_allocations(void);
