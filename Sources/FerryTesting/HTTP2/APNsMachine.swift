@@ -77,7 +77,8 @@ package struct APNsMachine: ~Copyable {
     /// The lowest last stream of all GOAWAYs that were sent.
     var lastStreamID = Int32.max
     var closesWhenDone = true
-    /// False until the connection has had the one accepted request of the cold start.
+    /// False during the cold start: until its first accepted request, the connection may have only one request at a
+    /// time.
     var isWarm: Bool
     /// The number of accepted requests at which the next rule may hold.
     var nextCount: Int
@@ -234,7 +235,7 @@ extension APNsMachine {
         self.state = .ending
     }
 
-    /// Drops the tasks of a stream that was closed with an error.
+    /// Forgets a stream that was closed with an error, such as a client's RST_STREAM, and drops its tasks.
     private mutating func forget(_ event: HTTP2Session.Event) {
         guard case .closed(let stream, let errorCode) = event, errorCode != 0 else { return }
         if self.rules.hasEarlyAnswers { self.answeredEarly.remove(stream) }

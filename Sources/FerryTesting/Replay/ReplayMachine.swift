@@ -167,8 +167,8 @@ package struct ReplayMachine {
         self.received += 1
     }
 
-    /// True if this side's error response or end comes before any recorded end of the peer. Only then can the peer send
-    /// more than recorded because it has not yet read that.
+    /// True if this side's error response or end comes before any recorded end of the peer. Only then can the peer,
+    /// which has not yet read it, send more than recorded.
     private var hasLastWord: Bool {
         for event in self.part.events[self.cursor...] {
             switch event.kind {

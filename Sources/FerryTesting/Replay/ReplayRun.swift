@@ -15,7 +15,7 @@ final class ReplayRun: Sendable {
         var remaining: Set<Int>
         var failure: (any Error)?
         var channels: [Int: any Channel] = [:]
-        /// True if the time is over. Then every unfinished connection fails at once.
+        /// True if the time is over. Then a connection with missing events fails without further waiting.
         var hasExpired = false
     }
 

@@ -14,7 +14,7 @@ struct Dialer: Sendable {
     private let limits: ServerLimits
 
     /// - Parameters:
-    ///   - tls: nil: no TLS.
+    ///   - tls: the TLS settings; nil: no TLS.
     ///   - timeout: the time limit for the TCP connection.
     ///   - limits: the time limits for the TLS handshake and for closing.
     /// - Throws: `TLSError` when the credentials cannot be used.
