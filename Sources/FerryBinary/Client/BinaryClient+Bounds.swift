@@ -2,9 +2,9 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// How much may be written, and what keeps its bytes.
+/// The bounds: how many notifications may be written, and which keep their bytes.
 extension BinaryClient {
-    /// How many more notifications the lane may have unsettled.
+    /// The number of further notifications that may be unsettled on the lane.
     func room(_ lane: Lane) -> Int {
         guard !self.isPaused, lane.connection.open != nil else { return 0 }
         var room = self.cacheRoom
@@ -13,7 +13,7 @@ extension BinaryClient {
         return max(room, 0)
     }
 
-    /// How many notifications may be unsettled, on all connections together.
+    /// The number of notifications that may be unsettled on all connections together.
     var unsettledLimit: Int {
         switch self.options.cachePolicy {
         case .evict: Self.accountLimit
@@ -21,7 +21,7 @@ extension BinaryClient {
         }
     }
 
-    /// How many more notifications may be unsettled, by the bounds of the cache.
+    /// The number of further notifications that may be unsettled within the bounds of the cache.
     var cacheRoom: Int {
         if self.options.cachePolicy == .hold, self.cached.unsettledBytes >= max(self.options.cacheLimit.bytes, 1) {
             return 0
@@ -29,12 +29,12 @@ extension BinaryClient {
         return self.unsettledLimit - self.unsettledCount
     }
 
-    /// What all caches hold together.
+    /// The content of all caches together.
     private var cached: NotificationCache.Content {
         self.lanes.reduce(into: NotificationCache.Content()) { $0.add($1.connection.cache.content) }
     }
 
-    /// How many notifications all caches may hold now.
+    /// The number of notifications that all caches may hold now.
     private var effectiveCacheLength: Int {
         switch self.options.cachePolicy {
         case .hold where self.options.autoAdjustCache: max(self.options.cacheLimit.entries, 1)
@@ -42,14 +42,15 @@ extension BinaryClient {
         }
     }
 
-    /// Grows the cache by what an error response showed to be missing, where it grows.
+    /// Reports a cache that was too small for an error response. Where the options allow it, grows the cache by
+    /// `shortfall`.
     mutating func cacheFellShort(by shortfall: Int) {
         self.report(.cacheTooSmall(by: shortfall))
         guard self.options.autoAdjustCache else { return }
         self.cacheLength = min(self.cacheLength + shortfall, max(self.options.cacheLimit.entries, 1))
     }
 
-    /// Takes the bytes of the oldest notifications, as the cache's bounds want.
+    /// Removes the bytes of the oldest notifications until the caches are within their bounds.
     func makeRoom(on lane: Lane) {
         switch self.options.cachePolicy {
         case .evict:
@@ -65,7 +66,7 @@ extension BinaryClient {
         }
     }
 
-    /// The lane with the notification that was settled first of all that have their bytes.
+    /// The lane with the oldest settled notification that still has its bytes.
     private var laneWithOldestHistory: Lane? {
         var oldest: (lane: Lane, settledAt: NIODeadline)?
         for lane in self.lanes {

@@ -2,20 +2,20 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// How connections are made and given up.
+/// The start and the end of connections.
 extension BinaryClient {
-    /// What the end of a connection means for the next one.
+    /// The meaning of a connection's end for the next connection.
     enum Ending {
-        /// A search goes on: the next one follows after the first wait.
+        /// A search continues: the next connection follows after the first wait.
         case step
-        /// The connection came to nothing, unless it was of use.
+        /// The connection was of no use, unless it had proved a notification.
         case failure(LastWord)
     }
 
-    /// Gives lanes with work a connection, as fast as dialling is allowed.
+    /// Dials for the lanes with work, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
         for lane in self.lanes where lane.connection.isFinishing && !lane.queue.isEmpty {
-            // Half-closed for idleness, and there is work again.
+            // The connection was half-closed because it was idle, and there is work again.
             self.hangUp(lane, now: now)
         }
         for lane in self.lanes where lane.connection.mayBeDialled(now: now.monotonic) {
@@ -42,23 +42,23 @@ extension BinaryClient {
         self.advance(now: now)
     }
 
-    /// Half-closes the connection of a lane: the peer may still object to what it has.
+    /// Half-closes the connection of a lane. The peer may still send an error response.
     ///
-    /// - Parameter unproved: why what was presumed on it could not be proved.
+    /// - Parameter unproved: why its presumed outcomes could not be proved.
     mutating func finish(_ lane: Lane, unproved: Unproved.Cause, now: Moment) {
         self.leaveUnproved(lane, unproved)
         let deadline = now.monotonic + max(Self.lingerLimit, self.delay.settleTime)
         self.act(.finish(lane.connection.finish(until: deadline)))
     }
 
-    /// Gives the connection up: what the peer discards needs no more bytes.
+    /// Closes the connection at once: the peer discards further bytes anyway.
     mutating func hangUp(_ lane: Lane, _ ending: Ending = .failure(.none), now: Moment) {
         guard let id = lane.connection.establishedID else { return }
         self.act(.close(id))
         self.closed(lane, ending, now: now)
     }
 
-    /// The connection of a lane is gone; its unsettled notifications were dealt with.
+    /// Cleans up after a lane's connection. Its unsettled notifications must have been handled before.
     mutating func closed(_ lane: Lane, _ ending: Ending, now: Moment) {
         guard case .connection(_, wasOfUse: false) = self.disconnect(lane) else { return }
         switch ending {
@@ -79,9 +79,9 @@ extension BinaryClient {
         return closed
     }
 
-    /// A connection of the lane came to nothing.
+    /// Notes that a connection of the lane was of no use.
     ///
-    /// - Parameter start: when the attempt began, if no connection came of it; else now.
+    /// - Parameter start: when the attempt began, if it led to no connection; otherwise now.
     mutating func failed(_ lane: Lane, _ lastWord: LastWord, since start: NIODeadline, now: Moment) {
         let limit = RetryLimit(count: self.options.connectionRetryLimit, time: self.options.connectionRetryTime)
         let wait = lane.failed(since: start, using: &self.jitter)
@@ -106,7 +106,7 @@ extension BinaryClient {
         lane.connection.wait(until: now.monotonic + lane.failures.firstWait)
     }
 
-    /// The peer refused the credentials: nothing that was queued can be delivered, and waiting would not help.
+    /// Gives up the queue because the peer refused the credentials: waiting would not help.
     mutating func refused(_ lane: Lane, _ error: ProviderError, now: Moment) {
         self.report(.error(error))
         for lane in self.lanes {
@@ -117,7 +117,7 @@ extension BinaryClient {
         lane.connection.wait(until: now.monotonic + wait)
     }
 
-    /// Gives what a lane has queued its outcome.
+    /// Gives an outcome to the queued notifications of a lane.
     mutating func giveUpQueue(
         _ lane: Lane,
         undelivered: Outcome.UndeliveredCause,

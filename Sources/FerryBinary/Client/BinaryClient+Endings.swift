@@ -2,12 +2,12 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// How connections end, and what is done when nothing says how far the peer had read.
+/// The ends of connections, and the decision when nothing says how far the peer had read.
 extension BinaryClient {
-    /// Notes that a connection ended or was not made. What it had sent before must have been given to
-    /// ``received(_:_:handed:now:)``.
+    /// Notes that a connection ended or was not made. First give ``received(_:_:handed:now:)`` all bytes that came on
+    /// it.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took in all.
+    /// - Parameter handed: the total number of bytes that the system took of the stream below TLS.
     package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
         guard let lane = self.lane(of: id) else { return }
         if lane.connection.establishedID == nil {
@@ -37,7 +37,8 @@ extension BinaryClient {
         var lastWord = LastWord.none
         switch end {
         case .credentialsRejected(let error):
-            // Under TLS 1.3 the refusal may come so late that silence has settled some: they were not delivered either.
+            // With TLS 1.3 the refusal can come after silence has settled notifications. Those were not delivered
+            // either.
             for written in lane.connection.takeAll() {
                 self.outcomes.give(.undelivered(.credentials), tainted: .uncertain(.notRepeated), to: written.run)
             }
@@ -55,22 +56,22 @@ extension BinaryClient {
         self.closed(lane, ending, now: now)
     }
 
-    /// Decides on what is unsettled on a connection that says nothing more.
+    /// Decides about the unsettled notifications of a connection that says nothing more.
     ///
     /// | the connection ended with | its notifications | `.resend` | `.report` |
     /// |---|---|---|---|
-    /// | a refusal without a name | the only one that it ever carried | rejected, inferred | the same |
+    /// | a refusal without a name | the only notification that it ever carried | rejected, inferred | the same |
     /// | | others | a search | uncertain, and a narrower window |
     /// | bytes of another protocol | behind the probe of a shutdown | uncertain | the same |
     /// | | others | again, and a narrower window | uncertain, and a narrower window |
     /// | no word | behind the probe of a shutdown | uncertain | the same |
     /// | | others | again; the third time in a row without progress a search | uncertain |
     /// | status 10, or a stall | all | again, and a narrower window | uncertain, and a narrower window |
-    /// | no acknowledgements that show | all | uncertain | the same |
+    /// | no visible acknowledgements | all | uncertain | the same |
     ///
-    /// Notifications that never left go to the front of the queue, whatever ended the connection.
+    /// Notifications that never left always go to the front of the queue.
     ///
-    /// - Returns: what the end means for the next connection.
+    /// - Returns: the meaning of the end for the next connection.
     mutating func positionUnknown(
         _ lane: Lane,
         _ cause: PositionUnknown,
@@ -95,7 +96,7 @@ extension BinaryClient {
         case .culprit(let status):
             if self.suspect(remains, status, on: lane, now: now) { return .step }
         case .violation where remains.isBehindLastProbe, .wordless where remains.isBehindLastProbe:
-            // The caller asked for proof. Without a probe behind it, silence might accept another copy.
+            // The caller asked for proof. Another copy without a probe behind it could be accepted by silence.
             self.settle(remains.mayHaveLeft, as: .uncertain(.positionUnknown))
         case .unseen:
             lane.endSearch()
@@ -103,7 +104,7 @@ extension BinaryClient {
         case _ where remains.onWire == 0:
             break
         case .violation, .noCulprit:
-            // Without a name, all that is known of the progress is what was settled.
+            // Without a name, only the outcomes so far tell the progress.
             self.narrowWindow(lane, now: now)
             self.repeatOrReport(remains.mayHaveLeft, on: lane)
         case .wordless:

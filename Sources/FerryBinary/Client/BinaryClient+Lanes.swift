@@ -1,12 +1,12 @@
 internal import FerryCore
 internal import FerryMachine
 
-/// Which lane a notification waits in.
+/// The choice of the lane in which a notification waits.
 extension BinaryClient {
-    /// How many notifications change their lane at a time.
+    /// The number of notifications that change their lane at a time.
     static let spillSize = 256
 
-    /// Spreads a run over the lanes by device token, so that what goes to one device keeps its order.
+    /// Spreads a run over the lanes by device token, so that the notifications of one device keep their order.
     func distribute(_ run: BatchRun) {
         func home(_ index: Int) -> Int { Int(run.entries[index].tokenHash) % self.lanes.count }
         guard self.lanes.count > 1, run.count > 1 else { return self.lanes[home(0)].append(run) }
@@ -28,7 +28,7 @@ extension BinaryClient {
         }
     }
 
-    /// Takes work from a lane that can do nothing with it now.
+    /// Moves work to `lane` from a lane that cannot send it now.
     func spill(to lane: Lane) {
         guard self.lanes.count > 1, lane.search == nil, self.room(lane) > 0 else { return }
         for donor in self.lanes where donor !== lane && Self.isBlocked(donor) {
@@ -38,12 +38,12 @@ extension BinaryClient {
     }
 
     private static func isBlocked(_ lane: Lane) -> Bool {
-        // A lane that looks for a culprit neither gives nor takes.
+        // A lane that searches for a culprit neither gives nor takes work.
         guard !lane.queue.isEmpty, lane.search == nil else { return false }
         return switch lane.connection.state {
         case .idle: lane.failures.count > 0
         case .dialling: lane.failures.count > 0
-        // After a failure, or for want of permission to dial.
+        // After a failure, or because the client may not dial now.
         case .waiting: true
         case .open(let open):
             !open.isWritable || lane.window.size.map { $0 <= lane.connection.cache.unsettledCount } ?? false

@@ -2,17 +2,18 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// Probes: when one is written, and what follows when it is answered or not.
+/// Probes: when the client writes one, and what it does with an answer or without one.
 extension BinaryClient {
-    /// Whether proof can be had now: command 0 has no identifiers, and not every peer answers.
+    /// Whether a probe can be answered now: command 0 has no identifiers, and some peers do not answer.
     var canProbe: Bool { self.probePermission.isGiven && self.options.command != .simple }
 
-    /// Whether the lane should prove what it has written, since nothing else can be done on it.
+    /// Whether the lane should probe now, because it can do nothing else.
     func wantsProbe(_ lane: Lane, now: Moment) -> Bool {
         guard self.canProbe, let open = lane.connection.open else { return false }
         let unsettledCount = lane.connection.cache.unsettledCount
         if self.isProving, unsettledCount + lane.connection.presumedCount > 0 {
-            // A probe that overtakes an error response on its way would confirm what was discarded.
+            // While an error response is on its way, the answer to a probe would confirm notifications that the peer
+            // discarded.
             let isSearching = lane.search != nil && unsettledCount > 0
             return !isSearching && self.isSilent(lane.connection, open, now: now)
         }
@@ -27,7 +28,7 @@ extension BinaryClient {
         }
     }
 
-    /// Whether a probe follows when the connection carried nothing for a settle time, whatever was acknowledged.
+    /// Whether a probe follows when the connection carried nothing for a settle time, even without acknowledgements.
     func probesAfterRest(_ lane: Lane) -> Bool {
         guard self.isProving else { return self.options.finality == .proof }
         return lane.search == nil && !lane.connection.silence.showsAcknowledgements
@@ -53,19 +54,19 @@ extension BinaryClient {
         }
     }
 
-    /// The probe was answered: the peer judges in order, so everything before it was accepted.
+    /// Settles everything before the probe as accepted: the peer judges in order, so its answer proves that.
     mutating func answered(_ probe: Probe, on lane: Lane, now: Moment) {
         self.probePermission.answered()
         self.confirm(before: probe.sequence, on: lane, now: now)
         lane.connection.proved()
         switch probe.purpose {
-        // A peer that does not judge in order may still object.
+        // A peer that does not judge in order may still send an error response.
         case .end: self.finish(lane, unproved: .noAnswer, now: now)
         case .room: self.hangUp(lane, now: now)
         }
     }
 
-    /// The peer did not answer a probe in time.
+    /// Handles a probe that the peer did not answer in time.
     mutating func probeTimedOut(_ lane: Lane, now: Moment) {
         self.probePermission.notAnswered(now: now.monotonic, using: &self.jitter)
         self.presumeEarned(lane, now: now)

@@ -2,15 +2,15 @@ package import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// What the peer says.
+/// The responses of the peer.
 extension BinaryClient {
-    /// How many responses of a connection may confirm nothing, beyond one for each notification: with more the peer keeps
-    /// the client listening, and silence settles nothing.
+    /// How many responses of a connection may confirm nothing, beyond one for each notification. A peer could otherwise
+    /// send such responses for ever, and silence would settle nothing.
     static let idleResponseLimit = 1000
 
-    /// Takes what came on a connection, however it was split.
+    /// Takes bytes of a connection, split anywhere.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took so far.
+    /// - Parameter handed: the number of bytes that the system took of the stream below TLS so far.
     package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
         var bytes = bytes
         while bytes.readableBytes > 0, let lane = self.lane(of: id), lane.connection.establishedID != nil {
@@ -37,7 +37,7 @@ extension BinaryClient {
         self.advance(now: now)
     }
 
-    /// Everything before `end` was accepted, and the connection goes on.
+    /// Settles everything before `end` as accepted. The connection stays open.
     private mutating func confirmOnly(before end: UInt64?, on lane: Lane, handed: UInt64, now: Moment) {
         if let end, self.confirm(before: end, on: lane, now: now) > 0 { return }
         guard let count = lane.connection.confirmedNothing(limit: Self.idleResponseLimit) else { return }
@@ -45,7 +45,7 @@ extension BinaryClient {
         self.violated(lane, what, cause: nil, handed: handed, now: now)
     }
 
-    /// The peer does not keep to the protocol.
+    /// Handles bytes that break the protocol.
     private mutating func violated(
         _ lane: Lane,
         _ what: String,
@@ -68,7 +68,7 @@ extension BinaryClient {
 
     // MARK: A response that names a notification
 
-    /// How late the response came for the first notification that it says was not accepted, if any.
+    /// Notes how late the response came for the first notification that it refuses or discards, if any.
     private mutating func noteDelay(
         of status: BinaryStatus,
         naming sequence: UInt64,
@@ -80,7 +80,7 @@ extension BinaryClient {
         self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
     }
 
-    /// Settles everything that the response decides, and gives the connection up.
+    /// Settles all notifications that the response decides, and gives up the connection.
     private mutating func settle(_ sequence: UInt64, by status: BinaryStatus, on lane: Lane, now: Moment) {
         lane.endSearch()
         let acceptedEnd = status.namesAccepted ? sequence + 1 : sequence
@@ -96,7 +96,7 @@ extension BinaryClient {
         self.hangUp(lane, now: now)
     }
 
-    /// Takes what was written after `sequence` and settles what cannot be sent again; returns the rest.
+    /// Removes the notifications after `sequence`, and settles those that cannot be sent again; returns the others.
     private mutating func takeFollowers(of sequence: UInt64, on lane: Lane) -> [BatchRun] {
         let knownFrom = lane.connection.cache.knownFrom
         if sequence + 1 < knownFrom {
@@ -111,7 +111,7 @@ extension BinaryClient {
         return []
     }
 
-    /// Settles the notification that the peer named; returns it if it is to be sent once more instead.
+    /// Settles the notification that the peer named. If it is to be sent again instead, returns it.
     private mutating func reject(_ sequence: UInt64, _ status: BinaryStatus, on lane: Lane) -> BatchRun? {
         let cachedFrom = lane.connection.cache.cachedFrom
         let isCached = sequence >= cachedFrom

@@ -4,11 +4,11 @@ internal import NIOCore
 
 /// The search for a notification that the peer refuses without naming it.
 extension BinaryClient {
-    /// How often a notification is sent again after its outcome for errors without a name. Without a bound, a gateway that
-    /// judges at the end of the stream would get everything again each time a connection ends, for ever.
+    /// How often a notification is sent again after its outcome because of errors without a name. A gateway may judge
+    /// only at the end of the stream: without the bound it would get all notifications again for ever.
     static let suspicionLimit: UInt8 = 3
 
-    /// The peer refused the only notification that was ever on the connection, whatever name it gave.
+    /// Rejects the only notification that was ever on the connection. The identifier in the response does not matter.
     mutating func blame(_ remains: BinaryConnection.Remains, _ status: BinaryStatus, on lane: Lane, now: Moment) {
         guard !remains.mayHaveLeft.isEmpty || remains.presumedCount > 0 else { return }
         lane.endSearch()
@@ -24,9 +24,9 @@ extension BinaryClient {
         self.narrowWindow(lane, now: now)
     }
 
-    /// The peer refused a notification that it did not name, among those on the wire or those presumed accepted.
+    /// Handles a refusal without a name: the refused notification is on the wire or among those presumed accepted.
     ///
-    /// - Returns: whether a search goes on.
+    /// - Returns: whether a search continues.
     mutating func suspect(
         _ remains: BinaryConnection.Remains,
         _ status: BinaryStatus,
@@ -34,7 +34,7 @@ extension BinaryClient {
         now: Moment
     ) -> Bool {
         if let oldest = remains.mayHaveLeft.first, remains.isBehindLastProbe {
-            // Silence had lasted for the settle time, so the response came later than that.
+            // The probe was written after silence for the settle time. So the response came later than that.
             self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
         }
         let suspects = self.suspectPresumed(remains, status, on: lane, now: now) + remains.mayHaveLeft
@@ -50,9 +50,10 @@ extension BinaryClient {
         return self.options.onUnknown == .resend
     }
 
-    /// Takes out what was presumed accepted and may be the culprit; what cannot be repaired is contradicted.
+    /// Removes the notifications that were presumed accepted and may be the culprit. Contradicts those that cannot be
+    /// sent again.
     ///
-    /// - Returns: those that are sent again.
+    /// - Returns: the notifications that are sent again.
     private mutating func suspectPresumed(
         _ remains: BinaryConnection.Remains,
         _ status: BinaryStatus,
@@ -77,7 +78,7 @@ extension BinaryClient {
         }
         let presumedCount = remains.presumedCount - repairs.reduce(0) { $0 + $1.run.count }
         if presumedCount > 0 {
-            // One outcome is wrong, and nothing says which, nor how many notifications were discarded after it.
+            // One outcome is wrong. Nothing says which one, nor how many notifications were discarded after it.
             unrepaired += lane.connection.takePresumed(cached: false)
             self.outcomes.contradict(
                 count: 1,
@@ -91,7 +92,8 @@ extension BinaryClient {
 
     private mutating func repeatSuspects(_ suspects: [NotificationCache.Written], on lane: Lane) {
         let clearedTo = lane.connection.cache.clearedTo
-        // A window of one that was not cleared, behind others that were: alone on a connection it shows its guilt.
+        // The last window held one notification and was not silent; those before it were. The notification goes first,
+        // so that it is alone on its connection and an error there proves its guilt.
         guard let last = suspects.last, last.run.count == 1, last.first >= clearedTo,
             let before = suspects.dropLast().last, before.end <= clearedTo
         else { return self.repeatOrReport(suspects, on: lane) }
@@ -99,9 +101,9 @@ extension BinaryClient {
         self.repeatOrReport([last], on: lane, aheadOfAll: true)
     }
 
-    /// The connection ended, and nothing says why. Three times in a row without progress, and the cause is looked for.
+    /// Handles a connection that ended without a reason. After the third in a row without progress a search begins.
     ///
-    /// - Returns: whether a search goes on.
+    /// - Returns: whether a search continues.
     mutating func closedWithoutWord(_ remains: BinaryConnection.Remains, on lane: Lane) -> Bool {
         if remains.progress == .none { lane.closedWithoutWord() }
         let isSearched = lane.search != nil || lane.wordlessCloses >= Self.wordlessLimit
@@ -111,7 +113,8 @@ extension BinaryClient {
         }
         lane.search(among: remains.onWire, quietTime: nil)
         if remains.onWire == 1, let search = lane.search, search.closedAlone >= Isolation.wordlessProofs {
-            // A peer that closes on one after the other is broken: this counts as a failure.
+            // A peer that closes on several notifications, each alone on its connection, is broken. So this counts as a
+            // failure.
             lane.endSearch()
             self.settle(remains.mayHaveLeft, as: .uncertain(.peerCloses))
             return false

@@ -2,13 +2,14 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// Outcomes, and what they tell about the lane.
+/// Outcomes, and their effect on the lane.
 extension BinaryClient {
     mutating func settle(_ written: [NotificationCache.Written], as outcome: Outcome) {
         for part in written { self.outcomes.give(outcome, to: part.run) }
     }
 
-    /// Gives everything before `end` the outcome that the peer's word proves; returns how many had none.
+    /// Settles everything before `end` as accepted, as the peer's response proves; returns how many notifications had
+    /// no outcome.
     @discardableResult
     mutating func confirm(before end: UInt64, on lane: Lane, now: Moment) -> Int {
         let settled = lane.connection.confirm(before: end, now: now.monotonic)
@@ -25,7 +26,7 @@ extension BinaryClient {
         return count
     }
 
-    /// Notes that suspects of the lane got their outcome.
+    /// Notes that suspects of the lane have their outcome.
     mutating func narrowSearch(_ lane: Lane, settled count: Int, now: Moment) {
         switch lane.searched(count) {
         case .goOn, .end(wasWordless: true): break
@@ -33,9 +34,9 @@ extension BinaryClient {
         }
     }
 
-    /// Bounds what may be in flight by how many notifications are accepted until the peer ends some.
+    /// Bounds the notifications in flight by how many are accepted before the peer ends a connection.
     ///
-    /// - Parameter progress: how many that were this time; nil: as far as their outcomes tell.
+    /// - Parameter progress: how many were accepted this time; nil: as far as their outcomes tell.
     mutating func narrowWindow(_ lane: Lane, progress: Int? = nil, now: Moment) {
         lane.narrowWindow(
             progress: progress,
@@ -62,13 +63,14 @@ extension BinaryClient {
 
     // MARK: Once more
 
-    /// Puts notifications that were written back into the queue, for another copy.
+    /// Puts written notifications back into the queue, for another copy.
     ///
-    /// - Parameter aheadOfAll: whether they go before what was submitted earlier.
+    /// - Parameter aheadOfAll: whether they go before notifications that were submitted earlier.
     mutating func resend(_ runs: [BatchRun], on lane: Lane, aheadOfAll: Bool = false) {
         var count = 0
         var repairs = 0
-        // From the last on, each belongs to the very front: in the other direction each would pass all before it.
+        // Each run goes to the very front, so the last one goes first. Otherwise the order of the runs would be
+        // reversed.
         for var run in runs.reversed() {
             if run.entries[0].marks.isSettled { repairs += run.count } else { count += run.count }
             run.isCopy = true
@@ -81,17 +83,17 @@ extension BinaryClient {
         if count > 0 { self.report(.resent(count: count, afterOutcome: false)) }
     }
 
-    /// Puts notifications back into the queue that never left.
+    /// Puts notifications that never left back into the queue.
     mutating func requeue(_ written: [NotificationCache.Written], on lane: Lane) {
         let runs = self.endEvicted(written, on: lane, as: .undelivered(.evicted))
         for run in runs.reversed() {
-            // What never left was counted when it was written, and is counted again.
+            // A copy that never left was counted when it was written, and will be counted again.
             if run.isCopy { self.outcomes.unwrote(copies: run.count) }
             lane.insert(run)
         }
     }
 
-    /// Sends what may have arrived again, or gives it its outcome, as the options want.
+    /// Sends notifications that may have arrived again, or gives them their outcome, as the options say.
     mutating func repeatOrReport(_ written: [NotificationCache.Written], on lane: Lane, aheadOfAll: Bool = false) {
         switch self.options.onUnknown {
         case .report:
@@ -103,8 +105,8 @@ extension BinaryClient {
         }
     }
 
-    /// Gives what has lost its bytes the outcome `clean`, or `uncertain` if an earlier copy of it may have arrived; returns
-    /// the rest.
+    /// Settles the notifications that have lost their bytes: as `clean`, or as `uncertain` if an earlier copy may have
+    /// arrived. Returns the others.
     mutating func endEvicted(_ written: [NotificationCache.Written], on lane: Lane, as clean: Outcome) -> [BatchRun] {
         let cachedFrom = lane.connection.cache.cachedFrom
         var runs: [BatchRun] = []

@@ -4,15 +4,16 @@ internal import NIOCore
 
 /// The end of a run.
 extension BinaryClient {
-    /// Sends what was taken and then finishes every connection: half-closed, until the peer has read everything.
+    /// Sends everything that was submitted. Then finishes every connection: half-closes it and waits until the peer has
+    /// read everything.
     package mutating func shutDown(proof: Proof, now: Moment) {
         self.stage = .shuttingDown(proof)
         self.settleDown(now: now)
     }
 
-    /// Gives everything that has no outcome one now, and closes every connection.
+    /// Gives an outcome to everything that has none, and closes every connection.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took, for each connection.
+    /// - Parameter handed: for each connection, the number of bytes that the system took of the stream below TLS.
     package mutating func abandon(
         undelivered: Outcome.UndeliveredCause,
         uncertain: Outcome.UncertainCause,
@@ -50,7 +51,7 @@ extension BinaryClient {
         if self.isShuttingDown { self.settleDown(now: now) }
     }
 
-    /// During a shutdown: finishes what is settled, unless it is to be proved.
+    /// During a shutdown: finishes settled connections, unless they are to be proved.
     mutating func settleDown(now: Moment) {
         for lane in self.lanes where lane.queue.isEmpty {
             if let id = lane.connection.stopDialling() { self.act(.close(id)) }
@@ -64,7 +65,7 @@ extension BinaryClient {
 
     // MARK: Proof
 
-    /// Whether a shutdown wants proof of what was written last.
+    /// Whether a shutdown wants proof of the last notifications.
     private var wantsProof: Bool {
         switch self.stage.proof {
         case .automatic, .probe: true
@@ -72,15 +73,15 @@ extension BinaryClient {
         }
     }
 
-    /// Whether a shutdown proves what was written last: everything is written, and a probe may follow.
+    /// Whether a shutdown proves the last notifications now: everything is written, and a probe may follow.
     var isProving: Bool { self.wantsProof && self.canProbe && self.queuedCount == 0 }
 
-    /// Why no probe is written.
+    /// The reason why no probe is written.
     var unasked: Unproved.Cause { self.options.command == .simple ? .noIdentifiers : .notAsked }
 
-    /// Whether the end of a run keeps a connection open on which silence has settled everything: until a probe proves it
-    /// or, where there is none, until an error response would have come. Some gateways close at a half-close, and say
-    /// nothing of what they were about to refuse.
+    /// Whether a connection stays open at the end of a run after silence has settled everything. It stays open until a
+    /// probe proves it. Where no probe is possible, it stays open until an error response would have come. Without the
+    /// wait refusals could be lost: some gateways close at a half-close and do not send the response that was due.
     private func awaitsObjection(_ connection: borrowing BinaryConnection, _ open: BinaryConnection.Open, now: Moment)
         -> Bool
     {
@@ -88,7 +89,8 @@ extension BinaryClient {
         return self.canProbe || now.monotonic < self.objectionsEnd(open)
     }
 
-    /// When ``settleDown(now:)`` finishes a connection on which an objection is awaited; nil where none is, or a probe is.
+    /// When ``settleDown(now:)`` finishes a connection that waits for an error response; nil if it does not wait or a
+    /// probe decides.
     func objectionDeadline(_ connection: borrowing BinaryConnection, _ open: BinaryConnection.Open) -> NIODeadline? {
         guard self.wantsProof, !self.canProbe, self.isSettled, connection.presumedCount > 0 else { return nil }
         return self.objectionsEnd(open)
@@ -98,22 +100,23 @@ extension BinaryClient {
         open.activeAt + max(Self.lingerLimit, self.delay.settleTime)
     }
 
-    /// Proof that a shutdown asked for cannot be had: what silence had earned counts.
+    /// Settles by the silence so far, because the proof for the shutdown cannot be had.
     ///
-    /// Else a peer that ends connections sooner than a probe is answered would be sent the last notifications for ever.
+    /// Otherwise a peer that ends connections before it answers a probe would be sent the last notifications for ever.
     mutating func presumeUnproved(_ lane: Lane, _ cause: Unproved.Cause, now: Moment) {
         self.presumeEarned(lane, now: now)
         self.leaveUnproved(lane, cause)
     }
 
-    /// Gives what silence had earned its outcome. Where acknowledgements do not show, it had earned nothing.
+    /// Settles the notifications that the silence so far is long enough for. Without visible acknowledgements it is
+    /// never long enough.
     mutating func presumeEarned(_ lane: Lane, now: Moment) {
         guard case .automatic = self.stage.proof, lane.connection.silence.showsAcknowledgements else { return }
         let probe = lane.connection.probe.flatMap { $0.purpose == .end ? $0.sequence : nil }
         if let end = probe ?? lane.connection.silence.earnedTo { self.presume(before: end, on: lane, now: now) }
     }
 
-    /// Notes what was presumed on a connection and is not proved.
+    /// Counts the presumed outcomes of a connection that are not proved.
     mutating func leaveUnproved(_ lane: Lane, _ cause: Unproved.Cause) {
         guard self.wantsProof, self.queuedCount == 0, !lane.connection.isFinishing else { return }
         self.outcomes.leaveUnproved(lane.connection.presumedCount, cause)

@@ -2,9 +2,9 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// What the operating system says about connections, and what silence settles.
+/// The operating system's reports about connections, and the notifications that silence settles.
 extension BinaryClient {
-    /// Notes what the operating system said about a connection.
+    /// Takes the operating system's report about a connection.
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {
         guard let lane = self.lane(of: id) else { return }
         let looked = lane.connection.looked(
@@ -24,29 +24,30 @@ extension BinaryClient {
         self.advance(now: now)
     }
 
-    /// Whether silence settles anything on the lane's connection: not while a shutdown proves it, and with `finality:
-    /// .proof` only where no probe may be written, or in a search at the end of a run.
+    /// Whether silence settles anything on the lane's connection. It does not while a shutdown proves the connection.
+    /// With `finality: .proof` it does so only where no probe may be written, or in a search at the end of a run.
     private func settlesBySilence(_ lane: Lane) -> Bool {
         if lane.connection.probe?.purpose == .end { return false }
-        // A probe behind a suspect would hide who is to blame, and without an outcome the search would not end.
+        // During a search silence must settle: a probe behind a suspect would hide the culprit, and without outcomes
+        // the search would not end.
         if self.isProving { return lane.search != nil }
         return self.options.finality == .silence || !self.canProbe
     }
 
-    /// How long a window of the lane's search for a culprit must be silent; nil when no window waits for that.
+    /// How long a window of the lane's search must be silent; nil when no window waits for silence.
     func quietTime(_ lane: Lane) -> TimeAmount? {
         guard let search = lane.search, search.allowance <= 0, !lane.queue.isEmpty else { return nil }
         return search.quietTime(settleTime: self.delay.settleTime)
     }
 
-    /// Gives everything before `end` the outcome of a silence of the settle time.
+    /// Settles everything before `end` as presumed accepted, after silence for the settle time.
     mutating func presume(before end: UInt64, on lane: Lane, now: Moment) {
         let settled = lane.connection.presume(before: end, now: now.monotonic)
         self.settle(settled, as: .accepted(.presumed))
         self.accepted(settled, on: lane, now: now)
     }
 
-    /// Nothing was acknowledged for too long: the peer will not say how far it has read.
+    /// Gives up a connection without acknowledgements for too long: the peer will not say how far it has read.
     private mutating func stalled(_ lane: Lane, _ sample: TransportSample, now: Moment) {
         let seconds = Silence.stallLimit.nanoseconds / 1_000_000_000
         let message =
@@ -56,7 +57,7 @@ extension BinaryClient {
         if let id = lane.connection.id {
             self.report(.socketError(id, ProviderError(.connectionLost, message + " The connection is given up.")))
         }
-        // Where acknowledgements do not show, they would not show for another copy either.
+        // On a system that reports no acknowledgements, another copy would get none either.
         let cause: PositionUnknown = sample.acknowledged == nil ? .unseen : .noCulprit
         let ending = self.positionUnknown(lane, cause, lastWord: .none, handed: sample.handed, now: now)
         self.hangUp(lane, ending, now: now)

@@ -2,9 +2,9 @@ internal import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// What happens with time.
+/// The deadlines, and what is done at them.
 extension BinaryClient {
-    /// When ``tick(now:)`` has something to do; nil when never.
+    /// When ``tick(now:)`` is due; nil when never.
     package var nextDeadline: NIODeadline? {
         self.lanes.reduce(nil) { Self.earlier($0, self.deadline(of: $1)) }
     }
@@ -49,7 +49,7 @@ extension BinaryClient {
         }
     }
 
-    /// When an open connection on which nothing is unsettled has been idle for too long; nil when never.
+    /// When an open connection without unsettled notifications has been idle for too long; nil when never.
     private func idleDeadline(_ lane: Lane, _ open: BinaryConnection.Open) -> NIODeadline? {
         guard self.connectionTimeout > .zero, lane.queue.isEmpty, lane.connection.cache.unsettledCount == 0
         else { return nil }
@@ -61,7 +61,7 @@ extension BinaryClient {
         return lane.connection.silence.nextLook(for: min(self.quietTime(lane) ?? settleTime, settleTime))
     }
 
-    /// Does what is due.
+    /// Does everything that is due.
     package mutating func tick(now: Moment) {
         self.delay.decay(now: now.monotonic)
         self.probePermission.tick(now: now.monotonic)
@@ -94,7 +94,7 @@ extension BinaryClient {
         }
     }
 
-    /// Takes the next step wherever one became possible.
+    /// Takes the next step on every lane where one is possible.
     mutating func advance(now: Moment) {
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)

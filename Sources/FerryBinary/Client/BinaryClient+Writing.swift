@@ -2,13 +2,13 @@ package import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// From the queue onto a connection.
+/// The way of notifications from the queue onto a connection.
 extension BinaryClient {
-    /// Writes queued notifications, or a probe, to the end of `buffer`, until that has `limit` bytes.
+    /// Writes queued notifications, or a probe, to the end of `buffer`, until `buffer` has `limit` bytes.
     ///
-    /// The owner gives TLS what was written and then says ``flushed(_:at:now:)``.
+    /// The owner passes the bytes to TLS and then calls ``flushed(_:at:now:)``.
     ///
-    /// - Returns: false when there is nothing that may be written now.
+    /// - Returns: false when nothing may be written now.
     package mutating func write(
         _ id: ConnectionID,
         into buffer: inout ByteBuffer,
@@ -36,19 +36,19 @@ extension BinaryClient {
         return true
     }
 
-    /// Notes that TLS has taken what was written, up to `offset` of the stream below it.
+    /// Notes that TLS has taken the written bytes, up to `offset` of the stream below it.
     package mutating func flushed(_ id: ConnectionID, at offset: UInt64, now: Moment) {
         guard let lane = self.lane(of: id), lane.connection.establishedID != nil else { return }
         lane.connection.flushed(at: offset, now: now.monotonic)
     }
 
-    /// Notes whether the channel takes bytes. A lane whose channel does not may give work away.
+    /// Notes whether the channel takes bytes. A lane with a full channel may give work away.
     package mutating func writability(_ id: ConnectionID, isWritable: Bool) {
         guard let lane = self.lane(of: id) else { return }
         lane.connection.writability(isWritable)
     }
 
-    /// Writes the notifications of `run` and takes them off it, until the buffer is full.
+    /// Writes notifications of `run` and removes them from it, until the buffer is full.
     private mutating func encode(
         _ run: inout BatchRun,
         on lane: Lane,
@@ -65,7 +65,7 @@ extension BinaryClient {
             let entries = run.entries
             let arena = UnsafePointer(run.storage.arena)
             let room = limit - buffer.readableBytes
-            // There is room for one at least, however long it is.
+            // There is room for at least one notification of any length.
             let longest = max(room, NotificationEncoder.length(of: entries[0], command: command))
             buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: longest) { target in
                 var offset = 0
@@ -107,7 +107,7 @@ extension BinaryClient {
         }
     }
 
-    /// What this wire does not take, or what came too late for any.
+    /// The check for notifications that are not written: their payload is too long, or they have expired.
     private struct Refusal {
         var payloadLimit: Int
         var epochSeconds: UInt32
@@ -118,7 +118,8 @@ extension BinaryClient {
         }
 
         func isExpired(_ entry: BatchEntry) -> Bool {
-            // What may have arrived already can no longer end as expired, and a repair has its outcome.
+            // A copy may have arrived already, so the notification can no longer end as expired. A repair already has
+            // its outcome.
             entry.expiration <= self.epochSeconds && !entry.marks.isTainted && !entry.marks.isSettled
         }
 

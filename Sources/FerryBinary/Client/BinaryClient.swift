@@ -2,10 +2,10 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// A client of the legacy binary protocol, without I/O: notifications, bytes, events and time in; bytes, actions,
-/// outcomes and events out.
+/// A client of the binary protocol, without I/O. Input: notifications, bytes, events and time; output: bytes, actions,
+/// outcomes and events.
 ///
-/// What becomes of a notification:
+/// The life of a notification:
 ///
 /// ```
 ///              submit                 write              silence, proof
@@ -17,14 +17,14 @@ internal import NIOCore
 ///            settled                   settled (rejected)
 /// ```
 ///
-/// Everything follows `binary client` semantics as `Docs/semantics.md` describes them.
+/// `Docs/semantics.md`, "binary client", describes the behaviour.
 package struct BinaryClient: ProviderMachine, ~Copyable {
     package typealias End = ConnectionEnd
 
     /// Six TLS records.
     package static let chunk = 96 << 10
 
-    /// How far the life of the client is.
+    /// The stage of the client's life.
     ///
     /// ```
     ///             shutDown, abandon
@@ -34,28 +34,30 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         case running
         /// Nothing more is submitted.
         ///
-        /// - Parameter proof: how the client finds out what became of the last notifications.
+        /// - Parameter proof: how the client finds out the outcome of the last notifications.
         case shuttingDown(Proof)
 
-        /// Nil while no shutdown was asked for.
+        /// Nil before a shutdown.
         var proof: Proof? { if case .shuttingDown(let proof) = self { proof } else { nil } }
     }
 
-    /// How many notifications without bytes each connection remembers after they were settled.
+    /// How many settled notifications each connection remembers without their bytes.
     static let stubLimit = 262_144
-    /// How many notifications without bytes may be unsettled under `.evict`.
+    /// How many notifications may be unsettled without their bytes under `.evict`.
     static let accountLimit = 8_388_608
-    /// Connections in a row that the peer closes without a word and without progress, until the cause is isolated.
+    /// How many connections in a row the peer may close without a response and without progress, before the client
+    /// searches for the cause.
     static let wordlessLimit = 3
-    /// Connections in a row on which the peer speaks something else, until that needs a person.
+    /// How many connections in a row the peer may speak another protocol, before the client reports that a person must
+    /// look.
     static let violationLimit = 3
-    /// How long a probe may remain without an answer.
+    /// How long the client waits for the answer to a probe.
     static let probeLimit: TimeAmount = .seconds(30)
-    /// The same where silence counts after it, under ``Proof/automatic``.
+    /// The same under ``Proof/automatic``, where silence counts after that time.
     static let automaticProbeLimit: TimeAmount = .seconds(10)
-    /// How long no probe is written after one that was not answered: the first time, and at most.
+    /// How long the client writes no probe after an unanswered one: the first pause, and the longest.
     static let probePause: ClosedRange<Duration> = .seconds(60) ... .seconds(3600)
-    /// How long a finished connection waits for the peer's end of stream, or for the settle time if that is longer.
+    /// How long a finished connection waits for the peer's end of stream. If the settle time is longer, that counts.
     static let lingerLimit: TimeAmount = .seconds(5)
 
     let options: BinaryOptions
@@ -63,13 +65,13 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     let lanes: [Lane]
     package var outcomes = OutcomeLog()
     var delay: ErrorDelay
-    /// `cacheLength` as it was adjusted.
+    /// The option `cacheLength`, as adjusted since.
     var cacheLength: Int
     var probePermission = ProbePermission(pause: Self.probePause)
     var stage = Stage.running
-    /// Whether outcomes wait for their reader, so that nothing more may be written.
+    /// Whether outcomes wait for their reader. If so, nothing more may be written.
     package var isPaused = false
-    /// Whether anyone wants `transmitted` events, which cost an allocation for each flush.
+    /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false
     var jitter: SplitMix64
     var dialLimiter = DialLimiter()
@@ -80,7 +82,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     private var lastConnectionID: UInt64 = 0
     private var submissions: UInt64 = 0
 
-    /// - Parameter seed: of the jitter between failed connections.
+    /// - Parameter seed: the seed of the jitter between failed connections.
     package init(options: BinaryOptions, seed: UInt64 = .random(in: .min ... .max)) {
         self.options = options
         self.jitter = SplitMix64(seed: seed)
@@ -96,17 +98,17 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
 
     package var unsettledCount: Int { self.lanes.reduce(0) { $0 + $1.connection.cache.unsettledCount } }
 
-    /// Whether everything has its outcome and nothing is being repaired.
+    /// Whether every notification has its outcome and no repair is under way.
     package var isSettled: Bool { self.queuedCount == 0 && self.unsettledCount == 0 }
 
     package var isShuttingDown: Bool { self.stage.proof != nil }
 
-    /// Whether a shutdown is complete: everything settled and every connection gone.
+    /// Whether a shutdown is complete: every notification is settled and every connection is closed.
     package var isFinished: Bool {
         self.isShuttingDown && self.isSettled && self.lanes.allSatisfy { $0.connection.id == nil }
     }
 
-    /// How many notifications may be unsettled on a connection; nil when only the cache limits it.
+    /// How many notifications may be unsettled on a connection; nil when only the cache limits the number.
     package func window(of id: ConnectionID) -> Int? { self.lane(of: id)?.window.size }
 
     func lane(of id: ConnectionID) -> Lane? { self.lanes.first { $0.connection.id == id } }
@@ -115,7 +117,8 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
 
     // MARK: What to do
 
-    // An empty array costs nothing, and one that was handed out is not emptied but replaced.
+    // An empty array costs nothing. An array that was returned is replaced and not emptied, because emptying would copy
+    // it.
     package mutating func takeSteps() -> [ConnectionStep] {
         defer { if !self.steps.isEmpty { self.steps = [] } }
         return self.steps
@@ -139,7 +142,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
 
     // MARK: Notifications
 
-    /// Takes notifications. The owner keeps to `queueLimit`.
+    /// Takes notifications. The owner respects `queueLimit`.
     package mutating func submit(_ run: BatchRun, now: Moment) {
         guard run.count > 0 else { return }
         self.submissions += 1
@@ -150,11 +153,11 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.connectIfNeeded(now: now)
     }
 
-    /// Withdraws awaited notifications, by their tags, that were not written yet. O(queued).
+    /// Withdraws awaited notifications by their tags, unless they were written. O(queued).
     package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
         for lane in self.lanes {
             let withdrawn = lane.takeQueued { entry in
-                // A repair has its outcome, and its tag may be another's by now.
+                // A repair already has its outcome, and its tag may belong to another notification now.
                 entry.fields.isAwaited && !entry.marks.isTainted && !entry.marks.isSettled && tags.contains(entry.tag)
             }
             for run in withdrawn { self.outcomes.give(.undelivered(.cancelled), to: run) }

@@ -1,7 +1,7 @@
 internal import FerryMachine
 internal import NIOCore
 
-/// The connections of a lane that came to nothing, in a row.
+/// The failed connections of a lane, in a row.
 struct ConnectionFailures {
     private var backOff: BackOff
     /// When the first of them began.

@@ -1,19 +1,20 @@
 package import NIOCore
 
-/// How long error responses take, and what follows from that for the settle time.
+/// The delay of error responses, and the settle time that follows from it.
 package struct ErrorDelay {
     /// The settle time is never raised beyond this.
     static let settleTimeCap: TimeAmount = .seconds(10)
     /// The shortest wait for silence after a suspect notification.
     static let quietFloor: TimeAmount = .milliseconds(50)
-    /// What is settled is kept at least this long, if there is room.
+    /// Settled notifications are kept at least this long, if there is room.
     static let memoryFloor: TimeAmount = .seconds(10)
     static let halfLife: TimeAmount = .hours(1)
 
     let settleTimeFloor: TimeAmount
-    /// Measured from the write of a notification that an error response refused.
+    /// The longest time from the write of a notification to the error response that refused it.
     private(set) var longest: TimeAmount = .zero
-    /// How late a response without a name may have been: the age of the oldest notification that it may be about.
+    /// The longest possible delay of a response without a name: the age of the oldest notification that it may be
+    /// about.
     private var suspected: TimeAmount = .zero
     private var seenAt: NIODeadline?
 
@@ -26,12 +27,12 @@ package struct ErrorDelay {
         return max(self.settleTimeFloor, min(.nanoseconds(longest.nanoseconds / 2 * 3), Self.settleTimeCap))
     }
 
-    /// How long to wait for silence after a suspect, at first.
+    /// The first wait for silence after a suspect.
     var quietTime: TimeAmount {
         min(max(Self.quietFloor, .nanoseconds(self.longest.nanoseconds * 4)), Self.settleTimeCap)
     }
 
-    /// How long what is settled is remembered.
+    /// How long settled notifications are remembered.
     var memory: TimeAmount { max(Self.memoryFloor, .nanoseconds(self.longest.nanoseconds * 4)) }
 
     package mutating func saw(_ delay: TimeAmount, now: NIODeadline) {
@@ -42,10 +43,11 @@ package struct ErrorDelay {
         }
     }
 
-    /// Notes how late the response to a culprit was that a search found.
+    /// Notes the delay of the response to a culprit that a search found.
     ///
-    /// One that came far sooner than was suspected halves the suspicion. Else a gateway that names nothing and answers at
-    /// once would keep the settle time at its cap. Another response may still be late, so it is not given up at once.
+    /// A delay far below the suspected one halves the suspicion. Otherwise a gateway that names nothing and answers at
+    /// once would keep the settle time at its cap. The suspicion is not dropped at once, because another response may
+    /// still be late.
     package mutating func found(_ delay: TimeAmount, now: NIODeadline) {
         if Self.bounded(delay) < .nanoseconds(self.suspected.nanoseconds / 8) {
             self.suspected = .nanoseconds(self.suspected.nanoseconds / 2)
@@ -59,10 +61,10 @@ package struct ErrorDelay {
         self.seenAt = now
     }
 
-    /// Beyond the cap a delay changes nothing any more, and four times as much must not overflow.
+    /// Bounds a delay: above the cap a longer delay has no effect, and four times the delay must not overflow.
     private static func bounded(_ delay: TimeAmount) -> TimeAmount { min(max(delay, .zero), .hours(1)) }
 
-    /// Halves the longest delay for every hour in which no longer one was seen.
+    /// Halves the longest delay for every hour without a longer one.
     package mutating func decay(now: NIODeadline) {
         guard let seenAt, now - seenAt >= Self.halfLife else { return }
         let hours = (now - seenAt).nanoseconds / Self.halfLife.nanoseconds

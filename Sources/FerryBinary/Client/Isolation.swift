@@ -2,11 +2,11 @@ internal import NIOCore
 
 /// The search for the one notification that makes a peer end connections without naming it.
 ///
-/// Suspects are sent again in windows. When a window has been silent for the quiet time, the next one follows on the same
-/// connection; silence for the quiet time gives no outcome, because an error response may take longer. A connection that
-/// fails halves the window. When everything that was on the wire at the last failure has been silent, the culprit is not
-/// where it was looked for, and each silent window doubles the next one. A notification is the culprit if its connection
-/// never carried another one.
+/// Suspects are sent again in windows. After a window has been silent for the quiet time, the next one follows on the
+/// same connection. This silence gives no outcome, because an error response may take longer. A failed connection
+/// halves the window. When everything that was on the wire at the last failure has been silent, the culprit is
+/// elsewhere, and each silent window doubles the next one. A notification is the culprit if its connection never
+/// carried another one.
 ///
 /// ```
 ///          failed, window > 1: halve
@@ -17,36 +17,37 @@ internal import NIOCore
 ///              └───┘ silent: next window;  every suspect has its outcome ──▶ end
 /// ```
 struct Isolation {
-    /// How often a notification must be closed upon while alone, if the peer never says a word.
+    /// How often the peer must close on a lone notification to prove its guilt, if the peer never sends a response.
     static let wordlessProofs = 3
 
     /// How long a window must be silent until the next one may be written.
     private enum Pace {
-        /// Doubled for each error without a name: the quiet time was too short to see the last one coming.
+        /// Doubled at each error without a name, because the quiet time was too short for the last one.
         case answered(quietTime: TimeAmount)
-        /// Nothing tells how soon a peer closes that never says a word: a whole settle time.
+        /// A whole settle time: nothing tells how soon a peer closes that never sends a response.
         case wordless
     }
 
     /// How many notifications are written at a time.
     private(set) var window: Int
-    /// How many notifications at the front of the queue, or on the wire, may be the culprit.
+    /// How many suspects are left. They are on the wire or at the front of the queue.
     private(set) var suspects: Int
-    /// How many more of the present window may be written.
+    /// How many more notifications of the present window may be written.
     private(set) var allowance: Int
-    /// How many notifications hold the culprit by the last failure, and were not silent since.
+    /// How many notifications that were on the wire at the last failure have not been silent since.
     private var doubtful: Int
-    /// How many notifications were written since everything was silent.
+    /// How many notifications were written since the last silence about everything.
     private var unheard = 0
-    /// How often the sole notification on the wire was closed upon.
+    /// How often in a row the peer closed on a connection with a single notification.
     private(set) var closedAlone = 0
     private var pace: Pace
 
     /// - Parameters:
     ///   - suspects: how many notifications may be the culprit.
-    ///   - progress: how many are accepted between two culprits, in the mean; nil: nobody knows. The first window is no
-    ///     larger: with several culprits among the suspects, half of them would hold one nearly always, and tell nothing.
-    ///   - quietTime: the quiet time of the first window; nil: the peer closed without a word.
+    ///   - progress: the mean number of notifications accepted between two culprits; nil: not known. The first window
+    ///     is no larger: with several culprits among the suspects, half of them would nearly always hold one, and tell
+    ///     nothing.
+    ///   - quietTime: the quiet time of the first window; nil: the peer closed without a response.
     init(suspects: Int, progress: Int?, quietTime: TimeAmount?) {
         self.window = max(min(suspects / 2, progress ?? .max), 1)
         self.suspects = suspects
@@ -55,7 +56,7 @@ struct Isolation {
         self.pace = quietTime.map { .answered(quietTime: $0) } ?? .wordless
     }
 
-    /// How long a window must be silent, where the peer is presumed to accept after `settleTime`.
+    /// Returns how long a window must be silent, if the settle time is `settleTime`.
     func quietTime(settleTime: TimeAmount) -> TimeAmount {
         switch self.pace {
         case .answered(let quietTime): min(quietTime, settleTime)
@@ -70,7 +71,7 @@ struct Isolation {
         self.unheard += count
     }
 
-    /// Notes that everything on the wire has been silent for the quiet time: the next window may follow.
+    /// Notes that everything on the wire was silent for the quiet time: the next window may follow.
     mutating func cleared(onWire: Int) {
         self.closedAlone = 0
         if self.unheard > 0, self.doubtful <= 0 { self.window = min(self.window * 2, self.suspects) }
@@ -99,7 +100,7 @@ struct Isolation {
         self.window = max(min(self.window, onWire) / 2, 1)
     }
 
-    /// Notes that the next connection begins with a window of its own.
+    /// Notes that the next connection begins with a new window.
     mutating func restart() {
         self.unheard = 0
         self.allowance = min(self.window, self.suspects)

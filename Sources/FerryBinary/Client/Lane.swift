@@ -2,22 +2,21 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// One of a provider's `maxConnections` places for a connection, with the notifications that belong there and what was
-/// learned from the connections before.
+/// A lane: one of a provider's `maxConnections` places for a connection, its queue, and the experience from earlier
+/// connections.
 ///
-/// A class, because a lane has identity: a copy of it would count references, and be changed in its place unseen. Only its
-/// client has it.
+/// A class, because a lane has identity: a change to a copy would be lost unnoticed. Only the client holds it.
 final class Lane {
-    /// A machine with verbs of its own.
+    /// The present connection. It changes only by its own verbs.
     var connection = BinaryConnection()
     private(set) var queue = RunQueue()
     private(set) var window = Window()
-    /// The search for a culprit; nil while there is none, and so no window of it to note anything about.
+    /// The search for a culprit; nil while no search is under way.
     private(set) var search: Isolation?
     private(set) var failures: ConnectionFailures
-    /// Connections in a row that the peer closed without a word and without progress.
+    /// The number of connections in a row that the peer closed without a response and without progress.
     private(set) var wordlessCloses = 0
-    /// Connections in a row on which the peer did not speak the protocol.
+    /// The number of connections in a row on which the peer did not speak the protocol.
     private(set) var violations = 0
 
     init(backOff: BackOff) {
@@ -28,10 +27,10 @@ final class Lane {
 
     func append(_ run: BatchRun) { self.queue.append(run) }
 
-    /// Puts a run to where the order of submission wants it.
+    /// Inserts a run where the order of submission puts it.
     func insert(_ run: BatchRun) { self.queue.insert(run) }
 
-    /// Puts a run before everything else.
+    /// Inserts a run before all others.
     func prepend(_ run: BatchRun) { self.queue.prepend(run) }
 
     func takeQueued(atMost limit: Int) -> BatchRun? { self.queue.popFirst(atMost: limit) }
@@ -53,7 +52,7 @@ final class Lane {
         self.search?.cleared(onWire: self.connection.cache.unsettledCount)
     }
 
-    /// Notes that the peer is well: notifications were accepted, or rejected by name.
+    /// Notes that the peer works: notifications were accepted, or rejected by name.
     func progressed(by count: Int) {
         guard count > 0 else { return }
         self.window.accepted(count)
@@ -64,7 +63,7 @@ final class Lane {
 
     func closedWithoutWord() { self.wordlessCloses += 1 }
 
-    /// Returns how many connections in a row it is now.
+    /// Notes a breach of the protocol; returns the number of such connections in a row.
     func violated() -> Int {
         self.violations += 1
         return self.violations
@@ -76,16 +75,16 @@ final class Lane {
         self.window.narrow(progress: progress, limit: limit, settleTime: settleTime, now: now)
     }
 
-    /// Returns whether the size changed.
+    /// Doubles the window if it is due; returns whether the size changed.
     func widenWindow(limit: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
         self.window.widen(limit: limit, settleTime: settleTime, now: now)
     }
 
     // MARK: The search for a culprit
 
-    /// Begins the search among `suspects` notifications, or goes on with it.
+    /// Begins the search among `suspects` notifications, or continues it.
     ///
-    /// - Parameter quietTime: how long the first window must be silent; nil: the peer closed without a word.
+    /// - Parameter quietTime: how long the first window must be silent; nil: the peer closed without a response.
     func search(among suspects: Int, quietTime: TimeAmount?) {
         guard self.search == nil else {
             self.search?.failed(onWire: suspects, isWordless: quietTime == nil)
@@ -98,7 +97,7 @@ final class Lane {
         )
     }
 
-    /// What the outcomes of suspects mean for the search.
+    /// The effect of the suspects' outcomes on the search.
     enum SearchStep {
         case goOn
         /// Every suspect has its outcome.
@@ -122,11 +121,11 @@ final class Lane {
         return self.connection.close()
     }
 
-    /// Notes a connection that came to nothing; returns how long to wait for the next one.
+    /// Notes a connection that was of no use; returns how long to wait before the next one.
     func failed(since attempt: NIODeadline, using generator: inout some RandomNumberGenerator) -> TimeAmount {
         self.failures.add(since: attempt, using: &generator)
     }
 
-    /// Gives up on the failures so far: work that comes begins anew.
+    /// Forgets the failures so far, so that new work starts with a full count of attempts.
     func forgiveFailures() { self.failures.reset() }
 }

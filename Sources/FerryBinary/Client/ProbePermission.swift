@@ -1,13 +1,13 @@
 internal import FerryMachine
 internal import NIOCore
 
-/// Whether a probe may be written: a peer that left one unanswered is asked ever more rarely.
+/// The permission to write probes. Each unanswered probe makes the pause before the next one longer.
 struct ProbePermission {
     private var backOff: BackOff
-    /// When it may be again; nil: now.
+    /// When a probe may be written again; nil: now.
     private var again: NIODeadline?
 
-    /// - Parameter pause: for how long it may not after a probe that was not answered: the first time, and at most.
+    /// - Parameter pause: how long no probe may be written after an unanswered one: the first pause, and the longest.
     init(pause: ClosedRange<Duration>) {
         self.backOff = BackOff(pause)
     }

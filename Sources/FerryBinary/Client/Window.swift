@@ -1,27 +1,27 @@
 internal import NIOCore
 
-/// How many notifications may be unsettled on a connection after the peer has ended some.
+/// The bound of unsettled notifications on a connection after the peer has ended some connections.
 ///
-/// An error response costs everything in flight, a shutdown of the peer (status 10) included: with one every few
-/// notifications and no window, the copies sent grow without bound. The window follows how far connections get until
-/// then, and opens again while nothing ends them.
+/// An error response costs everything in flight, also when the peer shuts down (status 10). Without a window, an error
+/// every few notifications would make the number of copies grow without bound. The window follows the number of
+/// notifications that connections accept before they end. It opens again while no connection ends.
 struct Window {
-    /// With more, 20 % of bad tokens cost 20 copies of each good one.
+    /// The smallest window. With a larger one, 20 % of bad tokens cost 20 copies of each good one.
     static let floor = 10
 
-    /// Nil: no limit but the cache's.
+    /// Nil: only the cache limits the number.
     private(set) var size: Int?
     private var averageProgress: Double?
     private var doublesAt: NIODeadline?
-    /// How many notifications were accepted since the peer last ended some.
+    /// How many notifications were accepted since the peer last ended a connection.
     private var acceptedCount = 0
 
-    /// How many notifications are accepted between two ends, in the mean; nil: none was ended yet.
+    /// The mean number of notifications accepted between two ends; nil: no connection was ended yet.
     var progress: Int? { self.averageProgress.map { Int(min($0, Double(Int32.max))) } }
 
     mutating func accepted(_ count: Int) { self.acceptedCount += count }
 
-    /// Notes an end.
+    /// Notes that the peer ended a connection.
     ///
     /// - Parameters:
     ///   - progress: how many notifications were accepted on that connection; nil: as far as their outcomes tell.
@@ -35,16 +35,16 @@ struct Window {
         self.acceptedCount = 0
     }
 
-    /// Doubles when a settle time passed without an error; true when the size changed.
+    /// Doubles the window if a settle time passed without an error; returns whether the size changed.
     mutating func widen(limit: Int, settleTime: TimeAmount, now: NIODeadline) -> Bool {
         guard let size, let doublesAt, now >= doublesAt else { return false }
         self.doublesAt = now + settleTime
-        // Where nothing was accepted, more in flight would be accepted no sooner, and cost more at the next end.
+        // If nothing was accepted, a larger window would not help, and would cost more copies at the next end.
         guard self.acceptedCount > 0 else { return false }
         self.size = size * 2 >= limit ? nil : size * 2
         return true
     }
 
-    /// When it may double next; nil when there is no limit.
+    /// When the window may double next; nil when there is no window.
     var nextChange: NIODeadline? { self.size == nil ? nil : self.doublesAt }
 }

@@ -1,10 +1,10 @@
 internal import FerryCore
 internal import NIOCore
 
-/// What there is to know about a connection.
+/// Questions about a connection.
 ///
-/// `@inline(never)` because Swift 6.3.1 aborts ("Found ownership error") where it inlines a switch over a noncopyable enum
-/// that is borrowed from a class. The calls are made for each write and each sample, not for each notification.
+/// `@inline(never)`: Swift 6.3.1 aborts ("Found ownership error") when it inlines a switch over a noncopyable enum that
+/// is borrowed from a class. The cost is one call for each write and each sample, not for each notification.
 extension BinaryConnection {
     @inline(never)
     var id: ConnectionID? {
@@ -43,7 +43,7 @@ extension BinaryConnection {
         }
     }
 
-    /// When the wait for the peer's end of stream is over; nil unless the connection is half-closed by us.
+    /// When the wait for the peer's end of stream ends; nil unless we have half-closed the connection.
     @inline(never)
     var finishingUntil: NIODeadline? {
         switch self.state {
@@ -64,7 +64,7 @@ extension BinaryConnection {
         }
     }
 
-    /// How many notifications have an outcome that rests on silence.
+    /// The number of notifications whose outcome rests on silence.
     var presumedCount: Int {
         let settledTo = min(self.cache.settledTo, self.probeSequence ?? .max)
         return Int(settledTo - min(self.cache.provedTo, settledTo))
@@ -80,7 +80,7 @@ extension BinaryConnection {
         }
     }
 
-    /// The sequence number of the probe, answered or not; nil where none was written.
+    /// The sequence number of the probe, answered or not; nil when no probe was written.
     @inline(never)
     var probeSequence: UInt64? {
         switch self.state {

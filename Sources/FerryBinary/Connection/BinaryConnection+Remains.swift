@@ -1,16 +1,16 @@
 extension BinaryConnection {
-    /// What is unsettled on a connection that says nothing more, and what was known of it then.
+    /// The unsettled notifications of a connection that says nothing more, and the facts about it at that moment.
     struct Remains {
-        /// Those whose last TLS record the system had, at least in part.
+        /// Notifications whose last TLS record the system took, at least in part.
         let mayHaveLeft: [NotificationCache.Written]
         let neverLeft: [NotificationCache.Written]
-        /// How many of `mayHaveLeft`.
+        /// The number of notifications in `mayHaveLeft`.
         let onWire: Int
-        /// Whether one notification may have left and nothing else ever did, no probe either.
+        /// Whether one notification may have left and nothing else did, not even a probe.
         let isSole: Bool
-        /// Whether a probe is behind them that a shutdown wanted to have answered.
+        /// Whether a probe follows them that a shutdown wrote to get proof.
         let isBehindLastProbe: Bool
-        /// How many notifications had an outcome that rests on silence.
+        /// The number of notifications whose outcome rested on silence.
         let presumedCount: Int
         let progress: Progress
     }

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import NIOCore
 
 extension BinaryConnection {
-    /// Where the connection of a lane stands.
+    /// The state of a lane's connection.
     ///
     /// ```
     ///     ┌───── rest ─────┐
@@ -16,17 +16,17 @@ extension BinaryConnection {
     ///      └──── close ────┴────────────────────┴──────────────────┴──────────────────┘
     /// ```
     enum State: ~Copyable {
-        /// There is no connection, and nothing to wait for.
+        /// There is no connection, and no reason to wait before the next one.
         case idle
-        /// There is no connection, and none may be made yet: after a failure, or for want of permission to dial.
+        /// There is no connection, and none may be made yet: after a failure, or because the client may not dial now.
         case waiting(until: NIODeadline)
-        /// The owner connects, TLS included.
+        /// The owner makes the connection, TLS included.
         case dialling(ConnectionID, since: NIODeadline)
         /// Notifications may be written.
         case open(Open)
         /// A probe is the last frame, and its answer is awaited.
         case probing(Probing)
-        /// Half-closed by us after the last frame: the peer reads the rest, and may still send an error response.
+        /// We have half-closed the connection. The peer reads the rest, and may still send an error response.
         case finishing(Finishing)
     }
 
@@ -35,7 +35,7 @@ extension BinaryConnection {
         case none
         /// A notification was presumed accepted.
         case presumed
-        /// The peer's own word settled a notification.
+        /// The peer's own response settled a notification.
         case proved
     }
 
@@ -55,18 +55,18 @@ extension BinaryConnection {
 
     struct Finishing {
         let id: ConnectionID
-        /// When the wait for the peer's end of stream is over.
+        /// When the wait for the peer's end of stream ends.
         let until: NIODeadline
-        /// The sequence number of the probe, if one was written. Its answer may come twice.
+        /// The sequence number of the probe, if one was written. Its answer can come twice.
         let probe: UInt64?
     }
 
-    /// What ``State/close()`` put an end to.
+    /// What ``State/close()`` ended.
     enum Closed {
         case nothing
         case attempt(ConnectionID, since: NIODeadline)
-        /// - Parameter wasOfUse: whether the connection proved a notification, or was finished by us. Then the next one
-        ///   need not wait.
+        /// - Parameter wasOfUse: whether the connection proved a notification, or we finished it. If so, the next
+        ///   connection need not wait.
         case connection(ConnectionID, wasOfUse: Bool)
     }
 }
@@ -96,7 +96,7 @@ extension BinaryConnection.State {
         }
     }
 
-    /// Returns false if the owner connected nothing that was dialled.
+    /// Returns false if nothing was being dialled.
     mutating func opened(now: NIODeadline) -> Bool {
         switch consume self {
         case .dialling(let id, _):
@@ -108,7 +108,7 @@ extension BinaryConnection.State {
         }
     }
 
-    /// Returns what was dialled, if anything was.
+    /// Returns the connection that was being dialled, if any.
     mutating func stopDialling() -> ConnectionID? {
         switch consume self {
         case .dialling(let id, _):
@@ -164,7 +164,7 @@ extension BinaryConnection.State {
         }
     }
 
-    /// Notes whether the channel takes bytes. It matters only while there are notifications to write.
+    /// Notes whether the channel takes bytes. This matters only while notifications may be written.
     mutating func writability(_ isWritable: Bool) {
         switch consume self {
         case .open(var open):
@@ -174,7 +174,7 @@ extension BinaryConnection.State {
         }
     }
 
-    /// Notes progress. A connection that we finish counts as one of use in any case.
+    /// Notes progress. In the state `finishing` it has no effect, because that connection counts as useful anyway.
     mutating func progressed(_ progress: BinaryConnection.Progress) {
         switch consume self {
         case .open(var open):

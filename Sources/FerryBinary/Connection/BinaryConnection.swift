@@ -2,10 +2,10 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// The connection of a lane: what was written on it, what the peer said, and what follows from that.
+/// The connection of a lane: the notifications that were written on it, and the peer's responses.
 ///
-/// ``State`` has the drawing. The storage beside it is that of the present connection, and empty while there is none.
-/// Nothing here knows of other connections, options or outcomes: ``BinaryClient`` draws the conclusions.
+/// ``State`` has the drawing. The properties beside it belong to the present connection, and are empty without one. The
+/// type knows no other connections, options or outcomes: ``BinaryClient`` draws the conclusions.
 struct BinaryConnection: ~Copyable {
     private(set) var state = State.idle
     private(set) var cache = NotificationCache(start: 0)
@@ -20,14 +20,14 @@ struct BinaryConnection: ~Copyable {
 
     mutating func rest() { self.state.rest() }
 
-    /// Returns false if nothing was dialled.
+    /// Returns false if nothing was being dialled.
     mutating func opened(firstSequence: UInt64, now: NIODeadline) -> Bool {
         guard self.state.opened(now: now) else { return false }
         self.cache = NotificationCache(start: firstSequence)
         return true
     }
 
-    /// Returns what was dialled, if anything was.
+    /// Returns the connection that was being dialled, if any.
     mutating func stopDialling() -> ConnectionID? { self.state.stopDialling() }
 
     mutating func finish(until deadline: NIODeadline) -> ConnectionID { self.state.finish(until: deadline) }
@@ -64,7 +64,7 @@ struct BinaryConnection: ~Copyable {
 
     // MARK: Reading
 
-    /// Whether the end came in the middle of an error response.
+    /// Whether the stream ended in the middle of an error response.
     var isTruncated: Bool { self.responses.isTruncated }
 
     /// Takes the bytes up to the end of one error response.
@@ -78,23 +78,23 @@ struct BinaryConnection: ~Copyable {
         )
     }
 
-    /// Notes that a response confirmed nothing; returns how many did when they are too many.
+    /// Notes that a response confirmed nothing. Returns the number of such responses when there are too many.
     ///
-    /// - Parameter limit: how many may, beyond one for each notification.
+    /// - Parameter limit: how many are allowed, beyond one for each notification.
     mutating func confirmedNothing(limit: Int) -> Int? {
         self.responses.confirmedNothing(limit: limit + self.cache.issued.count)
     }
 
     // MARK: Silence
 
-    /// What a look at the connection showed.
+    /// The result of a look at the connection.
     enum Looked {
         case nothing
         /// The peer was silent.
         ///
         /// - Parameters:
-        ///   - settled: the sequence number before which it was for the settle time; nil: none is new.
-        ///   - isQuiet: whether it was for the quiet time, about everything that was written.
+        ///   - settled: notifications before this sequence number had silence for the settle time; nil: no new ones.
+        ///   - isQuiet: whether the peer was silent about everything written for the quiet time.
         case silent(settled: UInt64?, isQuiet: Bool)
         /// The peer's TCP has acknowledged nothing for ``Silence/stallLimit``.
         case stalled
@@ -103,7 +103,7 @@ struct BinaryConnection: ~Copyable {
     /// Takes a sample.
     ///
     /// - Parameters:
-    ///   - quietTime: how long a window of a search must be silent; nil where none waits for that.
+    ///   - quietTime: how long a window of a search must be silent; nil when no window waits for silence.
     ///   - settles: whether silence settles anything.
     mutating func looked(
         _ sample: TransportSample,
@@ -120,7 +120,8 @@ struct BinaryConnection: ~Copyable {
             now: now
         )
         if let stalledFor = self.silence.stalledFor {
-            // A notification that a probe will prove needs no acknowledgement, so a system that shows none stalls nothing.
+            // Notifications that a probe will prove need no acknowledgement. So on a system that reports none, they
+            // cannot stall.
             let isStalled = stalledFor >= Silence.stallLimit && (sample.acknowledged != nil || settles)
             return isStalled ? .stalled : .nothing
         }
@@ -128,19 +129,19 @@ struct BinaryConnection: ~Copyable {
         return settled == nil && !isQuiet ? .nothing : .silent(settled: settled, isQuiet: isQuiet)
     }
 
-    /// Notes that a search has heard the peer's silence about everything that was written.
+    /// Notes that during a search the peer was silent about everything that was written.
     mutating func cleared() { self.cache.clear() }
 
     // MARK: Outcomes
 
-    /// Moves everything before `end` into the history, as presumed accepted; returns the notifications that had no outcome.
+    /// Moves all notifications before `end` into the history as presumed accepted; returns those that had no outcome.
     mutating func presume(before end: UInt64, now: NIODeadline) -> [NotificationCache.Written] {
         let settled = self.cache.settle(before: end, at: now)
         if !settled.isEmpty { self.state.progressed(.presumed) }
         return settled
     }
 
-    /// Moves everything before `end` into the history, as proved; returns the notifications that had no outcome.
+    /// Moves all notifications before `end` into the history as proved; returns those that had no outcome.
     mutating func confirm(before end: UInt64, now: NIODeadline) -> [NotificationCache.Written] {
         let settled = self.cache.settle(before: end, at: now)
         self.cache.prove(before: end)
@@ -149,15 +150,16 @@ struct BinaryConnection: ~Copyable {
         return settled
     }
 
-    /// Notes that the peer's own word settled a notification.
+    /// Notes that the peer's own response settled a notification.
     mutating func proved() { self.state.progressed(.proved) }
 
     // MARK: Bytes
 
-    /// Takes the bytes of the oldest notifications until `count` have theirs.
+    /// Removes the bytes of the oldest notifications until only `count` have theirs.
     mutating func evict(keeping count: Int) { self.cache.evict(keeping: count) }
 
-    /// Takes the bytes of the notifications that were settled first; returns how many lost how many bytes.
+    /// Removes the bytes of the notifications that were settled first; returns how many notifications lost how many
+    /// bytes.
     mutating func evictOldestHistory() -> (count: Int, bytes: Int)? { self.cache.evictOldestHistory() }
 
     mutating func forget(settledUntil deadline: NIODeadline, stubLimit: Int) {
@@ -166,9 +168,9 @@ struct BinaryConnection: ~Copyable {
 
     // MARK: The last word
 
-    /// Takes all unsettled notifications out.
+    /// Removes and returns all unsettled notifications.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took in all.
+    /// - Parameter handed: the total number of bytes that the system took of the stream below TLS.
     mutating func takeRemains(handed: UInt64) -> Remains {
         let boundary = self.silence.keptBack(handed: handed) ?? self.cache.next
         let presumedCount = self.presumedCount
@@ -190,16 +192,16 @@ struct BinaryConnection: ~Copyable {
         )
     }
 
-    /// Takes the notification `sequence` out; nil when it is no longer known.
+    /// Removes and returns the notification `sequence`; nil when it is no longer known.
     mutating func take(_ sequence: UInt64) -> NotificationCache.Written? { self.cache.remove(sequence) }
 
     mutating func takeFollowers(of sequence: UInt64) -> [NotificationCache.Written] {
         self.cache.removeFollowers(of: sequence)
     }
 
-    /// Takes out what was presumed accepted and is not proved.
+    /// Removes and returns the notifications that were presumed accepted and are not proved.
     ///
-    /// - Parameter cached: whether only those that still have their bytes.
+    /// - Parameter cached: whether to take only notifications that still have their bytes.
     mutating func takePresumed(cached: Bool) -> [NotificationCache.Written] {
         self.cache.removeHistory(from: self.cache.provedTo, cached: cached)
     }

@@ -1,7 +1,7 @@
-/// The identifier of a notification on the wire, and the sequence number behind it.
+/// The conversion between the identifier of a notification and its sequence number.
 ///
-/// A connection numbers what it writes with 64 bits, so its arithmetic never wraps. On the wire stands
-/// `sequence mod (2³² − 1) + 1`: 1 to 2³² − 1, never 0, which Apple's gateway sent for "unknown".
+/// A connection numbers its notifications with 64 bits, so that the arithmetic never wraps. The identifier on the wire
+/// is `sequence mod (2³² − 1) + 1`: 1 to 2³² − 1. It is never 0, because Apple's gateway sent 0 for "unknown".
 package enum Identifier {
     static let period = UInt64(UInt32.max)
 
@@ -9,7 +9,7 @@ package enum Identifier {
         UInt32(truncatingIfNeeded: sequence % self.period + 1)
     }
 
-    /// The latest sequence number in `issued` that has this identifier; nil when it was never issued there.
+    /// Returns the latest sequence number in `issued` that has this identifier; nil when the connection never used it.
     static func sequence(of identifier: UInt32, in issued: Range<UInt64>) -> UInt64? {
         guard identifier != 0, let last = issued.last else { return nil }
         let residue = UInt64(identifier) - 1

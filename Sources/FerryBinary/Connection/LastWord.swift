@@ -1,16 +1,16 @@
 internal import FerryCore
 
-/// What a peer said last on a connection that came to nothing: what a person is told.
+/// The last thing that a peer said on a connection that was of no use: the text for a person.
 enum LastWord {
-    /// It closed.
+    /// The peer closed without a response.
     case none
-    /// An error response from which nothing follows for any one notification.
+    /// An error response that decides nothing about any one notification.
     case response(ErrorResponse)
     /// An error response that was cut off.
     case truncated
-    /// The connection failed, or what came on it is not the binary protocol.
+    /// The connection failed, or its bytes are not the binary protocol.
     case failure(ProviderError)
-    /// It did not answer a probe.
+    /// The peer did not answer a probe.
     case silence
 
     /// "The peer closed the last one without a word."

@@ -3,12 +3,12 @@ internal import FerryMachine
 internal import NIOCore
 
 extension NotificationCache {
-    /// Notifications that were written one after the other and at the same time.
+    /// Notifications that were written together, one after the other.
     struct Written {
         var run: BatchRun
         var first: UInt64
         var writtenAt: NIODeadline
-        /// Has a meaning only in the history.
+        /// Used only in the history.
         var settledAt: NIODeadline = .uptimeNanoseconds(0)
 
         var end: UInt64 { self.first + UInt64(self.run.count) }
@@ -20,19 +20,19 @@ extension NotificationCache {
             return head
         }
 
-        /// Cuts off what was written before the sequence number `end`.
+        /// Cuts off and returns the notifications before the sequence number `end`.
         mutating func takeFirst(before end: UInt64) -> Written {
             guard end > self.first else { return self.takeFirst(0) }
             return self.takeFirst(Int(min(end - self.first, UInt64(self.run.count))))
         }
     }
 
-    /// How much a cache holds.
+    /// The size of a cache's content.
     struct Content {
         var unsettled = 0
-        /// Of the unsettled notifications that have their bytes.
+        /// The bytes of the unsettled notifications.
         var unsettledBytes = 0
-        /// Settled notifications that have their bytes.
+        /// The number of settled notifications that still have their bytes.
         var retained = 0
         var retainedBytes = 0
 

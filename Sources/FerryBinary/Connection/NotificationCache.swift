@@ -15,9 +15,9 @@ internal import NIOCore
 ///       │ error response   │                    │
 /// ```
 ///
-/// Three more sequence numbers lie in either part. From `cachedFrom` on notifications have their bytes; an older one is a
-/// stub, an entry without bytes. Before `provedTo` every outcome is proved. Before `clearedTo` a search has heard the
-/// peer's silence.
+/// Three more sequence numbers lie in either part. Notifications from `cachedFrom` on have their bytes; an older one is
+/// a stub, an entry without bytes. Before `provedTo` every outcome is proved. Before `clearedTo` the peer was silent
+/// during a search.
 struct NotificationCache {
     private(set) var history: Deque<Written> = []
     private(set) var unsettled: Deque<Written> = []
@@ -29,11 +29,11 @@ struct NotificationCache {
     private(set) var provedTo: UInt64
     private(set) var clearedTo: UInt64
     private(set) var unsettledCount = 0
-    /// Of the unsettled notifications that have their bytes.
+    /// The bytes of the unsettled notifications.
     private(set) var unsettledBytes = 0
     /// Settled notifications that are still known, with or without bytes.
     private(set) var historyCount = 0
-    /// Of the settled notifications that have their bytes.
+    /// The bytes of the settled notifications.
     private(set) var historyBytes = 0
 
     init(start: UInt64) {
@@ -44,18 +44,18 @@ struct NotificationCache {
         self.clearedTo = start
     }
 
-    /// The sequence numbers that were given on this connection.
+    /// The sequence numbers that the connection has used.
     var issued: Range<UInt64> { self.start..<self.next }
 
     var settledTo: UInt64 { self.unsettled.first?.first ?? self.next }
 
-    /// How many settled notifications have their bytes.
+    /// The number of settled notifications that have their bytes.
     var retainedCount: Int { Int(self.settledTo - min(max(self.cachedFrom, self.knownFrom), self.settledTo)) }
 
-    /// The oldest notification that is still known.
+    /// The sequence number of the oldest notification that is still known.
     var knownFrom: UInt64 { self.history.first?.first ?? self.settledTo }
 
-    /// How many notifications have their bytes.
+    /// The number of notifications that have their bytes.
     var cachedCount: Int { Int(self.next - self.cachedFrom) }
 
     var content: Content {
@@ -74,7 +74,7 @@ struct NotificationCache {
         self.unsettledBytes += run.byteCount
     }
 
-    /// Takes a sequence number for something that is no notification: a probe.
+    /// Takes a sequence number for a probe, which is no notification.
     mutating func skip() -> UInt64 {
         defer { self.next += 1 }
         return self.next
@@ -104,35 +104,35 @@ struct NotificationCache {
     /// Notes that every outcome before `end` is proved.
     mutating func prove(before end: UInt64) { self.provedTo = max(self.provedTo, end) }
 
-    /// Notes that a search has heard the peer's silence about everything that was written.
+    /// Notes that during a search the peer was silent about everything that was written.
     mutating func clear() { self.clearedTo = self.next }
 
-    /// Takes the notification `sequence` out; nil when it is no longer known.
+    /// Removes and returns the notification `sequence`; nil when it is no longer known.
     ///
-    /// Only right before the connection is given up: the numbers around it do not move.
+    /// Call it only right before the connection is given up: it leaves a gap in the numbers.
     mutating func remove(_ sequence: UInt64) -> Written? {
         var found = self.take(from: sequence, before: sequence + 1)
         return found.popLast()
     }
 
-    /// Takes all notifications after `sequence` out, settled or not.
+    /// Removes and returns all notifications after `sequence`, settled or not.
     mutating func removeFollowers(of sequence: UInt64) -> [Written] {
         self.take(from: sequence + 1, before: .max)
     }
 
-    /// Takes everything out that is still known.
+    /// Removes and returns all notifications that are still known.
     mutating func removeAll() -> [Written] {
         self.take(from: 0, before: .max)
     }
 
-    /// Takes all unsettled notifications out.
+    /// Removes and returns all unsettled notifications.
     mutating func removeUnsettled() -> [Written] {
         self.take(from: self.settledTo, before: .max)
     }
 
-    /// Takes the settled notifications from `sequence` on out.
+    /// Removes and returns the settled notifications from `sequence` on.
     ///
-    /// - Parameter cached: whether only those that still have their bytes.
+    /// - Parameter cached: whether to take only notifications that still have their bytes.
     mutating func removeHistory(from sequence: UInt64, cached: Bool) -> [Written] {
         self.take(from: cached ? max(sequence, self.cachedFrom) : sequence, before: self.settledTo)
     }
@@ -146,18 +146,18 @@ struct NotificationCache {
     /// Whether the bytes of the notification are still there.
     func isCached(_ sequence: UInt64) -> Bool { sequence >= self.cachedFrom }
 
-    /// Takes the bytes of the oldest notifications until `count` have theirs.
+    /// Removes the bytes of the oldest notifications until only `count` have theirs.
     mutating func evict(keeping count: Int) {
         self.evict(before: self.next - min(UInt64(max(count, 0)), self.next - self.cachedFrom))
     }
 
-    /// The oldest settled notifications of which any has its bytes.
+    /// The oldest settled notifications that have bytes, at least in part.
     var oldestHistory: Written? {
         let index = self.history.partitionIndex { $0.end <= self.cachedFrom }
         return index < self.history.endIndex ? self.history[index] : nil
     }
 
-    /// Takes the bytes of ``oldestHistory``; returns how many notifications lost how many.
+    /// Removes the bytes of ``oldestHistory``; returns how many notifications lost how many bytes.
     mutating func evictOldestHistory() -> (count: Int, bytes: Int)? {
         guard let written = self.oldestHistory else { return nil }
         let freed = (Int(written.end - max(written.first, self.cachedFrom)), self.cachedBytes(of: written))
@@ -165,7 +165,7 @@ struct NotificationCache {
         return freed
     }
 
-    /// Forgets settled notifications that were settled until `deadline`, and what is more than `stubLimit`.
+    /// Forgets the notifications that were settled until `deadline`, and the oldest stubs beyond `stubLimit`.
     mutating func forget(settledUntil deadline: NIODeadline, stubLimit: Int) {
         while let oldest = self.history.first,
             oldest.settledAt <= deadline || oldest.end + UInt64(stubLimit) < min(self.cachedFrom, self.settledTo)
@@ -234,7 +234,8 @@ struct NotificationCache {
 }
 
 extension Deque {
-    /// The index of the first element that `belongsBefore` does not hold for. The elements are partitioned by it.
+    /// Returns the index of the first element for which `belongsBefore` is false. It must be true for all before that
+    /// element and false for all after it.
     func partitionIndex(where belongsBefore: (Element) -> Bool) -> Int {
         var low = self.startIndex
         var high = self.endIndex

@@ -2,9 +2,9 @@ internal import NIOCore
 
 /// A notification that the peer must reject: the last frame on its connection.
 struct Probe {
-    /// Why it was written, which says what a missing answer means.
+    /// The reason for a probe. It decides what a missing answer means.
     enum Purpose {
-        /// The end of a run. The peer had been silent for a settle time before, so silence may count.
+        /// The end of a run. The peer had been silent for a settle time before, so its silence may count.
         case end
         /// Proof during a run.
         case room

@@ -1,26 +1,27 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Reads the error responses of one connection and says what each means there.
+/// A reader of the error responses of one connection. It says what each response means there.
 struct ResponseReader {
-    /// What the peer said.
+    /// The meaning of the bytes.
     enum Heard {
         /// No whole response has come.
         case nothing
         /// The answer to the probe: the peer judges in order, so everything before it was accepted.
         case answer(Probe)
-        /// Everything before a sequence number was accepted, and the connection goes on. Nil: nothing was.
+        /// All notifications before a sequence number were accepted, and the connection stays open. Nil: nothing was
+        /// accepted.
         case acceptance(before: UInt64?)
-        /// The last word: the status of the notification with this sequence number.
+        /// The last response: the status of the notification with this sequence number.
         case verdict(UInt64, BinaryStatus)
-        /// The last word, with an identifier that was never issued.
+        /// The last response, with an identifier that the connection never used.
         case nameless(ErrorResponse)
         /// Bytes that are no error response. Everything after them is ignored.
         case violation(String, ForeignProtocol?)
     }
 
     private var decoder = ErrorResponseDecoder()
-    /// How many responses confirmed nothing.
+    /// The number of responses that confirmed nothing.
     private var idleCount = 0
 
     /// Whether a response has begun and is not complete.
@@ -29,9 +30,9 @@ struct ResponseReader {
     /// Takes the bytes up to the end of one error response.
     ///
     /// - Parameters:
-    ///   - issued: the sequence numbers that were given on the connection.
+    ///   - issued: the sequence numbers that the connection has used.
     ///   - awaited: the probe that the peer has not answered.
-    ///   - answered: the sequence number of the probe that it has answered, or did not in time.
+    ///   - answered: the sequence number of the probe that the peer has answered, or did not answer in time.
     mutating func next(in bytes: inout ByteBuffer, issued: Range<UInt64>, awaited: Probe?, answered: UInt64?) -> Heard {
         switch self.decoder.next(in: &bytes) {
         case .needMore:
@@ -53,16 +54,16 @@ struct ResponseReader {
         }
     }
 
-    /// Whether a response is the answer to the probe, and so proves everything before it.
+    /// Returns whether a response answers the probe. If so, it proves everything before the probe.
     ///
-    /// Without an identifier only the status tells. No notification lacks a token or a payload, so 2 and 4 can only mean
-    /// the probe. Status 5 can also mean a token that APNs does not know.
+    /// Without an identifier only the status tells. Every notification has a token and a payload, so 2 and 4 can only
+    /// mean the probe. Status 5 can also mean a token that APNs does not know.
     private static func answers(_ probe: UInt64, _ response: ErrorResponse, sequence: UInt64?) -> Bool {
         if sequence == probe { return true }
         return response.identifier == 0 && [.missingDeviceToken, .missingPayload].contains(response.status)
     }
 
-    /// Notes that a response confirmed nothing; returns how many did when they exceed `limit`.
+    /// Notes that a response confirmed nothing. Returns the number of such responses when it exceeds `limit`.
     mutating func confirmedNothing(limit: Int) -> Int? {
         self.idleCount += 1
         return self.idleCount > limit ? self.idleCount : nil

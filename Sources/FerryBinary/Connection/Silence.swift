@@ -2,22 +2,23 @@ internal import DequeModule
 package import FerryMachine
 package import NIOCore
 
-/// Finds out which notifications of one connection the peer has been silent about for long enough.
+/// The measurement of the peer's silence: it finds the notifications of one connection that got no error response for
+/// long enough.
 ///
-/// Silence says something only about what the peer can have read. So the clock of a notification starts when the
-/// peer's TCP acknowledged its last byte, and stands still while nothing moves: while the channel is not writable, or
-/// bytes are unacknowledged and none was acknowledged since the last look. One mark stands for each flush, not for
-/// each notification.
+/// Silence means something only after the peer can have read the notification. So the clock of a notification starts
+/// when the peer's TCP acknowledged its last byte. The clock stops while the channel is not writable, and while bytes
+/// are unacknowledged and none was acknowledged since the last look. There is one mark for each flush, not for each
+/// notification.
 ///
-/// Two silences are looked for: that of the settle time, which settles notifications from the oldest on, and that about
-/// everything that was written, which is how long ``quietFor`` is.
+/// Two silences are measured. Silence for the settle time settles notifications, the oldest first. Silence about
+/// everything that was written is ``quietFor``.
 package struct Silence {
     private struct Mark {
-        /// Where the flush ends in the stream below TLS.
+        /// The end of the flush in the stream below TLS.
         var offset: UInt64
         /// The sequence number after the last notification of the flush.
         var end: UInt64
-        /// What `elapsed` was when the flush was found acknowledged.
+        /// The value of `elapsed` when the flush was found acknowledged.
         var acknowledgedAt: TimeAmount?
 
         func isSilent(for time: TimeAmount, at elapsed: TimeAmount) -> Bool {
@@ -25,35 +26,36 @@ package struct Silence {
         }
     }
 
-    /// More marks than this are merged into the last one, which only makes them settle later.
+    /// Marks beyond this number are merged into the last one, so that their notifications settle later.
     package static let markLimit = 16_384
-    /// A look is due this many times in a settle time, and in ``stallLimit`` if that is shorter.
+    /// The number of looks in a settle time, or in ``stallLimit`` if that is shorter.
     static let looksPerSettleTime: Int64 = 8
-    /// How long the peer's TCP may leave bytes unacknowledged without acknowledging one. Linux ends such a connection
-    /// itself (`TCP_USER_TIMEOUT`, set to the same time), where it has that option and nothing in between hides the peer.
+    /// How long the peer's TCP may acknowledge nothing while bytes wait. Linux ends such a connection itself
+    /// (`TCP_USER_TIMEOUT`, set to the same time), if it has that option and no middlebox acknowledges for the peer.
     package static let stallLimit: TimeAmount = .seconds(30)
 
     private var marks: Deque<Mark> = []
     private var acknowledgedMarks = 0
-    /// How long the connection has been moving, altogether.
+    /// The total time in which the connection moved.
     private var elapsed: TimeAmount = .zero
     private var lastLook: NIODeadline?
     private var lastAcknowledged: UInt64 = 0
     private var sent: UInt64 = 0
-    /// How long bytes have been waiting without one being acknowledged; nil when that is not so.
+    /// How long bytes have waited without any acknowledgement; nil when no bytes wait so.
     private(set) var stalledFor: TimeAmount?
-    /// How long the peer has been silent about everything that was written and did not settle; nil while some of it is
-    /// not acknowledged, or something is unread.
+    /// How long the peer has been silent about everything that was written and is not settled; nil while some of it is
+    /// not acknowledged, or while input is unread.
     private(set) var quietFor: TimeAmount?
-    /// The sequence number before which the peer was silent for the settle time, where silence settles nothing.
+    /// The peer was silent for the settle time about all notifications before this sequence number. Set only where
+    /// silence settles nothing.
     private(set) var earnedTo: UInt64?
-    /// Whether the system says what is acknowledged, as far as was seen.
+    /// Whether the system reports acknowledgements, as far as was seen.
     private(set) var showsAcknowledgements = true
 
     package init() {}
 
-    /// Whether bytes have been waiting for so long that the way to the peer is broken. A round trip is no stall: with less
-    /// than that a notification that makes the peer close would pass for a broken way, and never be found.
+    /// Whether bytes have waited so long that the path to the peer is broken. The limit is far above a round trip: with
+    /// a smaller one, a notification that makes the peer close would look like a broken path, and would never be found.
     var isStalled: Bool { self.stalledFor.map { $0 + $0 >= Self.stallLimit } ?? false }
 
     package var isEmpty: Bool { self.marks.isEmpty }
@@ -71,26 +73,26 @@ package struct Silence {
         }
     }
 
-    /// The sequence number from which on nothing can have left when `handed` bytes of the stream were with the kernel;
-    /// nil when all may have.
+    /// Returns the sequence number from which on no notification can have left, when the kernel has taken `handed`
+    /// bytes of the stream; nil when all may have left.
     ///
-    /// A flush that the kernel had only in part counts as handed over, and so does one that is being made.
+    /// A flush that the kernel took in part counts as taken. So does a flush that is being made.
     func keptBack(handed: UInt64) -> UInt64? {
         self.marks.first { $0.offset > handed }?.end
     }
 
-    /// When to look next; nil when there is nothing to wait for.
+    /// Returns when to look next; nil when there is nothing to wait for.
     ///
-    /// - Parameter time: the shortest silence that is waited for.
+    /// - Parameter time: the shortest silence that counts.
     func nextLook(for time: TimeAmount) -> NIODeadline? {
         guard let lastLook, !self.marks.isEmpty else { return nil }
         return lastLook + Self.interval(time)
     }
 
-    /// Takes a sample, and returns the sequence number up to which `settleTime` has passed in silence, if any.
+    /// Takes a sample. Returns the sequence number before which the peer was silent for `settleTime`, if any.
     ///
     /// - Parameters:
-    ///   - quietTime: the shortest silence that is waited for; nil: the settle time.
+    ///   - quietTime: the shortest silence that counts; nil: the settle time.
     ///   - settles: whether silence settles anything. If not, ``earnedTo`` notes how far it would.
     package mutating func look(
         _ sample: TransportSample,
@@ -100,7 +102,8 @@ package struct Silence {
         now: NIODeadline
     ) -> UInt64? {
         let interval = Self.interval(min(quietTime ?? settleTime, settleTime))
-        // A process that was stopped has not listened meanwhile: its absence is not the peer's silence.
+        // The bound leaves out the time in which this process was stopped: it did not listen, so that was not the
+        // peer's silence.
         let passed = min(now - (self.lastLook ?? now), interval + interval)
         let acknowledged = sample.acknowledged ?? 0
         let isMoving = acknowledged >= self.sent || acknowledged > self.lastAcknowledged
@@ -132,7 +135,7 @@ package struct Silence {
         return end
     }
 
-    /// Drops the marks of what was settled otherwise.
+    /// Drops the marks of notifications that got their outcome in another way.
     mutating func settled(before end: UInt64) {
         while let first = self.marks.first, first.end <= end {
             self.marks.removeFirst()

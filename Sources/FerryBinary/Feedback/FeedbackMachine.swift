@@ -1,6 +1,7 @@
 package import NIOCore
 
-/// One reading of the feedback list, without I/O: bytes, ends and time in; tuples, a verdict and a deadline out.
+/// One reading of the feedback list, without I/O. Input: bytes, ends and time; output: tuples, a verdict and a
+/// deadline.
 ///
 /// ```
 ///        start             opened           pause
@@ -11,15 +12,15 @@ package import NIOCore
 ///                                             ended
 /// ```
 ///
-/// Time counts only while the service is waited for: a reader that pauses costs no deadline.
+/// Time counts only while the machine waits for the service: a reader that pauses cannot cause a time-out.
 package struct FeedbackMachine: Sendable {
-    /// How long the service may take.
+    /// How much time the service gets.
     package struct Limits: Sendable {
         /// From ``FeedbackMachine/start(now:)`` to ``FeedbackMachine/opened(now:)``.
         package var connect: TimeAmount
-        /// Without a byte.
+        /// The longest time without a byte.
         package var idle: TimeAmount
-        /// From the first read to the end, pauses not counted.
+        /// From the first read to the end, without pauses.
         package var sweep: TimeAmount
 
         package init(connect: TimeAmount, idle: TimeAmount, sweep: TimeAmount) {
@@ -29,7 +30,7 @@ package struct FeedbackMachine: Sendable {
         }
     }
 
-    /// Which of the ``Limits`` was passed.
+    /// The limit of ``Limits`` that was passed.
     package enum Deadline: Hashable, Sendable {
         case connect, idle, sweep
     }
@@ -45,7 +46,7 @@ package struct FeedbackMachine: Sendable {
     private let limits: Limits
     private var state = State.idle
     private var decoder = FeedbackDecoder()
-    /// How long the service was waited for before the present stretch of reading.
+    /// How long the machine waited for the service before the present stretch of reading.
     private var spent: TimeAmount = .zero
     /// Tuples that were given out.
     package private(set) var tuples = 0
@@ -54,9 +55,9 @@ package struct FeedbackMachine: Sendable {
         self.limits = limits
     }
 
-    /// Tuples that were left out because their token cannot be one.
+    /// Tuples that were left out because their token is not valid.
     package var skipped: Int { self.decoder.skipped }
-    /// Bytes of a tuple that is not complete: after the end, of one that the end cut off.
+    /// The bytes of an incomplete tuple; after the end of the stream, of a tuple that was cut off.
     package var pendingBytes: Int { self.decoder.pendingBytes }
 
     package var hasEnded: Bool { if case .ended = self.state { true } else { false } }
@@ -67,22 +68,22 @@ package struct FeedbackMachine: Sendable {
         case .idle, .connecting, .ended: false
         }
     }
-    /// Whether bytes are wanted.
+    /// Whether the machine wants bytes.
     package var isReading: Bool { if case .reading = self.state { true } else { false } }
 
-    /// Dialling begins.
+    /// Notes that dialling begins.
     package mutating func start(now: NIODeadline) {
         guard case .idle = self.state else { return }
         self.state = .connecting(since: now)
     }
 
-    /// TLS is established.
+    /// Notes that TLS is established.
     package mutating func opened(now: NIODeadline) {
         guard case .connecting = self.state else { return }
         self.state = .reading(since: now, lastBytes: now)
     }
 
-    /// Takes bytes, also while paused: an end that came brings what is left with it.
+    /// Takes bytes, also while paused: the last bytes can arrive together with the end of the stream.
     package mutating func received(_ bytes: consuming ByteBuffer, now: NIODeadline) -> [FeedbackTuple] {
         guard !self.hasEnded else { return [] }
         if case .reading(let since, _) = self.state { self.state = .reading(since: since, lastBytes: now) }
@@ -93,30 +94,30 @@ package struct FeedbackMachine: Sendable {
         return tuples
     }
 
-    /// Nobody takes tuples at present.
+    /// Notes that the reader takes no tuples at present.
     package mutating func pause(now: NIODeadline) {
         guard case .reading(let since, _) = self.state else { return }
         self.spent = self.spent + (now - since)
         self.state = .paused
     }
 
-    /// Tuples are taken again.
+    /// Notes that the reader takes tuples again.
     package mutating func resume(now: NIODeadline) {
         guard case .paused = self.state else { return }
         self.state = .reading(since: now, lastBytes: now)
     }
 
-    /// The reading is over, for whatever reason. False when it was over before.
+    /// Ends the reading for any reason. Returns false when it had ended before.
     package mutating func end() -> Bool {
         guard !self.hasEnded else { return false }
         self.state = .ended
         return true
     }
 
-    /// When to ask ``passedDeadline(now:)``; nil while nothing is waited for.
+    /// When to ask ``passedDeadline(now:)``; nil while the machine waits for nothing.
     package var nextDeadline: NIODeadline? { self.due?.time }
 
-    /// The limit that was passed, if any.
+    /// Returns the limit that was passed, if any.
     package func passedDeadline(now: NIODeadline) -> Deadline? {
         guard let due = self.due, due.time <= now else { return nil }
         return due.deadline

@@ -1,7 +1,8 @@
 package import NIOCore
 
-/// The server's end of one connection of the binary protocol, without I/O and without an opinion: notifications and
-/// faults come out, verdicts come in.
+/// The server's end of one connection of the binary protocol, without I/O: it puts out notifications and faults, and
+/// its
+/// owner decides what to answer.
 ///
 /// ```
 ///    ┌─────────┐ decide   ┌─────────┐
@@ -21,16 +22,16 @@ package import NIOCore
 ///    └──────────────────────────────┘
 /// ```
 ///
-/// A connection ends with at most one error response. From the verdict on everything that arrives is discarded, as
-/// Apple's gateway did, also while the response is still on its way.
+/// A connection ends with at most one error response. All bytes after the verdict are discarded, as Apple's gateway
+/// did, even before the response is written.
 package struct BinaryServerConnection: Sendable {
     private enum State {
         /// Notifications are read and judged.
         case serving(NotificationReader)
-        /// The verdict has fallen, and its response is not written yet. A client that has ended its output can still
-        /// read it.
+        /// The verdict is known, and its response is not written yet. A client that has ended its output can still read
+        /// the response.
         case decided(inputHasEnded: Bool)
-        /// The server has nothing more to say; the client may still end its side, until then. Nil: for ever.
+        /// The server writes nothing more. The client may end its side until then; nil: at any time.
         case ignoring(until: NIODeadline?)
         case closed
     }
@@ -38,7 +39,7 @@ package struct BinaryServerConnection: Sendable {
     /// What the owner does with its channel.
     package enum Action: Hashable, Sendable {
         case none
-        /// Say that nothing more will be written: close_notify, then a shutdown of the output. Read on, and call
+        /// Write nothing more: send close_notify, then shut the output down. Continue to read, and call
         /// ``BinaryServerConnection/timePassed(at:)`` at that time.
         case closeOutput(until: NIODeadline)
         /// Close the connection in both directions.
@@ -47,22 +48,22 @@ package struct BinaryServerConnection: Sendable {
 
     private var state: State
     private let linger: TimeAmount
-    /// Bytes that arrived and were not read, because the verdict had fallen.
+    /// Bytes that arrived after the verdict, or were not read before it.
     package private(set) var discardedBytes = 0
 
     /// - Parameters:
     ///   - decoder: which notifications are taken.
-    ///   - linger: how long what the client still sends is read and discarded after the last word. A socket that is
-    ///     closed with unread input resets the connection, and the response would be lost.
+    ///   - linger: how long the server reads and discards bytes after its last write. Without this time the response
+    ///     would be lost, because a socket that is closed with unread input resets the connection.
     package init(_ decoder: NotificationDecoder, linger: TimeAmount) {
         self.state = .serving(NotificationReader(decoder))
         self.linger = linger
     }
 
-    /// Bytes arrived.
+    /// Takes bytes from the client.
     ///
-    /// - Parameter judge: gets what was found, in order; see ``NotificationReader/read(_:_:)``. Who decides the end of
-    ///   the connection stops the reading, and calls ``decide()`` or ``end(at:)`` after this.
+    /// - Parameter judge: gets each item, in order; see ``NotificationReader/read(_:_:)``. To end the connection,
+    ///   return `stop`, and call ``decide()`` or ``end(at:)`` after this call.
     package mutating func received(
         _ bytes: consuming ByteBuffer,
         judge: (NotificationReader.Item, Span<UInt8>) -> NotificationReader.Next
@@ -71,19 +72,19 @@ package struct BinaryServerConnection: Sendable {
             self.discardedBytes += bytes.readableBytes
             return
         }
-        // Moved out, so that its buffer has one owner and is not copied.
+        // The reader is moved out, so that its buffer has one owner. Otherwise the buffer would be copied.
         self.state = .closed
         reader.read(bytes, judge)
         self.state = .serving(reader)
     }
 
-    /// The last word is known, and will be said later by ``end(at:)``. What arrives meanwhile is discarded.
+    /// Notes that the verdict is known and that ``end(at:)`` will follow. Bytes that arrive before it are discarded.
     package mutating func decide() {
         guard case .serving = self.state else { return }
         self.leaveServing(for: .decided(inputHasEnded: false))
     }
 
-    /// The owner writes its last word now, or has none: an error response, if any, goes out before the action is done.
+    /// Ends the output. The owner writes its error response, if it has one, before it does the action.
     package mutating func end(at now: NIODeadline) -> Action {
         switch self.state {
         case .decided(inputHasEnded: true):
@@ -98,7 +99,7 @@ package struct BinaryServerConnection: Sendable {
         }
     }
 
-    /// Nothing more will be said, and the connection stays open until the client ends it.
+    /// Ends the output without a word: the connection stays open until the client ends it.
     package mutating func ignore() -> Action {
         switch self.state {
         case .decided(inputHasEnded: true):
@@ -112,12 +113,12 @@ package struct BinaryServerConnection: Sendable {
         }
     }
 
-    /// The owner has closed or reset the connection.
+    /// Notes that the owner has closed or reset the connection.
     package mutating func closed() {
         self.leaveServing(for: .closed)
     }
 
-    /// The client will send nothing more.
+    /// Notes that the client will send nothing more.
     package mutating func inputClosed() -> Action {
         switch self.state {
         case .serving, .ignoring:
@@ -131,7 +132,8 @@ package struct BinaryServerConnection: Sendable {
         }
     }
 
-    /// A time that ``Action/closeOutput(until:)`` named has come. Too early or too often does no harm.
+    /// Does what is due at the time of ``Action/closeOutput(until:)``. A call that is too early or repeated does no
+    /// harm.
     package mutating func timePassed(at now: NIODeadline) -> Action {
         guard case .ignoring(let until?) = self.state, until <= now else { return .none }
         self.state = .closed

@@ -1,10 +1,10 @@
 internal import FerryCore
 
 extension ErrorResponse {
-    /// The documented answer to a notification that is faulty; nil where the protocol has none.
+    /// The documented response to a faulty notification; nil where the protocol has no response.
     ///
-    /// "Failures of command 0 are always a plain close": it has no identifier to name. A notification of the other
-    /// commands that said none is named 0.
+    /// "Failures of command 0 are always a plain close": the command has no identifier. If a notification of another
+    /// command has no identifier, the response names 0.
     package init?(to refusal: NotificationRefusal) {
         guard refusal.command != .simple else { return nil }
         self.init(status: refusal.status, identifier: refusal.identifier ?? 0)

@@ -1,27 +1,28 @@
 package import NIOCore
 
-/// Finds the notifications in a client's stream, which may be split anywhere, and keeps the one that is not complete.
+/// A reader of the notifications in a client's stream. It keeps the bytes of an incomplete notification until the rest
+/// arrives.
 ///
-/// It holds at most one incomplete notification, which the decoder bounds, and what its last piece brought beyond it.
+/// It holds at most one incomplete notification, whose length the decoder bounds, and the bytes that arrived after it.
 package struct NotificationReader: Sendable {
-    /// What stands in a stream.
+    /// One piece of the stream.
     package enum Item: Hashable, Sendable {
         /// A notification that a server can take.
         case notification(NotificationFrame)
-        /// A whole notification that is faulty. Those behind it can still be read.
+        /// A whole notification that is faulty. The notifications after it can still be read.
         case refused(NotificationRefusal)
-        /// No notification. Where the next one would begin is not known.
+        /// Bytes that are no notification. The start of the next notification is not known.
         case violation(NotificationViolation)
     }
 
-    /// Whether the items behind one are wanted now.
+    /// Whether the reader continues with the next item.
     package enum Next: Hashable, Sendable {
         case goOn
         case stop
     }
 
     private let decoder: NotificationDecoder
-    /// What was received and not found in an item.
+    /// Bytes that were received and belong to no item so far.
     private var pending = ByteBuffer()
 
     package init(_ decoder: NotificationDecoder) {
@@ -31,10 +32,10 @@ package struct NotificationReader: Sendable {
     /// Bytes that belong to no item found so far.
     package var pendingBytes: Int { self.pending.readableBytes }
 
-    /// Takes bytes and gives out what is complete, in order.
+    /// Takes bytes and calls `body` for each complete item, in order.
     ///
-    /// - Parameter body: gets each item and the bytes that its ranges refer to, which are valid during the call. When it
-    ///   says `stop`, the rest waits for the next bytes. A violation stops in any case: its bytes are never taken.
+    /// - Parameter body: gets the item, and the bytes that its ranges refer to, valid during the call. After `stop` the
+    ///   rest waits for the next bytes. A violation always stops, and its bytes are never taken.
     package mutating func read(_ bytes: consuming ByteBuffer, _ body: (Item, Span<UInt8>) -> Next) {
         if self.pending.readableBytes > 0 {
             self.pending.writeBuffer(&bytes)
@@ -62,7 +63,7 @@ package struct NotificationReader: Sendable {
             }
         }
         bytes.moveReaderIndex(forwardBy: offset)
-        // A buffer of which something was read is not kept: appending would never give that part back.
+        // A partly read buffer is copied: appending to it would never free the part that was read.
         self.pending = offset == 0 ? bytes : ByteBuffer(bytes: bytes.readableBytesView)
     }
 }

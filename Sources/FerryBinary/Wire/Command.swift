@@ -1,15 +1,14 @@
 extension BinaryOptions {
-    /// The first byte of a notification on the wire.
+    /// The first byte of a notification of the binary protocol.
     ///
-    /// Notifications of all three may follow each other on one connection.
+    /// One connection can carry notifications of all three commands.
     @nonexhaustive
     public enum Command: UInt8, Sendable, Hashable, CaseIterable {
-        /// Command 0: token and payload, nothing else. It has no identifier, so an error can never be traced to a
-        /// notification.
+        /// Command 0: token and payload only. It has no identifier, so an error can never be traced to a notification.
         case simple = 0
-        /// Command 1: identifier and expiration, then as ``simple``. It has no priority.
+        /// Command 1: identifier, expiration, token and payload. It has no priority.
         case enhanced = 1
-        /// Command 2: items in a frame, in any order. Ferry writes all five: 3, 1, 2, 4, 5.
+        /// Command 2: a frame of items in any order. Ferry writes all five, in the order 3, 1, 2, 4, 5.
         case frame = 2
     }
 }

@@ -1,7 +1,7 @@
 package import FerryCore
 package import NIOCore
 
-/// The only thing that a gateway ever writes: which notification it refused and why.
+/// The only message that a gateway ever writes: which notification it refused, and why.
 ///
 /// ```
 /// 08 | u8 status | u32 identifier
@@ -13,7 +13,7 @@ package struct ErrorResponse: Hashable, Sendable {
     package static let length = 6
 
     package var status: BinaryStatus
-    /// As the client wrote it: four opaque bytes to a gateway.
+    /// The identifier from the client: four opaque bytes to a gateway.
     package var identifier: UInt32
 
     package init(status: BinaryStatus, identifier: UInt32) {
@@ -21,7 +21,7 @@ package struct ErrorResponse: Hashable, Sendable {
         self.identifier = identifier
     }
 
-    /// The six bytes, the first one the most significant of 48 bits.
+    /// The six bytes as a number of 48 bits, the first byte the most significant.
     private var bits: UInt64 {
         UInt64(Self.command) << 40 | UInt64(self.status.rawValue) << 32 | UInt64(self.identifier)
     }
@@ -35,23 +35,25 @@ package struct ErrorResponse: Hashable, Sendable {
     }
 }
 
-/// Reads error responses from a stream that may be split anywhere.
+/// A reader of error responses from a stream that may be split anywhere.
 ///
-/// Six complete bytes count whatever comes after them: a reset, the end of the stream, or nothing.
+/// Six complete bytes count even if a reset, the end of the stream or nothing follows.
 package struct ErrorResponseDecoder: Sendable {
-    /// What the bytes say.
+    /// The meaning of the bytes.
     package enum Step: Hashable, Sendable {
-        /// All bytes are taken; a response may have begun.
+        /// All bytes are taken. A response may have begun.
         case needMore
-        /// A whole response. Bytes behind it are left in the buffer.
+        /// A whole response. Bytes after it are left in the buffer.
         case response(ErrorResponse)
-        /// The peer says something else: its first byte was not 8. Nothing is taken, and nothing after it has a meaning.
+        /// The peer does not speak the protocol: the first byte was not 8. No byte is taken, and later bytes have no
+        /// meaning.
         case notAResponse(firstByte: UInt8)
     }
 
-    /// The bytes of the response that has begun, right-aligned.
+    /// The bytes of an incomplete response, right-aligned.
     private var bits: UInt64 = 0
-    /// How many bytes of a response that is not complete have come. After the end of the stream: a truncated tail.
+    /// How many bytes of an incomplete response have come; after the end of the stream, the length of a truncated
+    /// response.
     package private(set) var pendingBytes = 0
 
     package init() {}

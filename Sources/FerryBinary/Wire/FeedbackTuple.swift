@@ -9,15 +9,15 @@ package import NIOCore
 ///
 /// Source: Apple, "Binary Provider API".
 public struct FeedbackTuple: Hashable, Sendable {
-    /// Time and token length.
+    /// The length of time and token length.
     package static let headerLength = 6
 
-    /// When APNs found out that the app is gone, in UNIX seconds, UTC. An app that registered after it is back.
+    /// When APNs found that the app is gone, in UNIX seconds, UTC. If an app registered after that time, it is back.
     public var time: UInt32
-    /// The device.
+    /// The token of the device.
     public var token: DeviceToken
 
-    /// An entry of a list.
+    /// Creates an entry of a list.
     public init(time: UInt32, token: DeviceToken) {
         self.time = time
         self.token = token
@@ -30,10 +30,10 @@ public struct FeedbackTuple: Hashable, Sendable {
     }
 }
 
-/// Reads feedback tuples from a stream that may be split anywhere.
+/// A reader of feedback tuples from a stream that may be split anywhere.
 ///
-/// A bad tuple costs only itself: one whose token is empty or longer than a token can be is skipped and counted, and
-/// the end of the stream in the middle of a tuple loses that tuple.
+/// A bad tuple costs only itself. A tuple with an empty token, or with a token that is too long, is skipped and
+/// counted. A tuple that the end of the stream cuts off is lost.
 package struct FeedbackDecoder: Sendable {
     /// How many tuples were skipped.
     package private(set) var skipped = 0
@@ -41,21 +41,21 @@ package struct FeedbackDecoder: Sendable {
 
     package init() {}
 
-    /// How many bytes of a tuple that is not complete have come. After the end of the stream: a truncated tuple.
+    /// How many bytes of an incomplete tuple have come; after the end of the stream, the length of a truncated tuple.
     package var pendingBytes: Int { self.buffer.readableBytes }
 
-    /// Takes all of `bytes`. Then ``next()`` until it gives nothing.
+    /// Takes all of `bytes`. Call ``next()`` afterwards until it returns nil.
     package mutating func append(_ bytes: consuming ByteBuffer) {
         if self.buffer.readableBytes == 0 {
             self.buffer = bytes
         } else {
-            // Else the buffer would grow by all that is ever read.
+            // Otherwise the buffer would keep all bytes that were ever read.
             self.buffer.discardReadBytes()
             self.buffer.writeBuffer(&bytes)
         }
     }
 
-    /// The next whole tuple with a usable token.
+    /// Returns the next whole tuple with a usable token.
     package mutating func next() -> FeedbackTuple? {
         while true {
             let start = self.buffer.readerIndex

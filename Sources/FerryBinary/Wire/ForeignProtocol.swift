@@ -1,8 +1,9 @@
 package import NIOCore
 
-/// What a peer speaks that is no gateway of the binary protocol, as far as its first bytes tell. The cause of an error.
+/// The protocol of a peer that is no gateway, as far as its first bytes tell. Used as the cause of an error.
 package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible {
-    /// An answer of HTTP/1.x: "HTTP/1." (RFC 9112, 4). So servers of HTTP/2 answer a client that did not ask for it.
+    /// A response of HTTP/1.x: "HTTP/1." (RFC 9112, 4). Servers of HTTP/2 send it, too, to a client that did not ask
+    /// for HTTP/2.
     case http1
     /// SETTINGS, with which a server of HTTP/2 begins (RFC 9113, 3.4):
     ///
@@ -12,12 +13,12 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
     case http2
 
     private static let http1Prefix = "HTTP/1."
-    /// Bytes of one setting (RFC 9113, 6.5.1).
+    /// The length of one setting in bytes (RFC 9113, 6.5.1).
     private static let settingLength: UInt32 = 6
-    /// Type, flags and stream of a frame of SETTINGS that is no acknowledgement.
+    /// The type, flags and stream of a SETTINGS frame that is no acknowledgement.
     private static let settings: (type: UInt32, flags: UInt8, stream: UInt32) = (4, 0, 0)
 
-    /// - Parameter bytes: the first of a connection. Nil when they are too few, or tell nothing.
+    /// - Parameter bytes: the first bytes of a connection. The result is nil when they are too few or match nothing.
     package init?(_ bytes: ByteBuffer) {
         var bytes = bytes
         if bytes.getString(at: bytes.readerIndex, length: Self.http1Prefix.utf8.count) == Self.http1Prefix {

@@ -1,20 +1,22 @@
 package import NIOCore
 
-/// Reads the notifications of a client: commands 0, 1 and 2 in any mix, from a stream that may be split anywhere.
+/// A decoder of a client's notifications: commands 0, 1 and 2 in any mix, from a stream that may be split anywhere.
 ///
-/// The decoder keeps nothing between calls: what is not complete stays with the caller, and because every command says
-/// its length up front, coming back with more bytes costs nothing. (``NotificationEncoder`` shows the layouts.)
+/// The decoder keeps nothing between calls: the caller keeps incomplete bytes. Every command gives its length first, so
+/// a second call with more bytes costs nothing. (``NotificationEncoder`` shows the layouts.)
 ///
-/// It bears with what old clients send: items in any order, unknown items, and a last priority item that declares more
-/// than it carries. What it refuses it still reads to the end, for the identifier and for the next notification.
+/// It tolerates the faults of old clients: items in any order, unknown items, and a last priority item that declares
+/// more than it carries. It reads a refused notification to the end, for its identifier and for the start of the next
+/// one.
 ///
 /// Cost: constant for each notification, without an allocation.
 package struct NotificationDecoder: Sendable {
     /// "Binary Provider API", item 1: "at most 100 bytes".
     package static let maximumTokenLength = 100
-    /// Since iOS 8; 256 before.
+    /// The limit since iOS 8; it was 256 before.
     package static let maximumPayloadLength = 2048
-    /// Twice what five items need with the largest payload that a `u16` declares, so that unknown items have room.
+    /// Twice the size of the five items with the largest payload that a `u16` can declare, so that unknown items have
+    /// room.
     package static let maximumFrameLength = 131_072
 
     package var maximumPayloadLength: Int
@@ -28,7 +30,7 @@ package struct NotificationDecoder: Sendable {
         self.maximumFrameLength = maximumFrameLength
     }
 
-    /// What the bytes say.
+    /// The meaning of the bytes.
     package enum Step: Hashable, Sendable {
         /// The notification is not complete.
         case needMore
@@ -36,12 +38,12 @@ package struct NotificationDecoder: Sendable {
         case notification(NotificationFrame)
         /// A whole notification that is faulty.
         case refused(NotificationRefusal)
-        /// Not a notification.
+        /// Bytes that are no notification.
         case violation(NotificationViolation)
     }
 
-    /// Decodes the notification at the front of `buffer`, which stays there: the caller moves the reader index by the
-    /// notification's length when it has used the ranges, which are indices of `buffer`.
+    /// Decodes the notification at the front of `buffer` and leaves it there. The ranges are indices of `buffer`: the
+    /// caller uses them first, and then moves the reader index by the notification's length.
     package func peek(_ buffer: ByteBuffer) -> Step {
         let origin = buffer.readerIndex
         let step = self.decode(buffer.readableBytesSpan, at: 0)
@@ -70,7 +72,7 @@ package struct NotificationDecoder: Sendable {
         return self.decodeBody(bytes, at: offset, headerLength: 9, .enhanced, identifier, expiration)
     }
 
-    /// Token and payload of commands 0 and 1, behind `headerLength` bytes.
+    /// Decodes the token and payload of commands 0 and 1 after `headerLength` bytes.
     private func decodeBody(
         _ bytes: RawSpan,
         at offset: Int,
@@ -128,7 +130,7 @@ package struct NotificationDecoder: Sendable {
             var length = Int(bytes.bigEndian(at: position + 1, as: UInt16.self))
             position += Item.headerLength
             if length > end - position {
-                // go-libapns declares four bytes of priority and carries one, at the end of the frame.
+                // go-libapns declares four bytes of priority at the end of the frame and sends one.
                 guard item == Item.priority, end - position == 1 else {
                     fault = fault ?? .itemOverrun
                     break
@@ -149,7 +151,7 @@ package struct NotificationDecoder: Sendable {
         return self.checked(frame, fault: fault)
     }
 
-    /// The last word over a notification whose parts are known. A fault of the framing comes first.
+    /// Judges a notification whose parts are known. A fault of the framing comes first.
     @inline(__always)
     private func checked(_ frame: NotificationFrame, fault: NotificationRefusal.Fault?) -> Step {
         guard let fault = fault ?? self.fault(of: frame) else { return .notification(frame) }
@@ -175,7 +177,7 @@ package struct NotificationDecoder: Sendable {
 }
 
 extension NotificationFrame {
-    /// Notes one of the five known items; false when its size is not the documented one.
+    /// Notes one of the five known items; returns false when its size is not the documented one.
     @inline(__always)
     fileprivate mutating func set(_ item: UInt8, at position: Int, length: Int, in bytes: RawSpan) -> Bool {
         switch item {
@@ -198,7 +200,7 @@ extension NotificationFrame {
 }
 
 extension RawSpan {
-    /// A number in network order, at any alignment. The bounds are checked.
+    /// Reads a number in network order, at any alignment. The bounds are checked.
     @inline(__always)
     fileprivate func bigEndian<Integer: FixedWidthInteger & BitwiseCopyable>(
         at offset: Int,

@@ -1,9 +1,9 @@
 package import FerryCore
 
-/// Writes notifications straight from a batch's arena, in each of the three commands.
+/// An encoder that writes notifications straight from a batch's arena, in each of the three commands.
 ///
-/// Nothing is allocated and nothing checked: lengths were validated when the entry was appended to its batch, and a
-/// payload too long for the wire is the caller's to refuse.
+/// It allocates nothing and checks nothing: lengths were validated when the entry was appended to its batch. The caller
+/// must refuse a payload that is too long for the protocol.
 ///
 /// ```
 /// simple    00 | u16 token length | token | u16 payload length | payload
@@ -18,10 +18,10 @@ package import FerryCore
 ///              | 05 | 00 01 | u8 priority
 /// ```
 ///
-/// A frame has all five items, because strict gateways want them all, and the identifier comes first, so that a
-/// gateway that stumbles over the token can still name the notification.
+/// A frame has all five items, because strict gateways demand them all. The identifier comes first, so that a gateway
+/// that fails at the token can still name the notification.
 package enum NotificationEncoder {
-    /// What a command adds to token and payload.
+    /// Returns the number of bytes that a command adds to token and payload.
     @inline(__always)
     package static func overhead(of command: Command) -> Int {
         switch command {
@@ -31,15 +31,16 @@ package enum NotificationEncoder {
         }
     }
 
-    /// How many bytes ``write(_:arena:identifier:command:to:)`` will write.
+    /// Returns the number of bytes that ``write(_:arena:identifier:command:to:)`` will write.
     @inline(__always)
     package static func length(of entry: BatchEntry, command: Command) -> Int {
         self.overhead(of: command) &+ Int(entry.tokenLength) &+ Int(entry.payloadLength)
     }
 
-    /// Writes one notification to `target`, which has room for ``length(of:command:)`` bytes, and returns that length.
+    /// Writes one notification to `target`, which must have room for ``length(of:command:)`` bytes, and returns that
+    /// length.
     ///
-    /// - Parameter arena: the arena of the entry's storage; the entry says where in it token and payload lie.
+    /// - Parameter arena: the arena of the entry's storage. The entry holds the positions of token and payload in it.
     @inline(__always)
     package static func write(
         _ entry: BatchEntry,
@@ -70,7 +71,7 @@ package enum NotificationEncoder {
         return writer.target - target
     }
 
-    /// The priority on this wire: what none was given for goes out as 10, and HTTP/2's 1 as 5.
+    /// Returns the priority byte: 10 if the notification has no priority, and 5 for HTTP/2's 1.
     @inline(__always)
     private static func priority(_ rawValue: UInt8) -> UInt8 {
         switch rawValue {
@@ -87,7 +88,8 @@ extension NotificationEncoder {
 
     private static var probePayload: StaticString { "{}" }
 
-    /// Writes a probe: a frame with an empty token, which every gateway refuses, and so proves how far it has read.
+    /// Writes a probe: a frame with an empty token. Every gateway refuses it, and the refusal proves how far the
+    /// gateway has read.
     ///
     /// - Returns: ``probeLength``.
     package static func writeProbe(identifier: UInt32, to target: UnsafeMutableRawPointer) -> Int {
@@ -102,7 +104,7 @@ extension NotificationEncoder {
     }
 }
 
-/// Token and payload, which lie next to each other in memory.
+/// Token and payload, which are adjacent in memory.
 private struct Body {
     var token: UnsafeRawPointer
     var tokenLength: UInt16
@@ -112,7 +114,7 @@ private struct Body {
     var payload: UnsafeRawPointer { self.token + Int(self.tokenLength) }
 }
 
-/// Stores in network order, one behind the other, at any alignment.
+/// A writer of numbers in network order, one after the other, at any alignment.
 private struct Writer {
     private(set) var target: UnsafeMutableRawPointer
 
@@ -127,7 +129,7 @@ private struct Writer {
         self.target += MemoryLayout<Integer>.size
     }
 
-    /// Tokens have 32 bytes in practice, which is one store instead of a call.
+    /// Stores a token. In practice tokens have 32 bytes, so one store replaces a call.
     @inline(__always)
     mutating func put(token: UnsafeRawPointer, count: Int) {
         typealias Token = SIMD32<UInt8>
@@ -145,7 +147,7 @@ private struct Writer {
         self.target += count
     }
 
-    /// Token and payload as commands 0 and 1 have them.
+    /// Writes token and payload in the form of commands 0 and 1.
     @inline(__always)
     mutating func put(_ body: Body) {
         self.put(body.tokenLength)
@@ -154,7 +156,7 @@ private struct Writer {
         self.put(body.payload, count: Int(body.payloadLength))
     }
 
-    /// A whole frame. Neighbouring fields are stored eight bytes at a time.
+    /// Writes a whole frame. Neighbouring fields are stored eight bytes at a time.
     @inline(__always)
     mutating func put(_ body: Body, identifier: UInt32, expiration: UInt32, priority: UInt8) {
         let length =

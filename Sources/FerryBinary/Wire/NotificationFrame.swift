@@ -1,41 +1,41 @@
 package import FerryCore
-/// A notification as it stands on the wire: what it says, and where its token and payload lie.
+/// A decoded notification: its numbers, and the positions of its token and payload.
 package struct NotificationFrame: Hashable, Sendable {
     package var command: Command
-    /// Absent with ``Command/simple``, and wherever the item is.
+    /// Absent with ``Command/simple``, and in a frame without that item.
     package var identifier: UInt32?
-    /// UNIX seconds. Absent with ``Command/simple``, and wherever the item is.
+    /// UNIX seconds. Absent with ``Command/simple``, and in a frame without that item.
     package var expiration: UInt32?
-    /// The number as it came. Only ``Command/frame`` can have one.
+    /// The number as it arrived. Only ``Command/frame`` can have one.
     package var priority: UInt8?
-    /// Where the device token lies in the bytes that were decoded: 1 to 100 bytes.
+    /// The position of the device token in the decoded bytes: 1 to 100 bytes.
     package var token: Range<Int>
-    /// Where the payload lies in the bytes that were decoded: at least one byte.
+    /// The position of the payload in the decoded bytes: at least one byte.
     package var payload: Range<Int>
     /// The length of the notification, command byte included.
     package var length: Int
 }
 
-/// A notification that was read whole and is not one that a gateway can take.
+/// A whole notification with a fault, so that a gateway cannot take it.
 package struct NotificationRefusal: Hashable, Sendable {
     package var command: Command
     package var status: BinaryStatus
-    /// The notification's identifier, if it was said in a way that can be trusted.
+    /// The notification's identifier, if it was given in a trustworthy form.
     package var identifier: UInt32?
     package var fault: Fault
-    /// The length of the notification, command byte included: what follows it can still be read.
+    /// The length of the notification, command byte included. The next notification begins after it.
     package var length: Int
 
-    /// What is wrong.
+    /// The fault of a notification.
     package enum Fault: Hashable, Sendable {
         case missingToken
         case missingPayload
         case tokenTooLong(Int)
         case payloadTooLong(Int)
         case duplicateItem(UInt8)
-        /// An item of fixed size has another one.
+        /// The declared length of an item that has a fixed size is wrong.
         case itemSize(UInt8, Int)
-        /// The declared length of an item, or its header, runs over the end of the frame.
+        /// An item, or its header, extends beyond the end of the frame.
         case itemOverrun
 
         package var status: BinaryStatus {
@@ -50,9 +50,9 @@ package struct NotificationRefusal: Hashable, Sendable {
     }
 }
 
-/// Bytes that are no notification. Where the next one would begin is not known: a gateway just closes.
+/// Bytes that are no notification. The start of the next notification is not known, so a gateway just closes.
 package enum NotificationViolation: Hashable, Sendable {
     case unknownCommand(UInt8)
-    /// The declared length passes the cap.
+    /// The declared length exceeds the cap.
     case frameTooLong(Int)
 }
