@@ -2,7 +2,7 @@ internal import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// The deadlines, and what is done at them.
+/// The deadlines, and the actions that are due at them.
 extension BinaryClient {
     /// When ``tick(now:)`` is due; nil when never.
     package var nextDeadline: NIODeadline? {

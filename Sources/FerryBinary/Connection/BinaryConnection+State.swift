@@ -61,7 +61,7 @@ extension BinaryConnection {
         let probe: UInt64?
     }
 
-    /// What ``State/close()`` ended.
+    /// The thing that ``State/close()`` ended.
     enum Closed {
         case nothing
         case attempt(ConnectionID, since: NIODeadline)

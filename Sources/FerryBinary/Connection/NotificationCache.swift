@@ -3,7 +3,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// What one connection has written: the FIFO that maps the identifier of an error response back to its notification.
+/// The notifications that one connection has written. It maps the identifier of an error response to a notification.
 ///
 /// ```
 ///   knownFrom          settledTo               next

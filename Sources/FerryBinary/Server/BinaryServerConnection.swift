@@ -36,7 +36,7 @@ package struct BinaryServerConnection: Sendable {
         case closed
     }
 
-    /// What the owner does with its channel.
+    /// The next action of the owner on its channel.
     package enum Action: Hashable, Sendable {
         case none
         /// Write nothing more: send close_notify, then shut the output down. Continue to read, and call
