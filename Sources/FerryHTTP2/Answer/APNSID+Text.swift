@@ -1,9 +1,10 @@
 package import FerryCore
 
 extension APNSID {
-    /// The UUID that `text` is: 32 hexadecimal digits of either case in groups of 8-4-4-4-12; nil for everything else.
+    /// Reads a UUID: 32 hexadecimal digits of either case in groups of 8-4-4-4-12. The result is nil for other text.
     ///
-    /// The same as ``parse(_:)``, for what is done for every answer: eight digits at a time, without a branch for each.
+    /// The result is the same as that of ``parse(_:)``. This one is fast, because every answer needs it: it reads eight
+    /// digits at a time, without a branch for each.
     package init?(text: UnsafeBufferPointer<UInt8>) {
         guard text.count == Self.textLength,
             text[8] == UInt8(ascii: "-"), text[13] == UInt8(ascii: "-"),
@@ -26,11 +27,11 @@ extension APNSID {
         self = value
     }
 
-    /// The four bytes that eight hexadecimal digits stand for, the first in the lowest byte of both; nil when one of the
-    /// eight is no digit.
+    /// Returns the four bytes of eight hexadecimal digits; nil when one of the eight is no digit. The first digit and
+    /// the first byte are in the lowest byte.
     ///
-    /// A sum sets a byte's top bit when the byte is at least 0x80 less the summand. No byte carries into the next as long
-    /// as all are below 0x80, and where one is not, the result is nil whatever the sums are.
+    /// A sum sets a byte's top bit when the byte is at least 0x80 less the summand. If all bytes are below 0x80, no
+    /// byte carries into the next. If one is not, the result is nil in any case.
     @inline(__always)
     private static func value(ofDigits word: UInt64) -> UInt32? {
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,19 +1,20 @@
 package import FerryCore
 
-/// What APNs said to one request: the fields of its response, and what the body told.
+/// APNs' answer to one request: the fields of its response, and the content of its body.
 ///
 /// Source: "Handling notification responses from APNs" (Apple).
 package struct Answer: Hashable, Sendable {
     package var status: HTTPStatus
-    /// `apns-id`, echoed or made by APNs; nil when there was none, or when it was no UUID.
+    /// `apns-id`, from the request or made by APNs; nil when it was missing or no UUID.
     package var apnsID: APNSID?
-    /// `apns-unique-id`: what the delivery log of the development environment knows the notification by.
+    /// `apns-unique-id`: the notification's name in the delivery log of the development environment.
     package var uniqueID: String?
-    /// The word of the body, also when Ferry does not know it; nil when the body named none.
+    /// The reason in the body, even if Ferry does not know it; nil when the body named none.
     package var reason: Reason?
-    /// Since when APNs knows the device token to be dead, in milliseconds since the UNIX epoch. Only with status 410.
+    /// When APNs found that the device token is no longer valid, in milliseconds since the UNIX epoch. Only with status
+    /// 410.
     package var timestamp: Int64?
-    /// `retry-after` of a refusal, in seconds (RFC 9110 section 10.2.3); nil when there was none, or when it was a date.
+    /// `retry-after` of a refusal, in seconds (RFC 9110 section 10.2.3); nil when it was missing or a date.
     package var retryAfter: UInt32?
 
     package init(
@@ -32,13 +33,14 @@ package struct Answer: Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// Whether APNs took the notification. Nothing but status 200 says so.
+    /// Whether APNs took the notification. Only status 200 says so.
     package var isAccepted: Bool { self.status == .ok }
 
-    /// The refusal that the answer is; nil when it is none.
+    /// The answer as a refusal; nil when APNs took the notification.
     ///
-    /// Where the body named no reason, it is ``Reason/unknown``, "the peer gave no reason", and the status stands beside
-    /// it. No reason is made up from the status: what answers 404 or 405 without APNs' JSON may not be APNs at all.
+    /// If the body named no reason, the reason is ``Reason/unknown``, "the peer gave no reason", and the status stands
+    /// beside it. The status never becomes a reason: a server that answers 404 or 405 without APNs' JSON may not be
+    /// APNs.
     package var rejection: Rejection? {
         guard !self.isAccepted else { return nil }
         return Rejection(
@@ -50,26 +52,26 @@ package struct Answer: Hashable, Sendable {
     }
 }
 
-/// Puts an ``Answer`` together from the fields of a response and then its whole body.
+/// A decoder that makes an ``Answer`` from the fields of a response and then its whole body.
 ///
-/// Whatever comes leads to an answer or to none; no input is an error. A field that is repeated counts as it came last.
+/// No input is an error: every input leads to an answer or to nil. If a field is repeated, the last one counts.
 ///
-/// Cost: none of the heap for an acceptance without `apns-unique-id`. Who settles many asks ``isAccepted`` and takes
-/// ``apnsID``, and makes an answer of the others only.
+/// Cost: no heap memory for an acceptance without `apns-unique-id`. To settle many notifications, read ``isAccepted``
+/// and ``apnsID``, and make an answer only for the others.
 package struct AnswerDecoder: Sendable {
-    /// Nil until it came.
+    /// Nil until the field arrived.
     package private(set) var status: HTTPStatus?
-    /// Nil until it came, and when it was no UUID.
+    /// Nil until the field arrived, and when it was no UUID.
     package private(set) var apnsID: APNSID?
     private var uniqueID: String?
     private var retryAfter: UInt32?
 
-    /// Apple's value is a UUID of 36 characters. What is longer than this is left out.
+    /// The limit for the value. Apple's value is a UUID of 36 characters; a longer value than this is left out.
     package static let maximumUniqueIDLength = 128
 
     package init() {}
 
-    /// Takes one field. The bytes are read during the call; names are in lower case, as HTTP/2 has them.
+    /// Takes one field. The bytes are read during the call; names are in lower case, as in HTTP/2.
     package mutating func field(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         if name.equals(":status") {
             self.status = HTTPStatus(digits: value)
@@ -86,9 +88,9 @@ package struct AnswerDecoder: Sendable {
     /// Whether the fields so far say that APNs took the notification.
     package var isAccepted: Bool { self.status == .ok }
 
-    /// The answer; nil when no status came, which is then no HTTP response at all.
+    /// Returns the answer; nil when no status arrived, so that there is no HTTP response.
     ///
-    /// - Parameter body: all of it, read during the call. Of an acceptance it is not looked at.
+    /// - Parameter body: the whole body, read during the call. It is ignored for an acceptance.
     package func answer(body: UnsafeBufferPointer<UInt8>) -> Answer? {
         guard let status = self.status else { return nil }
         guard status != .ok else { return Answer(status: status, apnsID: self.apnsID, uniqueID: self.uniqueID) }

@@ -1,13 +1,13 @@
 package import FerryCore
 
-/// The JSON that tells why: the body of a failure, and the debug data of a GOAWAY.
+/// The JSON that gives the reason: the body of a failure, or the debug data of a GOAWAY.
 ///
 /// ```
 /// {"reason":"Unregistered","timestamp":1437179036000}
 /// ```
 ///
-/// What is no such object, or a part of one, tells nothing. Members of other names and other types are passed over; of a
-/// name that occurs twice, the last counts.
+/// Bytes that are not a complete object of this kind give no reason. Members with other names and types are ignored. If
+/// a name occurs twice, the last counts.
 ///
 /// Source: "Handling notification responses from APNs" (Apple), table of keys.
 package struct AnswerBody: Hashable, Sendable {
@@ -16,9 +16,10 @@ package struct AnswerBody: Hashable, Sendable {
     /// Milliseconds since the UNIX epoch.
     package private(set) var timestamp: Int64?
 
-    /// No body of APNs comes near it. A longer one is not read, and so one look costs at most this many bytes.
+    /// The longest body that is read; APNs' bodies are far shorter. The limit bounds the cost of one body.
     package static let maximumLength = 8192
-    /// Apple's longest is 27. A reason ends up in outcomes and on screens, so there is a limit, and no control character.
+    /// The longest reason; Apple's longest has 27 characters. A reason appears in outcomes and on screens, so its
+    /// length is bounded and it may have no control character.
     package static let maximumReasonLength = 128
 
     package init(_ text: UnsafeBufferPointer<UInt8>) {

@@ -1,5 +1,5 @@
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether the bytes are those of `text`.
+    /// Returns whether the bytes are those of `text`.
     @inline(__always)
     package func equals(_ text: StaticString) -> Bool {
         guard self.count == text.utf8CodeUnitCount else { return false }

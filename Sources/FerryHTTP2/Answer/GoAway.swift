@@ -1,16 +1,16 @@
 package import FerryCore
 
-/// What a peer said when it began to close a connection: its GOAWAY.
+/// A peer's GOAWAY: the frame with which it begins to close a connection.
 ///
 /// APNs puts the JSON of a failed request into the debug data ("The JSON data might also be included in a GOAWAY frame
-/// when a connection terminates", Apple). Debug data of any other kind tells no reason and is forgotten.
+/// when a connection terminates", Apple). Other debug data gives no reason and is not kept.
 ///
 /// Source: RFC 9113, section 6.8.
 package struct GoAway: Hashable, Sendable, CustomStringConvertible {
-    /// The last stream that the peer has processed or may yet process. It has done nothing with those above.
+    /// The last stream that the peer has processed or may still process. It has done nothing with higher ones.
     package var lastStreamID: Int32
     package var errorCode: HTTP2ErrorCode
-    /// The word of the debug data, also when Ferry does not know it.
+    /// The reason in the debug data, even if Ferry does not know it.
     package var reason: Reason?
 
     /// - Parameter debugData: read during the call.
@@ -20,10 +20,10 @@ package struct GoAway: Hashable, Sendable, CustomStringConvertible {
         self.reason = AnswerBody(debugData).reason
     }
 
-    /// Whether the peer says that it did nothing with the request on that stream, so that it can be repeated.
+    /// Returns whether the peer says that it did nothing with the request on that stream, so that it can be repeated.
     package func excludes(streamID: Int32) -> Bool { streamID > self.lastStreamID }
 
-    /// Why, in a few words for an error or a log: `NO_ERROR, Shutdown`.
+    /// The cause in a few words, for an error or a log: `NO_ERROR, Shutdown`.
     package var description: String {
         let code = self.errorCode.name ?? "\(self.errorCode)"
         guard let reason = self.reason else { return code }

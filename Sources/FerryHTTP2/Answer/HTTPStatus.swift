@@ -1,6 +1,6 @@
 /// The status of an APNs response over HTTP/2: the value of `:status`, 100 to 999.
 ///
-/// Open: a status that is not in Apple's table is kept as it came.
+/// Open: a status outside of Apple's table is kept as it arrived.
 ///
 /// Source: "Handling notification responses from APNs" (Apple), table of status codes.
 package struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -10,7 +10,7 @@ package struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringCon
         self.rawValue = rawValue
     }
 
-    /// The status that three digits, the first not 0, stand for; nil for everything else (RFC 9110, section 15).
+    /// Reads a status of three digits, the first not 0; nil for other bytes (RFC 9110, section 15).
     package init?(digits: UnsafeBufferPointer<UInt8>) {
         guard digits.count == 3 else { return nil }
         var value = 0
@@ -36,10 +36,10 @@ package struct HTTPStatus: RawRepresentable, Hashable, Sendable, CustomStringCon
     package static let internalServerError = HTTPStatus(rawValue: 500)
     package static let serviceUnavailable = HTTPStatus(rawValue: 503)
 
-    /// Apple's description; nil for a status that is not in its table.
+    /// Apple's description; nil for a status outside of Apple's table.
     package var meaning: String? { Self.known.first { $0.status == self }?.meaning }
 
-    /// Apple's table of status codes, whole and in its order.
+    /// Apple's complete table of status codes, in its order.
     package static let known: [(status: HTTPStatus, meaning: String)] = [
         (.ok, "Success."),
         (.badRequest, "Bad request."),

@@ -1,18 +1,18 @@
 package import FerryCore
 
-/// One row of Apple's table of error strings: with which status a reason comes, and what follows from it.
+/// One row of Apple's table of error strings: the status of a reason, and the reaction to it.
 ///
-/// What it means is its `explanation`.
+/// The meaning of a reason is its `explanation`.
 ///
 /// Source: "Handling notification responses from APNs" (Apple): the table, and the two paragraphs below it.
 package struct ReasonRule: Hashable, Sendable {
     package var reason: Reason
-    /// The status that comes with it.
+    /// The status that comes with the reason.
     package var status: HTTPStatus
     package var retry: RetryRule
-    /// Whether APNs counts it against the connection: "APNs disconnects a provider connection with too many error
-    /// conditions. APNs disconnects sooner with certain error conditions, such as BadDeviceToken. Note that status code
-    /// 410 isn't considered an error condition" (Apple).
+    /// Whether APNs counts the reason against the connection: "APNs disconnects a provider connection with too many
+    /// error conditions. APNs disconnects sooner with certain error conditions, such as BadDeviceToken. Note that
+    /// status code 410 isn't considered an error condition" (Apple).
     package var countsAgainstConnection: Bool
 
     private init(_ reason: Reason, _ status: HTTPStatus, _ retry: RetryRule, counts: Bool = false) {
@@ -22,12 +22,12 @@ package struct ReasonRule: Hashable, Sendable {
         self.countsAgainstConnection = counts
     }
 
-    /// The row of a reason; nil when it is not in Apple's table.
+    /// Returns the row of a reason; nil when it is not in Apple's table.
     package static func of(_ reason: Reason) -> ReasonRule? { self.byReason[reason] }
 
     private static let byReason = Dictionary(uniqueKeysWithValues: ReasonRule.all.map { ($0.reason, $0) })
 
-    /// Apple's table, whole and in its order.
+    /// Apple's complete table, in its order.
     package static let all: [ReasonRule] = [
         ReasonRule(.badCollapseID, .badRequest, .afterRepair),
         ReasonRule(.badDeviceToken, .badRequest, .never, counts: true),
@@ -37,7 +37,7 @@ package struct ReasonRule: Hashable, Sendable {
         ReasonRule(.badTopic, .badRequest, .afterRepair),
         ReasonRule(.deviceTokenNotForTopic, .badRequest, .never, counts: true),
         ReasonRule(.duplicateHeaders, .badRequest, .afterRepair),
-        // It speaks of the connection: the request came too late on it and was not processed.
+        // The reason is about the connection: the request came too late on it and was not processed.
         ReasonRule(.idleTimeout, .badRequest, .elsewhere),
         ReasonRule(.invalidPushType, .badRequest, .afterRepair),
         ReasonRule(.missingDeviceToken, .badRequest, .afterRepair),

@@ -1,26 +1,26 @@
 internal import FerryCore
 
-/// Whether and when a notification that was refused may be sent again.
+/// The rule whether and when a refused notification may be sent again.
 ///
-/// Which rule holds for a reason stands in ``ReasonRule/all``. Whoever retries keeps the `apns-id`, and gives up at the
-/// notification's deadline or expiration.
+/// ``ReasonRule/all`` has the rule of each reason. A retry keeps the `apns-id`, and must happen before the
+/// notification's deadline and expiration.
 package enum RetryRule: Hashable, Sendable, CaseIterable {
     /// Not even after a repair: "Don't retry notification responses with the error code …" (Apple).
     case never
-    /// Only once a person has repaired what the reason names, so for now it is final: "Most notifications with the status
+    /// Only after a person has repaired the fault, so for now the refusal is final: "Most notifications with the status
     /// code 4XX can be retried after you fix the error noted in the reason field" (Apple).
     case afterRepair
-    /// After 15 minutes at the earliest, with back-off and jitter: "After 15 minutes, you can retry JSON payloads that
-    /// receive response status codes that begin with 5XX" (Apple).
+    /// After at least 15 minutes, with back-off and jitter: "After 15 minutes, you can retry JSON payloads that receive
+    /// response status codes that begin with 5XX" (Apple).
     case later
-    /// After a delay, which is the device's and not the connection's: "You can retry with a delay, if you get the error
-    /// code TooManyRequests" (Apple).
+    /// After a delay for this device, not for the connection: "You can retry with a delay, if you get the error code
+    /// TooManyRequests" (Apple).
     case forDevice
-    /// At once with a new provider token, if one may be made by now.
+    /// At once with a new provider token, if one may be made now.
     case withNewToken
     /// When provider tokens may be used again: 20 minutes after the last refusal of this kind.
     case whenThawed
-    /// At once on a connection that begins with the token's key: "To use this token, open a new connection" (Apple).
+    /// At once on a connection that starts with the token's key: "To use this token, open a new connection" (Apple).
     case onNewConnection
     /// At once on another connection: the request was not processed.
     case elsewhere
@@ -30,13 +30,13 @@ package enum RetryRule: Hashable, Sendable, CaseIterable {
 }
 
 extension Answer {
-    /// Whether and when the notification may be sent again; nil when APNs took it.
+    /// The rule for sending the notification again; nil when APNs took it.
     package var retryRule: RetryRule? {
         guard !self.isAccepted else { return nil }
         return self.reason.flatMap(ReasonRule.of)?.retry ?? self.status.retryRule
     }
 
-    /// Whether APNs counts the answer against the connection, which it slows down and then closes.
+    /// Whether APNs counts the answer against the connection. APNs slows down such a connection and then closes it.
     package var countsAgainstConnection: Bool {
         guard !self.isAccepted else { return false }
         return self.reason.flatMap(ReasonRule.of)?.countsAgainstConnection ?? (self.status == .forbidden)
@@ -44,9 +44,9 @@ extension Answer {
 }
 
 extension HTTPStatus {
-    /// The rule where no reason is known: that of Apple's reasons with this status, where they agree, else that of its
-    /// class. A status that is no failure, and was not 200, is none of APNs: somebody else answers there, which a person
-    /// must repair.
+    /// The rule for an unknown reason. If Apple's reasons with this status agree on a rule, it is that one; otherwise
+    /// the rule of the status class. A status that is no failure and not 200 does not come from APNs: another server
+    /// answers, and a person must repair that.
     fileprivate var retryRule: RetryRule {
         switch self {
         case .gone, .payloadTooLarge: .never

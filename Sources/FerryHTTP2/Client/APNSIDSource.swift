@@ -1,13 +1,13 @@
 internal import FerryCore
 internal import FerryMachine
 
-/// Makes an `apns-id` for each notification that has none: 128 random bits, so that no two providers ever meet.
+/// A source of `apns-id`s for notifications that have none: 128 random bits, so that two providers never use the same.
 ///
-/// `SplitMix64` has 64 bits of state; so two of them make one half each.
+/// `SplitMix64` has only 64 bits of state, so two of them make one half each.
 struct APNSIDSource {
     private var generator: Halves
 
-    /// - Parameter seed: nil: one of the system's.
+    /// - Parameter seed: nil: a seed from the system.
     init(seed: UInt64?) {
         self.generator = Halves(
             high: SplitMix64(seed: seed ?? .random(in: .min ... .max)),
@@ -20,7 +20,7 @@ struct APNSIDSource {
         return APNSID.random(using: &self.generator)
     }
 
-    /// Random numbers from two generators in turn.
+    /// A generator that takes random numbers from two generators in turn.
     private struct Halves: RandomNumberGenerator {
         var high: SplitMix64
         var low: SplitMix64

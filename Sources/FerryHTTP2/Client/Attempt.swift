@@ -6,20 +6,20 @@ internal import NIOCore
 struct Attempt {
     /// One notification.
     var run: BatchRun
-    /// The same for all attempts, so that a device shows a notification once that was sent twice.
+    /// The same for all attempts, so that a device shows a notification only once even if it was sent twice.
     var apnsID: APNSID
-    /// What APNs said of the last attempt; its outcome, if there is no other.
+    /// APNs' refusal of the last attempt. It becomes the outcome if there is no other.
     var rejection: Rejection?
     /// Whether it was written before.
     var wasWritten = false
-    /// Whether it was moved to a new connection because APNs asked for that.
+    /// Whether it was moved to a new connection because APNs demanded one.
     var wasMoved = false
 
-    /// The notification was submitted at that time.
+    /// When the notification was submitted.
     var submitted: NIODeadline { self.run.submitted }
 }
 
 extension BatchRun {
-    /// When the run was submitted: its place in the order of submission is that time.
+    /// When the run was submitted. Its place in the order of submission is that time.
     var submitted: NIODeadline { .uptimeNanoseconds(self.order) }
 }

@@ -1,7 +1,7 @@
 internal import FerryMachine
 internal import NIOCore
 
-/// Stops sending when APNs rejects one notification after the other for reasons for which it closes connections.
+/// A stop for sending while APNs rejects many notifications in a row, for reasons for which it closes connections.
 ///
 /// ```
 ///            threshold in a row                      pause over
@@ -14,19 +14,19 @@ struct CircuitBreaker {
     private enum State {
         case closed(inARow: Int)
         case open(until: NIODeadline, Cause)
-        /// So many may still be sent, and so many of those that were have been rejected.
+        /// `left` more notifications may be sent, and `rejected` of the others were rejected.
         case halfOpen(left: Int, rejected: Int, Cause)
     }
 
-    /// The last answer before sending stopped.
+    /// The object of the last rejection before sending stopped.
     private enum Cause {
-        /// It refused the provider.
+        /// APNs refused the provider.
         case provider
         case notification
     }
 
-    /// So many rejections of the provider are enough where APNs has said nothing else yet: then it is not one notification
-    /// or the other. With one request at a time, as at the cold start, more take long.
+    /// This many rejections of the provider in a row are enough if APNs has said nothing else yet: the fault is not in
+    /// single notifications. A higher number would take long at the cold start, with one request at a time.
     static let firstRefusals = 10
 
     private let options: HTTP2Options.CircuitBreaker?
@@ -55,7 +55,7 @@ struct CircuitBreaker {
     /// How many notifications are tried after a pause.
     private var trial: Int { max(self.options?.trial ?? 1, 1) }
 
-    /// Whether sending stopped because APNs refuses the provider, and nothing shows yet that it takes it again.
+    /// Whether sending stopped because APNs refuses the provider, and nothing shows yet that APNs accepts it again.
     var refusesProvider: Bool {
         switch self.state {
         case .open(_, .provider), .halfOpen(_, _, .provider): true
@@ -63,7 +63,7 @@ struct CircuitBreaker {
         }
     }
 
-    /// Time has passed.
+    /// Ends a pause whose time is over.
     mutating func tick(now: NIODeadline) { _ = self.allowance(now: now) }
 
     mutating func sent() {
@@ -74,7 +74,7 @@ struct CircuitBreaker {
 
     /// Notes an answer; returns whether sending stops because of it.
     ///
-    /// - Parameter refusesProvider: whether it is the provider that is refused.
+    /// - Parameter refusesProvider: whether APNs refused the provider and not the notification.
     mutating func answered(
         countsAgainstConnection: Bool,
         refusesProvider: Bool,
@@ -94,7 +94,7 @@ struct CircuitBreaker {
             self.state = .closed(inARow: inARow + 1)
             return false
         case .open:
-            // Still under way when sending stopped.
+            // The request was still under way when sending stopped.
             return false
         case .halfOpen(let left, let rejected, let cause) where left > 0 || rejected + 1 < self.trial:
             self.state = .halfOpen(left: left, rejected: rejected + 1, cause)
@@ -113,7 +113,8 @@ struct CircuitBreaker {
         if case .open(let until, _) = self.state { until } else { nil }
     }
 
-    /// Whether every notification that could show that all is well again has been sent, and no answer is under way.
+    /// Notes that no request is under way. If all trial notifications were sent without a decision, allows as many
+    /// again.
     mutating func nothingUnderWay() {
         if case .halfOpen(left: 0, _, let cause) = self.state {
             self.state = .halfOpen(left: self.trial, rejected: 0, cause)

@@ -2,7 +2,7 @@ internal import BasicContainers
 internal import FerryCore
 internal import NIOCore
 
-/// The connections of a client, in the order in which they were made, by their identifiers. One is the rule.
+/// The connections of a client by identifier, in the order in which they were made. Usually there is one.
 struct Connections: ~Copyable {
     private var all = UniqueArray<HTTP2Connection>()
 
@@ -13,12 +13,12 @@ struct Connections: ~Copyable {
     /// The identifiers, in the order in which the connections were made.
     var ids: [ConnectionID] { self.all.indices.map { self.all[$0].id } }
 
-    /// How many requests are under way on all of them.
+    /// The number of requests under way on all of them.
     var underWay: Int { self.all.indices.reduce(0) { $0 + self.all[$1].underWay } }
 
     func contains(_ id: ConnectionID) -> Bool { self.index(of: id) != nil }
 
-    /// The connection with that identifier, which must be there.
+    /// The connection with that identifier. It must exist.
     subscript(_ id: ConnectionID) -> HTTP2Connection {
         _read { yield self.all[self.place(of: id)] }
         _modify { yield &self.all[self.place(of: id)] }
@@ -26,12 +26,12 @@ struct Connections: ~Copyable {
 
     mutating func append(_ connection: consuming HTTP2Connection) { self.all.append(connection) }
 
-    /// Takes the connection with that identifier out, which must be there.
+    /// Removes and returns the connection with that identifier. It must exist.
     mutating func remove(_ id: ConnectionID) -> HTTP2Connection { self.all.remove(at: self.place(of: id)) }
 
     mutating func removeAll() { self.all.removeAll() }
 
-    // O(count), which is one nearly always.
+    // O(count); usually there is one connection.
     private func index(of id: ConnectionID) -> Int? {
         for index in self.all.indices where self.all[index].id == id { return index }
         return nil
@@ -44,8 +44,8 @@ struct Connections: ~Copyable {
 
     // MARK: All of them
 
-    /// Whether one more connection would help: every one that takes requests is full, and so much waits that the next
-    /// would be, too.
+    /// Whether one more connection would help: every connection that takes requests is full, and enough requests wait
+    /// to fill another.
     ///
     /// - Parameters:
     ///   - limit: how many connections may take requests.
@@ -62,7 +62,7 @@ struct Connections: ~Copyable {
         return taking < limit && queued >= window
     }
 
-    /// The only connection, where it takes requests, is full, and has no more than so many under way; nil otherwise.
+    /// The only connection, if it takes requests, is full, and has at most `limit` requests under way; otherwise nil.
     func bottleneck(atMost limit: Int) -> ConnectionID? {
         guard self.all.count == 1, !self.all[0].isLeaving, self.all[0].room == 0,
             (1...limit).contains(self.all[0].underWay)

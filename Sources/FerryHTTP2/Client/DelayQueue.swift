@@ -1,11 +1,11 @@
 internal import HeapModule
 internal import NIOCore
 
-/// Notifications whose next attempt is due later: at most as many as the limit says.
+/// The notifications whose next attempt is due later, up to a limit.
 struct DelayQueue {
     private struct Delayed: Comparable {
         var due: NIODeadline
-        /// In the order of coming, where that is the same.
+        /// The order of arrival, for attempts with the same due time.
         var number: UInt64
         var attempt: Attempt
 
@@ -28,7 +28,7 @@ struct DelayQueue {
 
     var isFull: Bool { self.heap.count >= self.limit }
 
-    /// When the first is due.
+    /// When the first attempt is due.
     var firstDue: NIODeadline? { self.heap.min?.due }
 
     mutating func insert(_ attempt: Attempt, due: NIODeadline) {
@@ -36,13 +36,13 @@ struct DelayQueue {
         self.heap.insert(Delayed(due: due, number: self.lastNumber, attempt: attempt))
     }
 
-    /// Takes the first out, if it is due.
+    /// Removes and returns the first attempt, if it is due.
     mutating func popFirst(dueBy now: NIODeadline) -> Attempt? {
         guard let first = self.heap.min, first.due <= now else { return nil }
         return self.heap.popMin()?.attempt
     }
 
-    /// Takes those out that `isTaken` says yes to. O(count).
+    /// Removes and returns the attempts for which `isTaken` is true. O(count).
     mutating func remove(where isTaken: (Attempt) -> Bool) -> [Attempt] {
         var taken: [Attempt] = []
         var kept: [Delayed] = []

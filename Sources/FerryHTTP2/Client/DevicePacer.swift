@@ -1,22 +1,22 @@
 internal import NIOCore
 
-/// Keeps notifications to one device apart in time, and away from one for which APNs asked to wait.
+/// A pacer that spreads the notifications to one device in time, and keeps them back when APNs asked to wait.
 struct DevicePacer {
-    /// Devices that are remembered, by the hash of their token. What is beyond goes out at once.
+    /// How many devices are remembered, by the hash of their token. Notifications to further devices are not paced.
     static let limit = 65_536
 
     /// When a notification may go to its device.
     enum Turn {
         case now
         case later(NIODeadline)
-        /// Not before its deadline.
+        /// The turn would come after the notification's deadline.
         case tooLate
     }
 
     private let interval: TimeAmount?
     /// When the next notification may go to a device.
     private var next: [UInt32: NIODeadline] = [:]
-    /// How often devices are looked for that need not be remembered any more, when there is no room for others.
+    /// How often the pacer looks for devices that it can forget, while it has no room for others.
     private static let sweepInterval = TimeAmount.seconds(1)
     private var nextSweep = NIODeadline.distantPast
 
@@ -24,7 +24,7 @@ struct DevicePacer {
         self.interval = interval.map { TimeAmount($0) }
     }
 
-    /// Takes the next moment for a device, if that comes before `deadline`.
+    /// Reserves the next moment for a device, if it comes before `deadline`.
     mutating func take(_ tokenHash: UInt32, before deadline: NIODeadline, now: NIODeadline) -> Turn {
         guard self.interval != nil || !self.next.isEmpty else { return .now }
         let due = max(self.next[tokenHash] ?? now, now)
@@ -33,7 +33,7 @@ struct DevicePacer {
         return due > now ? .later(due) : .now
     }
 
-    /// Keeps notifications from a device until a moment: APNs asked for it.
+    /// Keeps notifications from a device until `due`, because APNs asked for it.
     mutating func hold(_ tokenHash: UInt32, until due: NIODeadline, now: NIODeadline) {
         self.note(tokenHash, max(self.next[tokenHash] ?? due, due + (self.interval ?? .zero)), now: now)
     }

@@ -2,7 +2,7 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// Decides when a client makes its next connection.
+/// The decision when a client makes its next connection.
 ///
 /// ```
 ///             a wait was asked for                time passes
@@ -16,29 +16,29 @@ struct Dialling {
     private enum State {
         /// The next connection may be made at once.
         case ready
-        /// No connection is made before that time.
+        /// No connection may be made before that time.
         case waiting(until: NIODeadline)
-        /// A connection is being made since that time. The one after it is not made before `next`.
+        /// A connection is being made since that time. The next one may not be made before `next`.
         case dialling(ConnectionID, since: NIODeadline, next: NIODeadline?)
     }
 
-    /// Connections in a row that failed or brought no answer.
+    /// The connections in a row that failed or brought no answer.
     private enum Failures {
         case none
-        /// So many; the first of them failed, or was begun with, at that time.
+        /// Their number, and when the first of them failed or was started.
         case inARow(Int, since: NIODeadline)
     }
 
     private var state = State.ready
     private var failures = Failures.none
-    /// The identifier of the last connection that was begun with; 0 for none.
+    /// The identifier of the connection that was started last; 0 if none was.
     private(set) var lastID: UInt64 = 0
     private let limit: RetryLimit
     private var limiter = DialLimiter()
     /// The waits after connections without an answer.
     private var backOff: BackOff
-    /// The waits after ENHANCE_YOUR_CALM. A peer may answer before it says that, so an answer ends them only on a
-    /// connection that has lasted as long as the longest of them.
+    /// The waits after ENHANCE_YOUR_CALM. A peer may answer requests before it says that. So an answer ends the waits
+    /// only on a connection that has lasted as long as the longest of them.
     private var calmBackOff: BackOff
 
     init(_ options: HTTP2Options) {
@@ -49,17 +49,17 @@ struct Dialling {
 
     // MARK: Dials
 
-    /// The connection that is being made; nil when there is none.
+    /// The connection that is being made; nil if none is.
     var current: ConnectionID? {
         if case .dialling(let id, _, _) = self.state { id } else { nil }
     }
 
-    /// When the next connection may be made; nil when it may be at once, or while one is being made.
+    /// When the next connection may be made; nil if it may be made at once, or while one is being made.
     var deadline: NIODeadline? {
         if case .waiting(let until) = self.state { until } else { nil }
     }
 
-    /// Begins with a connection, if one may be made now; returns its identifier.
+    /// Starts a connection, if one may be made now; returns its identifier.
     mutating func begin(now: NIODeadline) -> ConnectionID? {
         switch self.state {
         case .dialling: return nil
@@ -76,22 +76,22 @@ struct Dialling {
         return id
     }
 
-    /// Notes that a connection is made or has failed; returns when it was begun with, or nil when it is not the one that is
-    /// being made.
+    /// Notes that a connection was made or has failed. Returns when it was started; nil if `id` is not the connection
+    /// that is being made.
     mutating func end(_ id: ConnectionID) -> NIODeadline? {
         guard case .dialling(id, let since, let next) = self.state else { return nil }
         self.state = next.map { .waiting(until: $0) } ?? .ready
         return since
     }
 
-    /// Gives up the connection that is being made; returns it.
+    /// Gives up the connection that is being made, and returns it.
     mutating func cancel() -> ConnectionID? {
         guard let current = self.current else { return nil }
         _ = self.end(current)
         return current
     }
 
-    /// Time has passed.
+    /// Ends a wait whose time is over.
     mutating func tick(now: NIODeadline) {
         switch self.state {
         case .waiting(let until) where until <= now: self.state = .ready
@@ -103,7 +103,7 @@ struct Dialling {
 
     // MARK: Waits
 
-    /// Makes no connection for so long. A longer wait that was asked for before holds.
+    /// Allows no connection for this time. A longer wait from before continues.
     private mutating func wait(_ wait: TimeAmount, now: NIODeadline) {
         let until = now + wait
         switch self.state {
@@ -114,7 +114,7 @@ struct Dialling {
         }
     }
 
-    /// Notes that the peer said ENHANCE_YOUR_CALM.
+    /// Notes an ENHANCE_YOUR_CALM from the peer.
     mutating func calm(now: NIODeadline, using generator: inout SplitMix64) {
         self.wait(self.calmBackOff.fail(using: &generator), now: now)
     }
@@ -133,7 +133,7 @@ struct Dialling {
 
     enum FailureAction: Equatable {
         case dialAgain
-        /// Give up what is queued: so many in a row failed since that time.
+        /// Give up the queue: this many connections in a row failed since that time.
         case giveUp(failures: Int, since: NIODeadline)
     }
 

@@ -1,9 +1,10 @@
-/// How many requests may be under way on a connection, by how far connections got before they ended.
+/// The number of requests that may be under way on a connection, according to how many answers connections had before
+/// they ended.
 ///
-/// The end of a connection costs what is under way on it: requests of which nothing says whether APNs has them, or, after
-/// a GOAWAY, requests that were written in vain. Without a window, a peer that ends connections early costs most of what
-/// is sent. So what is under way is a part of what a connection has had answered, or of what connections have had answered
-/// on average when they ended, whichever is more.
+/// The end of a connection costs the requests under way on it. Either nothing says whether APNs has them, or, after a
+/// GOAWAY, they were written in vain. Without a window, a peer that ends connections early would cost most of the
+/// requests. So the window is a part of an earlier success: of the answers on this connection, or of the average number
+/// of answers on connections that ended, whichever is larger.
 ///
 /// ```
 ///            the window reaches the limit
@@ -14,21 +15,21 @@
 ///      └──────────────────────────────▶ narrowed
 /// ```
 ///
-/// It has no clock: a connection that is used proves itself by answers, and one that is not used needs no window.
+/// The window has no clock: a connection that is used proves itself by answers, and an unused one needs no window.
 struct EarnedWindow {
-    /// What the end of a connection cost.
+    /// The cost of a connection's end.
     enum Loss: Equatable {
-        /// So many requests were written that the peer says it did not process.
+        /// The number of written requests that the peer says it did not process.
         case copies(Int)
-        /// Nothing says whether the peer has processed requests.
+        /// Nothing says whether the peer has processed the requests.
         case unknown
     }
 
     private enum State {
-        /// No connection has shown anything yet.
+        /// No connection has proved anything yet.
         case untried
-        /// `progress` is the average number of answers that connections had when they ended. `doubt` is 1 after an end with
-        /// requests of unknown fate, and a quarter less after each end that cost copies only.
+        /// `progress` is the average number of answers on connections that ended. `doubt` is 1 after an end with
+        /// requests of unknown fate. Each end that cost copies only makes it a quarter smaller.
         case narrowed(progress: Double, doubt: Double)
         case open
     }
@@ -36,11 +37,11 @@ struct EarnedWindow {
     /// The window of a provider's first connection: the least that a server should allow in SETTINGS (RFC 9113 section
     /// 6.5.2). It doubles with each window of answers.
     static let start = 100
-    /// The divisor of progress while ends cost copies: each notification is written one and a half times.
+    /// The divisor of progress while ends cost copies. With it, each notification is written one and a half times.
     static let divisorForCopies = 2.0
-    /// The divisor of progress while ends leave requests in doubt: one for sixteen that are answered.
+    /// The divisor of progress while ends leave requests in doubt: one request for every sixteen answers.
     static let divisorInDoubt = 16.0
-    /// How much of an average one more end is.
+    /// The weight of one more end in an average.
     static let weight = 0.25
 
     /// `maxStreams`
@@ -51,7 +52,7 @@ struct EarnedWindow {
         self.limit = limit
     }
 
-    /// How many requests may be under way on a connection that has had so many answers.
+    /// Returns how many requests may be under way on a connection with this number of answers.
     func size(answered: Int) -> Int {
         switch self.state {
         case .open: return self.limit
@@ -62,16 +63,16 @@ struct EarnedWindow {
         }
     }
 
-    /// Notes that a connection is there after so many answers; returns how many requests may be under way on it.
+    /// Notes that an open connection has had this number of answers; returns how many requests may be under way on it.
     ///
-    /// One that has earned the whole limit opens it for all.
+    /// A connection that has earned the whole limit opens the window for all.
     mutating func proved(answered: Int) -> Int {
         let size = self.size(answered: answered)
         if size == self.limit { self.state = .open }
         return size
     }
 
-    /// Notes an end after so many answers. An end that cost nothing says nothing, and is not noted.
+    /// Notes an end after this number of answers. Do not call it for an end without cost, which proves nothing.
     mutating func ended(answered: Int, _ loss: Loss) {
         let isCheap = self.isCheap(loss, answered: answered)
         switch self.state {
@@ -79,7 +80,7 @@ struct EarnedWindow {
             guard !isCheap else { return }
             self.state = .narrowed(progress: Double(answered), doubt: loss == .unknown ? 1 : 0)
         case .narrowed(let average, let doubt):
-            // With more under way the peer might have answered more: that an end was cheap is no reason for less.
+            // A cheap end does not lower the average: with more requests under way the peer might have answered more.
             let progress = isCheap ? max(Double(answered), average) : Double(answered)
             self.state = .narrowed(
                 progress: average * (1 - Self.weight) + progress * Self.weight,
@@ -88,7 +89,7 @@ struct EarnedWindow {
         }
     }
 
-    /// Whether a loss is no more than what the window allows for.
+    /// Whether a loss is within what the window allows for.
     private func isCheap(_ loss: Loss, answered: Int) -> Bool {
         guard case .copies(let count) = loss else { return false }
         return Double(count) * Self.divisorForCopies <= Double(answered)

@@ -3,10 +3,10 @@ internal import FerryMachine
 internal import NIOCore
 
 extension HTTP2Client {
-    /// APNs answered a request.
+    /// Handles APNs' answer to a request.
     mutating func answered(_ request: InFlight.Request, _ answer: Answer, on id: ConnectionID, now: Moment) {
         let rule = answer.retryRule
-        // What speaks of the connection alone is no reason to make the next one at once.
+        // An answer about the connection alone does not permit the next connection at once.
         if rule != .elsewhere { self.dialling.answered(since: self.connections[id].since, now: now.monotonic) }
         if let window = self.connections[id].answered(answer, earned: &self.earned) {
             self.report(.windowAdjusted(window))
@@ -27,9 +27,9 @@ extension HTTP2Client {
         self.rejected(request, rejection, usable, answer.retryAfter, on: id, now: now)
     }
 
-    /// Counts an answer for the circuit breaker; tells when sending stops because of it.
+    /// Counts an answer for the circuit breaker, and reports it if sending stops.
     private mutating func countAnswer(_ answer: Answer, now: Moment) {
-        // A token that has expired is replaced, which is all there is to do.
+        // An expired token is replaced, and needs no other reaction.
         guard answer.retryRule != .withNewToken else { return }
         let stops = self.breaker.answered(
             countsAgainstConnection: answer.countsAgainstConnection,

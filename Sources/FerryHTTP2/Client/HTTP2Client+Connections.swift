@@ -5,7 +5,7 @@ internal import NIOCore
 extension HTTP2Client {
     // MARK: Making
 
-    /// Makes a connection when there is work that none takes, as fast as dialling is allowed.
+    /// Makes a connection if there is work that no connection can take, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
         guard self.dialling.current == nil, self.hasWork,
             self.connections.needMore(
@@ -17,7 +17,7 @@ extension HTTP2Client {
         self.act(.dial(id))
     }
 
-    /// A connection is made, TLS included.
+    /// Notes that a connection is made, TLS included.
     package mutating func connected(_ id: ConnectionID, now: Moment) {
         guard let start = self.dialling.end(id) else { return }
         do {
@@ -34,9 +34,9 @@ extension HTTP2Client {
 
     // MARK: Ends
 
-    /// A connection ended, or could not be made.
+    /// Notes that a connection ended or could not be made.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took.
+    /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
     package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
         if let start = self.dialling.end(id) {
             switch end {
@@ -53,11 +53,11 @@ extension HTTP2Client {
         self.checkCompleted(now: now)
     }
 
-    /// Takes the requests of a connection back that is gone, and forgets it.
+    /// Takes back the requests of a connection that is gone, and forgets the connection.
     private mutating func bury(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
         self.connections[id].end()
         if case .credentialsRejected = end {
-            // Nobody listened, so nothing was processed.
+            // The peer read no requests, so it processed none.
             while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
         }
         self.settle(id, handed: handed, now: now)
@@ -70,12 +70,12 @@ extension HTTP2Client {
         case .endOfStream: error = nil
         }
         if let error, !connection.isFinished { self.report(.socketError(id, error)) }
-        // A connection that was never used and is closed on purpose has not failed.
+        // An unused connection that we closed on purpose has not failed.
         guard connection.isUsed || !connection.isFinished, connection.countsAsFailure() else { return }
         self.failed(error ?? connection.farewell(authority: self.authority), since: now.monotonic, now: now)
     }
 
-    /// Says what becomes of the requests of a connection that is gone.
+    /// Settles or repeats the requests of a connection that is gone.
     private mutating func settle(_ id: ConnectionID, handed: UInt64, now: Moment) {
         var repeated: [Attempt] = []
         var hasUnknown = false
@@ -94,21 +94,22 @@ extension HTTP2Client {
         if hasUnknown { self.learn(from: id, .unknown) }
     }
 
-    /// Drops a connection that is of no use any more, with what became of its requests.
+    /// Drops a connection that is of no more use, and settles or repeats its requests.
     mutating func drop(_ id: ConnectionID, _ error: ProviderError, now: Moment) {
         self.act(.close(id))
-        // How much was handed to the system is not known here: all of it, to be safe.
+        // This code does not know how many bytes the system took. All of them is the safe assumption: a request counts
+        // as unsent only with proof.
         self.ended(id, .lost(error), handed: .max, now: now)
     }
 
     // MARK: Leaving
 
-    /// Makes no more requests on a connection; says GOAWAY and closes it when the last was answered.
+    /// Stops new requests on a connection. Sends GOAWAY and closes it when the last request was answered.
     mutating func leave(_ id: ConnectionID, now: Moment) {
         if self.connections[id].leave(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
 
-    /// Ends a connection that is to be left and has nothing under way.
+    /// Ends a connection that is to be left and has no request under way.
     mutating func finishIfDone(_ id: ConnectionID, now: Moment) {
         if self.connections[id].finishIfDone(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
@@ -118,22 +119,22 @@ extension HTTP2Client {
     private mutating func dialFailed(_ id: ConnectionID, _ error: ProviderError, since start: NIODeadline, now: Moment)
     {
         self.report(.socketError(id, error))
-        // The time of an attempt that came to nothing counts, too.
+        // The failed attempt began at `start`: its duration counts, too.
         self.failed(error, since: start, now: now)
     }
 
     /// Counts a connection that has brought no answer, once.
     ///
-    /// - Parameter error: why it is of no use; nil: what the peer said last.
+    /// - Parameter error: why the connection is of no use; nil: the peer's last word.
     mutating func countFailure(of id: ConnectionID, _ error: ProviderError? = nil, now: Moment) {
         guard self.connections[id].countsAsFailure() else { return }
         let error = error ?? self.connections[id].farewell(authority: self.authority)
         self.failed(error, since: now.monotonic, now: now)
     }
 
-    /// Counts a connection without an answer; gives up what is queued after too many.
+    /// Counts a connection without an answer; gives up the queue after too many.
     ///
-    /// - Parameter error: why it ended; nil when the peer said nothing.
+    /// - Parameter error: why the connection ended; nil when the peer gave no reason.
     private mutating func failed(_ error: ProviderError?, since start: NIODeadline, now: Moment) {
         switch self.dialling.failed(since: start, now: now.monotonic, using: &self.generator) {
         case .dialAgain: break

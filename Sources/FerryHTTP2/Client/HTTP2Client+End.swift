@@ -3,17 +3,17 @@ package import FerryMachine
 internal import NIOCore
 
 extension HTTP2Client {
-    /// Sends what was taken and then finishes every connection.
+    /// Sends everything that was submitted, and then finishes every connection.
     ///
-    /// - Parameter proof: has no meaning: every acceptance is proved.
+    /// - Parameter proof: has no effect over HTTP/2: every acceptance is proved.
     package mutating func shutDown(proof: Proof, now: Moment) {
         self.isShuttingDown = true
         self.checkCompleted(now: now)
     }
 
-    /// Gives everything that has no outcome one now, and closes every connection.
+    /// Gives an outcome to everything that has none, and closes every connection.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took, for each connection.
+    /// - Parameter handed: for each connection, the number of bytes that the system took of the stream below TLS.
     package mutating func abandon(
         undelivered: Outcome.UndeliveredCause,
         uncertain: Outcome.UncertainCause,
@@ -44,7 +44,7 @@ extension HTTP2Client {
         self.checkCompleted(now: now)
     }
 
-    /// Tells when everything has its outcome; on a shutdown, leaves every connection then.
+    /// Reports when everything has its outcome. During a shutdown, leaves every connection then.
     mutating func checkCompleted(now: Moment) {
         guard self.isSettled else { return }
         if self.isIncomplete {

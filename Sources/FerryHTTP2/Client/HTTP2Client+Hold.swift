@@ -9,15 +9,15 @@ internal import Foundation
 #endif
 
 extension HTTP2Client {
-    /// Says, once for each refusal, that a provider token was refused and the next may not be used yet.
+    /// Reports, once for each refusal, that a provider token was refused and the next may not be used yet.
     ///
-    /// Without the event nobody would know why nothing is sent until the deadlines pass.
+    /// Without the event the user would not know why nothing is sent until the deadlines pass.
     mutating func reportHold(now: Moment) {
         guard let (refused, reason) = self.tokenRefusal else { return }
         if case .token(let token) = self.authorization, token.generation != refused.generation {
             self.tokenRefusal = nil
         }
-        // Else the owner has not said yet what is to be used from now on.
+        // If the hold is not in the future, the owner has not yet answered the refusal.
         guard case .held(let until) = self.authorization, until > now.monotonic else { return }
         self.tokenRefusal = nil
         guard let (code, sentence) = self.hold(refused.origin, reason, until, now) else { return }
@@ -25,7 +25,7 @@ extension HTTP2Client {
         self.report(.error(ProviderError(code, message)))
     }
 
-    /// What a refusal means, as the end of a sentence; nil where the source of the tokens says it.
+    /// Returns the consequence of a refusal, as the end of a sentence; nil when the source of the tokens reports it.
     private func hold(
         _ origin: ProviderToken.Origin,
         _ reason: Reason,
@@ -36,7 +36,7 @@ extension HTTP2Client {
         let explanation = reason.explanation.map { ": \($0)" } ?? "."
         switch origin {
         case .given:
-            // A peer that has accepted others will accept the next, which may be there at any time.
+            // A peer that accepted earlier tokens will accept the next one, which may arrive at any time.
             let isLasting = self.outcomes.counts.accepted == 0
             if isExpired, !isLasting { return nil }
             let cause = isExpired ? ", so it is too old or a clock is wrong: \(self.clockAdvice(now))" : explanation
@@ -47,11 +47,11 @@ extension HTTP2Client {
         case .signed:
             let pause = "Nothing is sent for \(now.seconds(until: until)) s."
             if isExpired {
-                // A token that is old enough to be replaced is replaced, and nothing is held.
+                // The token is younger than 20 minutes: an older one would be replaced at once, without a hold.
                 let cause = ", although it is less than 20 minutes old: \(self.clockAdvice(now))"
                 return (.credentialsRejected, "\(cause) \(pause)")
             }
-            // What outlives the wait is sent after it.
+            // A notification whose deadline is after the hold is still sent.
             let isHopeless = now.monotonic + self.deadline <= until
             return (isHopeless ? .credentialsRejected : .tooManyRejections, "\(explanation) \(pause)")
         }

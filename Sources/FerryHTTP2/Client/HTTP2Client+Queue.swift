@@ -6,7 +6,7 @@ internal import NIOCore
 extension HTTP2Client {
     // MARK: In
 
-    /// Takes notifications. The owner keeps to `queueLimit`.
+    /// Takes notifications. The owner respects `queueLimit`.
     package mutating func submit(_ run: BatchRun, now: Moment) {
         guard run.count > 0 else { return }
         self.isIncomplete = true
@@ -16,7 +16,7 @@ extension HTTP2Client {
         self.connectIfNeeded(now: now)
     }
 
-    /// Withdraws awaited notifications, by their tags, that are not under way. O(queued).
+    /// Withdraws awaited notifications by their tags, unless they are under way. O(queued).
     package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
         func isMeant(_ entry: BatchEntry) -> Bool { entry.fields.isAwaited && tags.contains(entry.tag) }
         for run in self.fresh.remove(where: isMeant) { self.outcomes.give(.undelivered(.cancelled), to: run) }
@@ -30,7 +30,7 @@ extension HTTP2Client {
 
     // MARK: Again
 
-    /// Nothing says whether APNs has the notification: it ends as uncertain, or is to be sent again.
+    /// Handles a notification that APNs may or may not have: it ends as uncertain, or is to be sent again.
     mutating func unknown(
         _ attempt: Attempt,
         _ cause: Outcome.UncertainCause,
@@ -44,7 +44,7 @@ extension HTTP2Client {
         return attempt
     }
 
-    /// Puts attempts before everything else, in the order of their submission.
+    /// Queues attempts before everything else, in the order of their submission.
     mutating func sendAgain(_ attempts: [Attempt]) {
         guard !attempts.isEmpty else { return }
         self.report(.resent(count: attempts.count, afterOutcome: false))
@@ -62,7 +62,7 @@ extension HTTP2Client {
 
     // MARK: Out
 
-    /// Gives an attempt that is not repeated its outcome: what APNs said of it, if anything.
+    /// Gives an outcome to an attempt that is not repeated: APNs' last refusal, if there was one.
     mutating func giveUp(_ attempt: Attempt, _ cause: Outcome.UndeliveredCause, _ uncertain: Outcome.UncertainCause) {
         if attempt.run.entries[0].marks.isTainted {
             self.outcomes.give(.uncertain(uncertain), to: attempt.run, apnsID: attempt.apnsID)
@@ -73,7 +73,7 @@ extension HTTP2Client {
         }
     }
 
-    /// Gives up everything that waits.
+    /// Gives up everything in the queue.
     mutating func giveUpQueue(_ cause: Outcome.UndeliveredCause, _ uncertain: Outcome.UncertainCause) {
         for run in self.fresh.removeAll() { self.outcomes.give(.undelivered(cause), to: run) }
         let waiting = Array(self.again) + self.delayed.remove { _ in true }
@@ -81,7 +81,7 @@ extension HTTP2Client {
         for attempt in waiting { self.giveUp(attempt, cause, uncertain) }
     }
 
-    /// Gives what waited past its deadline its outcome.
+    /// Gives up everything in the queue whose deadline has passed.
     mutating func giveUpLate(now: Moment) {
         while let first = self.fresh.first, first.submitted + self.deadline <= now.monotonic,
             let run = self.fresh.popFirst(atMost: first.count)
@@ -94,7 +94,7 @@ extension HTTP2Client {
         }
     }
 
-    /// Why what is late is late.
+    /// The reason why late notifications are late.
     var lateCause: Outcome.UndeliveredCause {
         if self.breaker.refusesProvider { return .credentials }
         if case .held = self.authorization, self.usesTokens, !self.connections.isEmpty { return .credentials }

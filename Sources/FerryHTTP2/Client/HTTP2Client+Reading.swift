@@ -3,7 +3,7 @@ package import FerryMachine
 package import NIOCore
 
 extension HTTP2Client {
-    /// Bytes came on a connection.
+    /// Takes bytes of a connection.
     package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
         guard self.connections.contains(id) else { return }
         let wasLeaving = self.connections[id].isLeaving
@@ -16,14 +16,14 @@ extension HTTP2Client {
         self.read(id, now: now)
         self.learnFromExclusion(id)
         self.connections[id].endReading()
-        // Not as late as its end: the next one would be on its way by then.
+        // The failure counts now. If it counted at the connection's end, the next connection would be dialled before.
         if !wasLeaving, self.connections[id].isLeaving { self.countFailure(of: id, now: now) }
         self.finishIfDone(id, now: now)
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
     }
 
-    /// Reads what happened on a connection.
+    /// Handles the events of a connection.
     mutating func read(_ id: ConnectionID, now: Moment) {
         while let action = self.connections[id].read(now: now.monotonic, using: &self.generator) {
             switch action {
@@ -79,9 +79,9 @@ extension HTTP2Client {
         self.learn(from: id, .copies(excluded), expected: self.connections[id].underWay)
     }
 
-    /// Notes what the end of a connection costs, once; or twice, where a GOAWAY promised answers that did not come.
+    /// Notes the cost of a connection's end, once. It is noted twice if a GOAWAY promised answers that did not come.
     ///
-    /// - Parameter expected: how many answers are still to come on it.
+    /// - Parameter expected: the number of answers that are still to come on it.
     mutating func learn(from id: ConnectionID, _ loss: EarnedWindow.Loss, expected: Int = 0) {
         guard let answered = self.connections[id].lost(loss, expected: expected) else { return }
         self.narrow(answered: answered, loss)

@@ -4,7 +4,7 @@ internal import FerryMachine
 internal import NIOCore
 
 extension HTTP2Client {
-    /// APNs rejected a notification: it is sent again as `rule` says, or that is its outcome.
+    /// Handles the rejection of a notification: it is sent again as `rule` says, or gets its outcome.
     ///
     /// - Parameter rule: nil: it is not sent again.
     mutating func rejected(
@@ -29,14 +29,14 @@ extension HTTP2Client {
             self.pacer.hold(attempt.run.entries[0].tokenHash, until: due, now: now.monotonic)
         case .withNewToken, .whenThawed:
             guard case .token(let token) = self.authorization else {
-                // Replaced, or held, in the meantime.
+                // The token is being replaced or held at present.
                 guard self.usesTokens else { return self.finallyRejected(attempt, rejection) }
                 return self.sendAgain([attempt])
             }
             if token.generation == request.tokenGeneration {
                 self.act(.refused(rejection.reason, token))
                 self.tokenRefusal = (token, rejection.reason)
-                // Until the owner has said what is to be used from now on.
+                // No token is used until the owner has answered the refusal.
                 self.authorization = .held(until: now.monotonic)
             }
             self.sendAgain([attempt])
@@ -52,7 +52,7 @@ extension HTTP2Client {
     }
 
     private mutating func finallyRejected(_ attempt: Attempt, _ rejection: Rejection) {
-        // What APNs says of the service or of the provider now says nothing of an earlier copy.
+        // A refusal because of the service or the provider does not tell what happened to an earlier copy.
         let isAboutNotification =
             400...499 ~= rejection.status ?? 0 && rejection.status != 403 && rejection.status != 429
         let isUnknown = attempt.run.entries[0].marks.isTainted && !isAboutNotification
@@ -72,9 +72,9 @@ extension HTTP2Client {
         )
     }
 
-    /// Waits before the next attempt, if deadline, expiration and room allow it; returns until when.
+    /// Delays the next attempt, if deadline, expiration and room allow it; returns its time.
     ///
-    /// - Parameter asked: the seconds that the answer asked for, in place of the shortest wait.
+    /// - Parameter asked: the seconds that the answer asked for. They replace the shortest wait.
     private mutating func delay(
         _ attempt: Attempt,
         _ waits: ClosedRange<Duration>,
@@ -87,7 +87,7 @@ extension HTTP2Client {
         let longest = max(first, TimeAmount(waits.upperBound))
         let (doubled, isTooLong) = first.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(entry.retries, 16)))
         let wait = isTooLong ? longest.nanoseconds : min(doubled, longest.nanoseconds)
-        // Up to a quarter more, so that what failed together does not come back together.
+        // Up to a quarter is added, so that attempts that failed together do not return together.
         let jitter = Int64.random(in: 0...wait / 4, using: &self.generator)
         let due = now.monotonic + .nanoseconds(wait + jitter)
         let isExpired =

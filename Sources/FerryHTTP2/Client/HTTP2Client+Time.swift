@@ -3,7 +3,7 @@ package import FerryMachine
 package import NIOCore
 
 extension HTTP2Client {
-    /// When ``tick(now:)`` is due; nil: not before something else happens.
+    /// When ``tick(now:)`` is due; nil: not before another event.
     package var nextDeadline: NIODeadline? {
         var next = NIODeadline.distantFuture
         func consider(_ deadline: NIODeadline?) {
@@ -21,7 +21,7 @@ extension HTTP2Client {
         return next == .distantFuture ? nil : next
     }
 
-    /// Time has passed.
+    /// Does everything that is due.
     package mutating func tick(now: Moment) {
         while let attempt = self.delayed.popFirst(dueBy: now.monotonic) { self.queueAgain(attempt) }
         self.reportHold(now: now)
@@ -52,10 +52,10 @@ extension HTTP2Client {
         }
     }
 
-    /// Leaves a connection that has allowed no stream for long, when there is work for another.
+    /// Leaves a connection that has allowed no stream for long, if work waits.
     ///
-    /// "Servers SHOULD only set a zero value for short durations; if a server does not wish to accept requests, closing the
-    /// connection is more appropriate" (RFC 9113, section 6.5.2).
+    /// "Servers SHOULD only set a zero value for short durations; if a server does not wish to accept requests, closing
+    /// the connection is more appropriate" (RFC 9113, section 6.5.2).
     private mutating func leaveIfClosed(_ id: ConnectionID, now: Moment) {
         guard self.hasWork, self.connections[id].isClosed(now: now.monotonic) else { return }
         let error = ProviderError(
@@ -67,11 +67,11 @@ extension HTTP2Client {
         self.leave(id, now: now)
     }
 
-    /// Ends the requests that were not answered in time.
+    /// Ends the requests without an answer in time.
     private mutating func timeOut(_ id: ConnectionID, now: Moment) {
         while let late = self.connections[id].nextLate(now: now.monotonic) {
             if late.isPeerSilent {
-                // A peer that ends no request for so long gets no more of them.
+                // A peer that ended no request for so long gets no new requests.
                 let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
                 self.countFailure(of: id, error, now: now)
                 self.leave(id, now: now)

@@ -4,12 +4,13 @@ package import FerryMachine
 package import NIOCore
 
 extension HTTP2Client {
-    /// How many requests are made before their frames are written, so that these are still at hand then.
+    /// The number of requests that are made before their frames are written. It is small, so that the requests are
+    /// still in the processor's cache then.
     private static let stride = 32
 
     /// Writes frames for a connection, new requests first, until about `limit` bytes.
     ///
-    /// - Returns: whether anything was written. Then ``flushed(_:at:now:)`` follows.
+    /// - Returns: whether anything was written. If so, call ``flushed(_:at:now:)`` next.
     package mutating func write(
         _ id: ConnectionID,
         into buffer: inout ByteBuffer,
@@ -27,10 +28,10 @@ extension HTTP2Client {
             let left = limit - (buffer.writerIndex - start)
             guard self.connections[id].write(into: &buffer, atMost: left) || requests > 0 else { break }
         }
-        // What could not be written was refused by the session itself.
+        // The session itself has refused the requests that it could not write.
         self.read(id, now: now)
         if !tags.isEmpty { self.report(.transmitted(id, tags: tags)) }
-        // The connection may be full now, and what was refused before the wire may have been the last.
+        // The connection may be full now. And the last queued notification may have been refused before it was sent.
         self.connectIfNeeded(now: now)
         self.checkCompleted(now: now)
         self.finishIfDone(id, now: now)
@@ -44,13 +45,13 @@ extension HTTP2Client {
         return true
     }
 
-    /// Ends a connection whose session is over, and tells when the peer broke the protocol.
+    /// Ends a connection whose session is over, and reports it if the peer broke the protocol.
     private mutating func finishIfOver(_ id: ConnectionID, now: Moment) {
         if self.connections[id].isViolated { self.report(.error(.violation(authority: self.authority, nil))) }
         if self.connections[id].finishIfOver(now: now.monotonic) == .finish { self.act(.finish(id)) }
     }
 
-    /// What was written is with TLS, and the stream below it ends there now.
+    /// Notes that TLS has taken the written bytes, and where the stream below it ends now.
     package mutating func flushed(_ id: ConnectionID, at end: UInt64, now: Moment) {
         guard self.connections.contains(id) else { return }
         self.connections[id].flushed(at: end)
@@ -93,13 +94,14 @@ extension HTTP2Client {
         return made
     }
 
-    /// Notes the tag of what was written, where someone listens. That of an awaited notification is the provider's own.
+    /// Collects the tags of written notifications, if the program wants them. The tag of an awaited notification
+    /// belongs to the provider.
     private func note(_ run: BatchRun, in tags: inout [Tag]) {
         guard self.reportsTransmitted, !run.entries[0].fields.isAwaited else { return }
         tags.append(Tag(run.entries[0].tag))
     }
 
-    /// Whether a device may get a notification now; if not, that waits or gets its outcome.
+    /// Returns whether a device may get a notification now. If not, the notification waits or gets its outcome.
     private mutating func isItsTurn(_ attempt: Attempt, now: Moment) -> Bool {
         let hash = attempt.run.entries[0].tokenHash
         switch self.pacer.take(hash, before: attempt.submitted + self.deadline, now: now.monotonic) {
@@ -128,11 +130,11 @@ extension HTTP2Client {
         return APNSID(reading: run.storage.arena + end - 16)
     }
 
-    /// Whether a notification may still be written; if not, it gets its outcome.
+    /// Returns whether a notification may still be written. If not, it gets its outcome.
     private mutating func isInTime(_ run: BatchRun, _ attempt: Attempt?, now: Moment) -> Bool {
         let entry = run.entries[0]
         let isLate = run.submitted + self.deadline <= now.monotonic
-        // 0 is ``Expiration/once``, which never passes.
+        // The value 0 is ``Expiration/once`` and never passes.
         let isExpired = entry.fields.hasExpiration && entry.expiration != 0 && entry.expiration <= now.epochSeconds
         guard isLate || isExpired else { return true }
         if let attempt, attempt.rejection != nil || entry.marks.isTainted {
@@ -145,14 +147,14 @@ extension HTTP2Client {
         return false
     }
 
-    /// Whether APNs would refuse the notification; then it gets that outcome.
+    /// Returns whether APNs would refuse the notification. If so, it gets that outcome.
     private mutating func isFaulty(_ run: BatchRun) -> Bool {
         guard let fault = self.fields.check.fault(of: run.entries[0], in: run.storage.arena) else { return false }
         self.outcomes.give(.rejected(fault.rejection), to: run)
         return true
     }
 
-    /// Makes one request. False when the connection takes none any more: then the attempt is queued again.
+    /// Makes one request. Returns false when the connection takes no more requests; the attempt is queued again.
     private mutating func make(_ attempt: Attempt, on id: ConnectionID, now: Moment) -> Bool {
         let entry = attempt.run.entries[0]
         let arena = attempt.run.storage.arena

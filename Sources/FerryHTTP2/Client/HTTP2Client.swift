@@ -3,10 +3,10 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// A client of APNs over HTTP/2, without I/O: notifications, bytes, events and time in; bytes, actions, outcomes and
-/// events out.
+/// A client of APNs over HTTP/2, without I/O. Input: notifications, bytes, events and time; output: bytes, actions,
+/// outcomes and events.
 ///
-/// What becomes of a notification:
+/// The life of a notification:
 ///
 /// ```
 ///             submit             write                answer
@@ -22,10 +22,10 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
 
     /// One TLS record: with larger writes, client and server take turns and each idles.
     package static let chunk = 16 << 10
-    /// Where so few requests may be under way, each waits for the answer to another.
+    /// If at most this many requests may be under way, each notification waits for the answer to another.
     static let narrowWindow = 4
     /// "After 15 minutes, you can retry JSON payloads that receive response status codes that begin with 5XX" (Apple).
-    /// Then back-off.
+    /// The waits grow from there.
     static let serverRetry: ClosedRange<Duration> = .seconds(15 * 60) ... .seconds(4 * 3600)
     /// "You can retry with a delay, if you get the error code TooManyRequests" (Apple, which does not say how long).
     static let deviceRetry: ClosedRange<Duration> = .seconds(1) ... .seconds(60)
@@ -36,20 +36,20 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     let usesTokens: Bool
     let authority: String
     var fields: RequestFields
-    /// By what right requests are written.
+    /// The present permission to write requests.
     package internal(set) var authorization: Authorization
-    /// The token that APNs refused last, and why, until another is used or it was told that there is none.
+    /// The token that APNs refused last, and why. Nil after another token is used, or after the hold was reported.
     var tokenRefusal: (token: ProviderToken, reason: Reason)?
     package var outcomes = OutcomeLog()
-    /// Whether outcomes wait for their reader, so that nothing more may be written.
+    /// Whether outcomes wait for their reader. If so, nothing more may be written.
     package var isPaused = false
-    /// Whether anyone wants `transmitted` events, which cost an allocation for each flush.
+    /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false
     package internal(set) var isShuttingDown = false
 
-    /// What was not attempted yet.
+    /// Notifications that were not attempted yet.
     var fresh = RunQueue()
-    /// What is to be sent again now, in the order of submission: so the first is the first to be late.
+    /// Attempts to send again now, in the order of submission. So the first one reaches its deadline first.
     var again: Deque<Attempt> = []
     var delayed: DelayQueue
     var connections = Connections()
@@ -57,7 +57,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     var earned: EarnedWindow
     var breaker: CircuitBreaker
     var keys = TokenKeys()
-    /// Whether the connections of another key are still to be left.
+    /// Whether the connections of a replaced key must still be left.
     var owesLeaving = false
     var pacer: DevicePacer
     var generator: SplitMix64
@@ -65,13 +65,13 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     var keyMove = KeyMove()
-    /// Whether something was submitted since all was settled last.
+    /// Whether something was submitted since everything was last settled.
     var isIncomplete = false
 
     /// - Parameters:
     ///   - authority: the value of `:authority`.
-    ///   - bundleID: the topic of notifications that name none.
-    ///   - seed: of the jitter and of the `apns-id`s.
+    ///   - bundleID: the topic of notifications without one.
+    ///   - seed: the seed of the jitter and of the `apns-id`s.
     package init(
         options: HTTP2Options,
         authority: String,
@@ -102,35 +102,37 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
 
     package var queuedCount: Int { self.fresh.count + self.again.count + self.delayed.count }
 
-    /// How many of those wait for a time to come.
+    /// The number of queued notifications that wait for a later time.
     package var delayedCount: Int { self.delayed.count }
 
     package var unsettledCount: Int { self.connections.underWay }
 
-    /// Whether everything has its outcome.
+    /// Whether every notification has its outcome.
     package var isSettled: Bool { self.queuedCount == 0 && self.unsettledCount == 0 }
 
-    /// Whether a shutdown is complete: everything settled and every connection gone.
+    /// Whether a shutdown is complete: every notification is settled and every connection is closed.
     package var isFinished: Bool {
         self.isShuttingDown && self.isSettled && self.connections.isEmpty && self.dialling.current == nil
     }
 
-    /// The connection on whose next answer all that is queued waits, where few may be under way; nil otherwise.
+    /// The only connection, if it is full with few requests: everything in the queue waits for its next answer.
+    /// Otherwise nil.
     package var bottleneck: ConnectionID? {
         self.hasWork ? self.connections.bottleneck(atMost: Self.narrowWindow) : nil
     }
 
-    /// Whether something could be written if there were a token.
+    /// Whether something could be written with a token.
     package var needsAuthorization: Bool {
         self.usesTokens && self.hasWork && !self.connections.isEmpty
     }
 
-    /// Whether something could be written if there were a connection.
+    /// Whether something could be written with a connection.
     var hasWork: Bool { !self.fresh.isEmpty || !self.again.isEmpty }
 
     // MARK: What to do
 
-    // An empty array costs nothing, and one that was handed out is not emptied but replaced.
+    // An empty array costs nothing. An array that was returned is replaced and not emptied, because emptying would copy
+    // it.
     package mutating func takeSteps() -> [ConnectionStep] {
         defer { if !self.steps.isEmpty { self.steps = [] } }
         return self.steps
@@ -145,7 +147,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
 
     mutating func report(_ event: ProviderEvent) { self.events.append(event) }
 
-    /// Takes the provider token that is good now, or that there is none.
+    /// Takes the present provider token, or the news that there is none.
     package mutating func authorized(_ authorization: Authorization) {
         guard authorization != self.authorization else { return }
         self.authorization = authorization

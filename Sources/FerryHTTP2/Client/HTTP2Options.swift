@@ -1,77 +1,79 @@
-/// How an HTTP/2 provider behaves. Defaults are sensible for a provider of any size.
+/// The options of an HTTP/2 provider. The defaults suit a provider of any size.
 public struct HTTP2Options: Sendable, Hashable {
-    /// What happens to a request that was written when nothing says whether APNs processed it: the connection was lost,
-    /// the stream was reset, or no answer came in time.
+    /// The behaviour for a written request when nothing says whether APNs processed it: the connection was lost, the
+    /// stream was reset, or no answer came in time.
     ///
-    /// What APNs says it did not process is sent again under either policy.
+    /// A request that APNs says it did not process is sent again under either policy.
     @nonexhaustive
     public enum UnknownPolicy: Sendable, Hashable {
-        /// It is sent again with the same `apns-id`: nothing is missing, some may arrive twice.
+        /// The request is sent again with the same `apns-id`: no notification is missing, some may arrive twice.
         case resend
-        /// It ends as `uncertain`: nothing arrives twice, some may be missing.
+        /// The notification ends as `uncertain`: none arrives twice, some may be missing.
         case report
     }
 
-    /// How bursts of rejections are answered that count against a connection: BadDeviceToken, DeviceTokenNotForTopic and
+    /// The reaction to bursts of rejections that count against a connection: BadDeviceToken, DeviceTokenNotForTopic and
     /// status 403. APNs closes connections for them ("Handling notification responses from APNs").
     public struct CircuitBreaker: Sendable, Hashable {
-        /// So many in a row, without another answer in between, stop sending for a while. At least 1.
+        /// How many rejections in a row, without another answer in between, stop sending for a while. At least 1.
         public var threshold = 100
-        /// The first and the longest pause; doubled each time in between.
+        /// The first and the longest pause. The pause doubles in between.
         public var pause: ClosedRange<Duration> = .seconds(1) ... .seconds(30)
-        /// How many notifications are tried after a pause. If all of them are rejected, the next is longer. At least 1.
+        /// How many notifications are tried after a pause. If all of them are rejected, the next pause is longer. At
+        /// least 1.
         public var trial = 50
 
-        /// The defaults.
+        /// Creates the default options.
         public init() {}
     }
 
-    /// At least 1. Another connection is made only when all others are full and APNs has raised their limit of streams.
+    /// The number of connections, at least 1. Another connection is made only when all others are full and APNs has
+    /// raised their limit of streams.
     public var maxConnections = 1
-    /// How many requests may be under way on one connection: 1 to 100,000. What APNs allows in SETTINGS counts, too.
+    /// How many requests may be under way on one connection: 1 to 100,000. The limit in APNs' SETTINGS applies, too.
     public var maxStreams = 1000
-    /// How long connecting may take: name look-up, TCP, proxy and TLS together, and as long again for SETTINGS to come.
-    /// 0, node-apn's "no limit", is 127 s: as long as Linux itself would try.
+    /// How long connecting may take: name look-up, TCP, proxy and TLS together. The first SETTINGS may take the same
+    /// time again. 0, node-apn's "no limit", is 127 s: the time for which Linux itself would try.
     public var connectTimeout: Duration = .seconds(10)
     /// How long APNs may take for one answer.
     public var attemptTimeout: Duration = .seconds(10)
-    /// How long a notification may take from submission to its outcome, all attempts together, but for the answer of the
-    /// last. What is not written by then ends with what APNs said last; else as `undelivered(.deadline)`, or with
-    /// `.noConnection` or `.credentials` while there was none.
+    /// How long a notification may take from submission to its outcome, all attempts together. The answer to the last
+    /// attempt may come later. A notification that is not written in time ends with APNs' last refusal; without one, as
+    /// `undelivered(.deadline)`, or with `.noConnection` or `.credentials` if those were missing.
     public var deadline: Duration = .seconds(60)
-    /// How long a connection may be idle before a PING asks whether it is still there. Apple wants an hour; a NAT on the
-    /// way may want 30 to 300 s.
+    /// How long a connection may be idle before a PING asks whether the peer is still there. Apple wants an hour. A NAT
+    /// on the path may need 30 to 300 s.
     public var pingInterval: Duration = .seconds(3600)
-    /// What happens to a request when nothing says whether APNs processed it.
+    /// The behaviour for a request when nothing says whether APNs processed it.
     public var onUnknown: UnknownPolicy = .report
-    /// How many connections in a row may fail, or end without an answer: with one more, what is queued ends as
+    /// How many connections in a row may fail, or end without an answer. After one more, queued notifications end as
     /// `undelivered(.noConnection)`. 0: no limit.
     public var connectionRetryLimit = 10
-    /// How long connections in a row may fail so, from the beginning of the first: the first failure after that gives up
-    /// what is queued, too. 0: for ever. The last attempt begins no later than this, and may take ``connectTimeout``.
+    /// How long connections in a row may fail so, from the start of the first. The first failure after that time gives
+    /// up the queue, too. 0: no limit. The last attempt begins within this time, and may take ``connectTimeout``.
     public var connectionRetryTime: Duration = .zero
-    /// The first and the longest wait after a failed connection, and after a GOAWAY with ENHANCE_YOUR_CALM; doubled in
-    /// between. Each is 75 to 100 % of that, at random.
+    /// The first and the longest wait after a failed connection, and after a GOAWAY with ENHANCE_YOUR_CALM. The wait
+    /// doubles in between. A random factor makes each wait 75 to 100 % of that.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)
-    /// The least time between two notifications to one device. APNs keeps one notification for each device that it cannot
-    /// reach, and a newer one overwrites it. Nil: none. The last 65,536 devices are remembered.
+    /// The shortest time between two notifications to one device. For a device that it cannot reach, APNs keeps one
+    /// notification, and a newer one overwrites it. Nil: no pacing. The last 65,536 devices are remembered.
     public var devicePacing: Duration?
     /// Nil: bursts of rejections do not stop sending.
     public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
-    /// How many notifications may wait to be written, or for their outcome to be read. At least 1. What is beyond it waits
-    /// in `submit`.
+    /// How many notifications may wait to be written, or for their outcome to be read. At least 1. Notifications beyond
+    /// it wait in `submit`.
     public var queueLimit = 8192
-    /// Whether to look at the socket for up to 100 µs before the event loop sleeps, while SETTINGS allow at most four
-    /// requests and others wait. It makes one stream over loopback three times as fast, and holds up whatever shares the
-    /// event loop. Pays where provider and server run on one machine with processors to spare.
+    /// Whether the event loop reads the socket for up to 100 µs before it sleeps, while SETTINGS allow at most four
+    /// requests and others wait. It makes one stream over loopback three times as fast, and delays everything else on
+    /// the event loop. Useful if provider and server run on one computer with processors to spare.
     public var looksBeforeSleeping = false
-    /// How many notifications may wait for their next attempt: what APNs asks to be delayed beyond it ends with APNs'
-    /// answer. They count for ``queueLimit``.
+    /// How many notifications may wait for their next attempt. If APNs asks to delay more, they end with APNs' answer.
+    /// They count for ``queueLimit``.
     public var delayLimit = 4096
 
-    /// How long connecting may take, with what 0 means.
+    /// The time limit for connecting, with the meaning of 0 applied.
     package var connectLimit: Duration { self.connectTimeout > .zero ? self.connectTimeout : .seconds(127) }
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }

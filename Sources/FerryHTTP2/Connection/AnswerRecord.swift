@@ -1,6 +1,6 @@
-/// What a connection has brought, and what its end costs, for the ``EarnedWindow``.
+/// The answers on a connection, and the cost of its end, for the ``EarnedWindow``.
 ///
-/// The cost is told once; or twice, where a GOAWAY promised answers that did not come.
+/// The cost is reported once. It is reported twice if a GOAWAY promised answers that did not come.
 ///
 /// ```
 ///             copies               unknown
@@ -11,16 +11,16 @@
 struct AnswerRecord {
     private enum Told {
         case untold
-        /// The end was told to cost requests that were written in vain.
+        /// The end was reported as the cause of requests that were written in vain.
         case copies
-        /// The end was told to leave requests in doubt.
+        /// The end was reported as the cause of requests in doubt.
         case unknown
     }
 
     private var told = Told.untold
-    /// How many answers there were since the connection began, or since a burst of resets.
+    /// The number of answers since the connection began, or since a burst of resets.
     private(set) var answered = 0
-    /// How many requests the peer did not process because it closes the connection.
+    /// The number of requests that the peer did not process because it closes the connection.
     private(set) var excluded = 0
     private var resets = ResetBurst()
 
@@ -31,15 +31,16 @@ struct AnswerRecord {
 
     mutating func wasExcluded() { self.excluded += 1 }
 
-    /// Notes a reset; true when resets have now cost half of a window of requests.
+    /// Notes a reset; returns true when resets have now cost half of a window of requests.
     mutating func wasReset(window: Int) -> Bool { self.resets.reset(window: window) }
 
-    /// Counts answers anew: those before a burst of resets say nothing of what comes after it.
+    /// Starts the count of answers again: after a burst of resets the earlier answers promise nothing.
     mutating func beginAnew() { self.answered = 0 }
 
-    /// Notes what the end of the connection costs; returns after how many answers it ended, or nil when that was told.
+    /// Notes the cost of the connection's end. Returns the number of answers until the end; nil when the cost was
+    /// reported before.
     ///
-    /// - Parameter expected: how many answers are still to come.
+    /// - Parameter expected: the number of answers that are still to come.
     mutating func lost(_ loss: EarnedWindow.Loss, expected: Int) -> Int? {
         switch (self.told, loss) {
         case (.untold, .copies): self.told = .copies
@@ -50,15 +51,15 @@ struct AnswerRecord {
     }
 }
 
-/// Requests that the peer reset one after the other, without an answer in between.
+/// The number of requests that the peer reset in a row, without an answer in between.
 struct ResetBurst {
     private var count = 0
     private var limit = 0
 
     mutating func answered() { self.count = 0 }
 
-    /// Notes a reset; true once in a burst, when it has cost half of a window of requests. Before that, the peer may have
-    /// failed at single requests.
+    /// Notes a reset; returns true once in a burst, when it has cost half of a window of requests. Fewer resets may be
+    /// failures of single requests.
     mutating func reset(window: Int) -> Bool {
         if self.count == 0 { self.limit = max(window / 2, 2) }
         self.count += 1

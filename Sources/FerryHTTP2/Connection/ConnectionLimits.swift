@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// What the options say of each connection.
+/// The limits that the options set for each connection.
 struct ConnectionLimits {
-    /// How long SETTINGS may take.
+    /// How long the peer's SETTINGS may take.
     let connectTimeout: TimeAmount
-    /// How long one answer may take.
+    /// How long the answer to one attempt may take.
     let attemptTimeout: TimeAmount
-    /// How long a connection may be quiet before PING.
+    /// How long a connection may be quiet before a PING.
     let pingInterval: TimeAmount
     /// How many requests may be under way.
     let maxStreams: Int
-    /// Whether APNs takes one request until it has accepted a provider token.
+    /// Whether APNs allows one request until it has accepted a provider token.
     let startsWithOne: Bool
 
     init(_ options: HTTP2Options, usesTokens: Bool) {

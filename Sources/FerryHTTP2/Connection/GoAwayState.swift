@@ -1,32 +1,32 @@
 internal import FerryCore
 
-/// What the GOAWAYs of one peer ask of the client.
+/// The effect of one peer's GOAWAYs on the client.
 ///
 /// ```
 ///              ENHANCE_YOUR_CALM
 ///   patient ──────────────────────▶ askedForCalm
 /// ```
 ///
-/// The requests that a GOAWAY excludes come back from the session as refused.
+/// The session returns the requests that a GOAWAY excludes as refused.
 struct GoAwayState {
     private enum State {
         case patient
-        /// The peer had enough of this client, and has said so.
+        /// The peer has asked the client to send less.
         case askedForCalm
     }
 
     private var state = State.patient
 
     enum Action {
-        /// It is an ordinary end.
+        /// An ordinary end.
         case nothing
-        /// Tell the user.
+        /// Report it to the user.
         case report
-        /// Tell the user, and wait before the next connection.
+        /// Report it to the user, and wait before the next connection.
         case reportAndWait
     }
 
-    /// A GOAWAY came. However often it asks for calm, the next connection waits once.
+    /// Notes a GOAWAY. If several ask for calm, the next connection still waits only once.
     mutating func came(_ goAway: GoAway) -> Action {
         guard goAway.errorCode != .noError || goAway.reason != nil else { return .nothing }
         switch self.state {

@@ -5,13 +5,13 @@ internal import NIOCore
 extension HTTP2Connection {
     // MARK: Writing
 
-    /// Requests may be written now.
+    /// Notes that requests may be written now.
     mutating func beginWriting() { self.window.writing() }
 
     /// Makes a request.
     ///
-    /// - Parameter payload: stays where it is until the request is over.
-    /// - Throws: when the connection takes no requests any more.
+    /// - Parameter payload: its memory must stay in place until the request is over.
+    /// - Throws: when the connection takes no more requests.
     mutating func request(
         _ attempt: consuming Attempt,
         _ fields: borrowing HeaderBlock,
@@ -27,37 +27,38 @@ extension HTTP2Connection {
         self.streams.write(into: &buffer, atMost: limit)
     }
 
-    /// What was written is with TLS, and the stream of bytes below it ends there now.
+    /// Notes that TLS has taken the written bytes, and where the stream of bytes below it ends now.
     mutating func flushed(at end: UInt64) { self.streams.flushed(at: end) }
 
     // MARK: Reading
 
-    /// Bytes came. What they say is there to be read, also when this throws.
+    /// Takes bytes from the peer. Their events can be read even if this throws.
     ///
-    /// - Throws: when the connection is of no use any more.
+    /// - Throws: when the connection is of no more use.
     mutating func receive(_ bytes: ByteBuffer, now: NIODeadline) throws(HTTP2Error) {
         self.used(now: now)
         try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try self.streams.receive(bytes) }
     }
 
     enum ReadAction {
-        /// So many requests may be under way now.
+        /// This number of requests may be under way now.
         case windowAdjusted(Int)
-        /// The peer answered. ``answered(_:earned:)`` follows.
+        /// The peer answered. Call ``answered(_:earned:)`` next.
         case answered(InFlight.Request, Answer)
-        /// The peer did not process a request. So many may be under way now; nil: it refused because the connection ends.
+        /// The peer did not process a request. `window` is the number of requests that may be under way now; nil: the
+        /// peer refused because the connection ends.
         case refused(Attempt, window: Int?)
         /// The peer reset a request that it may have processed.
         ///
         /// `isBurst`: such resets have cost half a window of requests.
         case reset(Attempt, HTTP2ErrorCode, isBurst: Bool)
-        /// A request ended before it was written whole.
+        /// A request ended before it was written completely.
         case unsent(Attempt)
-        /// GOAWAY came.
+        /// A GOAWAY arrived.
         case goAway(GoAwayState.Action)
     }
 
-    /// What happened, in its order; nil when everything was read.
+    /// Returns the next event in order; nil when all were read.
     mutating func read(now: NIODeadline, using generator: inout SplitMix64) -> ReadAction? {
         while let event = self.streams.nextEvent(now: now) {
             switch event {
@@ -68,7 +69,7 @@ extension HTTP2Connection {
             case .answered(let request, let answer):
                 return .answered(request, answer)
             case .refused(let attempt):
-                // A connection that ends refuses for that, and not for its load.
+                // A connection that ends refuses requests for that reason, and not because of load.
                 guard !self.isLeaving else {
                     self.record.wasExcluded()
                     return .refused(attempt, window: nil)
@@ -96,14 +97,14 @@ extension HTTP2Connection {
 
     // MARK: Answers
 
-    /// The peer answered a request. Answers on a connection that is left, or gone, count, too.
+    /// Notes the peer's answer to a request. It also counts if the connection is left or gone.
     ///
-    /// - Parameter earned: widened when the connection has had a window of answers.
-    /// - Returns: how many requests may be under way now; nil: as many as before.
+    /// - Parameter earned: is widened when the connection has had a window of answers.
+    /// - Returns: the number of requests that may be under way now; nil: as many as before.
     mutating func answered(_ answer: Answer, earned: inout EarnedWindow) -> Int? {
         let rule = answer.retryRule
         if rule == .elsewhere {
-            // It says that the connection is of no use, and nothing of the request.
+            // The answer is about the connection, and tells nothing about the request.
             self.lastWord = .answer(answer.reason ?? .unknown)
         } else {
             self.standing.answered()
@@ -118,43 +119,45 @@ extension HTTP2Connection {
         return self.window.size == before ? nil : self.window.size
     }
 
-    /// A connection that has the whole limit has nothing more to prove: others may be ending meanwhile.
+    /// Whether answers may widen the window. A connection with the whole limit must not: it would reopen a window that
+    /// the ends of other connections have narrowed meanwhile.
     private var mayEarn: Bool { self.window.isEarning && !self.state.isEnded }
 
-    /// A request was reset, and is sent again: new ones wait for a while.
+    /// Pauses new requests after a reset of a request that is sent again.
     mutating func pause(now: NIODeadline, using generator: inout SplitMix64) {
         self.refusals.refused(now: now, using: &generator)
     }
 
-    /// Takes what all connections together have earned.
+    /// Takes the window that all connections together have earned.
     mutating func earn(_ earned: EarnedWindow) {
         self.window.earn(earned.size(answered: self.record.answered))
     }
 
-    /// Counts answers anew, after a burst of resets.
+    /// Starts the count of answers again, after a burst of resets.
     mutating func beginAnew() { self.record.beginAnew() }
 
-    /// Notes what the end of the connection costs; returns after how many answers it ended, or nil when that was told.
+    /// Notes the cost of the connection's end. Returns the number of answers until the end; nil when the cost was
+    /// reported before.
     ///
-    /// - Parameter expected: how many answers are still to come.
+    /// - Parameter expected: the number of answers that are still to come.
     mutating func lost(_ loss: EarnedWindow.Loss, expected: Int = 0) -> Int? {
         self.record.lost(loss, expected: expected)
     }
 
     // MARK: Requests without an end
 
-    /// Takes the first request back that had no answer in time.
+    /// Removes and returns the first request without an answer in time.
     mutating func nextLate(now: NIODeadline) -> RequestStreams.Late? {
         self.streams.nextLate(after: self.limits.attemptTimeout, now: now)
     }
 
-    /// Takes the first request back when the connection is gone.
+    /// Removes and returns the first request of a connection that is gone.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took.
+    /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
     mutating func nextLost(handed: UInt64) -> (request: InFlight.Request, fate: RequestStreams.Fate)? {
         self.streams.nextLost(handed: handed)
     }
 
-    /// Takes the first request back from a peer that listened to none.
+    /// Removes and returns the first request, if the peer read no requests at all.
     mutating func nextUnheard() -> Attempt? { self.streams.nextUnheard() }
 }

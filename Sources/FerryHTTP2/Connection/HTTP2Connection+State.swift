@@ -14,23 +14,23 @@ extension HTTP2Connection {
     ///    └────────────────────────┴──────────────────────┴─── it is gone ───────┴──▶ ended
     /// ```
     enum State: ~Copyable {
-        /// It takes requests.
+        /// The connection takes requests.
         case open
-        /// It takes no new requests, and those under way are still answered. The own GOAWAY, if it is owed, waits for that:
-        /// SETTINGS may hold requests back in the session, and between a GOAWAY and the next SETTINGS the session drops
-        /// them.
+        /// The connection takes no new requests, and those under way are still answered. Our own GOAWAY, if it is owed,
+        /// waits until then: SETTINGS may hold requests back in the session, and between a GOAWAY and the next SETTINGS
+        /// the session drops them.
         case leaving(owesGoAway: Bool)
-        /// Nothing is under way. If the rest is not written until then, the connection is closed.
+        /// Nothing is under way. If the rest is not written by that time, the connection is closed.
         case lingering(until: NIODeadline)
-        /// The owner was asked to end it. If it is still there then, it is closed.
+        /// The owner was asked to end the connection. If it is not gone by that time, it is closed.
         case finished(until: NIODeadline)
-        /// It is gone, and its requests are taken back.
+        /// The connection is gone, and its requests are taken back.
         case ended(wasFinished: Bool)
 
-        /// How long a connection may take to write the rest, and how long to end.
+        /// How long a connection may take to write the rest, and then how long to end.
         static let lingerLimit: TimeAmount = .seconds(5)
 
-        /// Whether it takes no new requests.
+        /// Whether the connection takes no new requests.
         var isLeaving: Bool {
             switch self {
             case .open: false
@@ -38,7 +38,7 @@ extension HTTP2Connection {
             }
         }
 
-        /// Whether its end was asked for.
+        /// Whether the owner was asked to end the connection.
         var isFinished: Bool {
             switch self {
             case .finished: true
@@ -47,7 +47,7 @@ extension HTTP2Connection {
             }
         }
 
-        /// Whether it is gone.
+        /// Whether the connection is gone.
         var isEnded: Bool {
             switch self {
             case .ended: true
@@ -55,7 +55,7 @@ extension HTTP2Connection {
             }
         }
 
-        /// When it is closed if it is still there; nil: not for its state.
+        /// When the connection is closed if it is still there; nil when its state sets no time.
         var closesAt: NIODeadline? {
             switch self {
             case .lingering(let until): until
@@ -64,9 +64,9 @@ extension HTTP2Connection {
             }
         }
 
-        /// It takes no new requests from now on.
+        /// Stops new requests from now on.
         ///
-        /// - Parameter owesGoAway: whether the client leaves. The peer that said GOAWAY needs none.
+        /// - Parameter owesGoAway: whether the client must send a GOAWAY. After the peer's own GOAWAY it need not.
         mutating func leave(owesGoAway: Bool) {
             switch consume self {
             case .open: self = .leaving(owesGoAway: owesGoAway)
@@ -79,7 +79,7 @@ extension HTTP2Connection {
             case sayGoAway
         }
 
-        /// Nothing is under way.
+        /// Notes that nothing is under way.
         mutating func drained(now: NIODeadline) -> DrainAction {
             switch consume self {
             case .leaving(let owesGoAway):
@@ -93,11 +93,11 @@ extension HTTP2Connection {
 
         enum FinishAction {
             case nothing
-            /// Nothing more comes: close after what was written.
+            /// No more bytes follow: close after the written bytes.
             case finish
         }
 
-        /// Nothing is under way, and all is written.
+        /// Notes that nothing is under way and all is written.
         mutating func written(now: NIODeadline) -> FinishAction {
             switch consume self {
             case .lingering:
@@ -109,7 +109,7 @@ extension HTTP2Connection {
             }
         }
 
-        /// The session neither reads nor writes any more.
+        /// Notes that the session neither reads nor writes any more.
         mutating func sessionIsOver(now: NIODeadline) -> FinishAction {
             switch consume self {
             case .finished(let until):
@@ -124,7 +124,7 @@ extension HTTP2Connection {
             }
         }
 
-        /// It is gone.
+        /// Notes that the connection is gone.
         mutating func end() { self = .ended(wasFinished: self.isFinished) }
     }
 }

@@ -2,17 +2,18 @@ internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
 
-/// One connection of an ``HTTP2Client``, without I/O: requests, bytes and time in; bytes and actions out.
+/// One connection of an ``HTTP2Client``, without I/O. Input: requests, bytes and time; output: bytes and actions.
 ///
-/// Its ``State`` says how far it is on its way to its end, its ``StreamWindow`` how many requests it takes: at first one.
+/// Its ``State`` tells how near its end is. Its ``StreamWindow`` tells how many requests it takes: one at first.
 struct HTTP2Connection: ~Copyable {
     let id: ConnectionID
-    /// When it was made.
+    /// When the connection was made.
     let since: NIODeadline
     let limits: ConnectionLimits
     private(set) var state = State.open
     private var ping: PingMachine
-    // Changed here and in HTTP2Connection+Requests.swift only. They lie beside the state, because a transition moves it.
+    // Only this file and HTTP2Connection+Requests.swift change these. They lie beside the state, because a transition
+    // moves the state.
     var streams: RequestStreams
     var window: StreamWindow
     var record = AnswerRecord()
@@ -37,87 +38,87 @@ struct HTTP2Connection: ~Copyable {
 
     // MARK: What there is
 
-    /// Whether it takes no new requests.
+    /// Whether the connection takes no new requests.
     var isLeaving: Bool { self.state.isLeaving }
 
-    /// Whether its end was asked for.
+    /// Whether the owner was asked to end the connection.
     var isFinished: Bool { self.state.isFinished }
 
     /// Whether the session is over because the peer broke the protocol.
     var isViolated: Bool { self.streams.session.isViolated }
 
-    /// How many requests are under way.
+    /// The number of requests under way.
     var underWay: Int { self.streams.count }
 
     /// Whether a request was written.
     var isUsed: Bool { self.streams.isUsed }
 
-    /// How many more requests may be under way.
+    /// The number of further requests that may be under way.
     var room: Int { self.isLeaving ? 0 : max(self.window.size - self.streams.count, 0) }
 
-    /// Whether more connections would help: this one is full, and not because APNs allows one stream only.
+    /// Whether more connections would help: this one is full, and the reason is not that APNs allows one stream only.
     var isSaturated: Bool { self.standing == .proven && self.window.size > 1 && self.room == 0 }
 
     /// Whether new requests may be written now.
     func mayWrite(now: NIODeadline) -> Bool { self.room > 0 && self.refusals.mayWrite(now: now) }
 
-    /// Whether SETTINGS have allowed no stream for as long as an answer may take.
+    /// Whether SETTINGS have allowed no stream for longer than an answer may take.
     func isClosed(now: NIODeadline) -> Bool {
         guard !self.isLeaving, let since = self.window.settings.closedSince else { return false }
         return since + self.limits.attemptTimeout <= now
     }
 
-    /// Why it ends, as far as the peer said so; nil when it said nothing.
+    /// Returns why the connection ends, as far as the peer said; nil when it gave no reason.
     func farewell(authority: String) -> ProviderError? { self.lastWord.error(authority: authority) }
 
     // MARK: Leaving
 
-    /// The peer takes no new requests.
+    /// Notes that the peer takes no new requests.
     mutating func takeNoMore() { self.state.leave(owesGoAway: false) }
 
-    /// All that came was read: notes whether the session still takes requests.
+    /// Notes whether the session still takes requests, after all events were read.
     ///
-    /// If it does not, and the peer said nothing of that, the peer broke the protocol: only the own GOAWAY is still to be
-    /// written.
+    /// If it takes none and the peer gave no reason, the peer broke the protocol. Then only our own GOAWAY is still to
+    /// be written.
     mutating func endReading() {
         guard !self.streams.session.takesRequests else { return }
         self.takeNoMore()
         if case .nothing = self.lastWord { self.lastWord = .violation }
     }
 
-    /// The connection ended or is left; true when it is to be counted as failed now.
+    /// Notes that the connection ended or is left; returns true when it is to be counted as failed now.
     mutating func countsAsFailure() -> Bool { self.standing.countsAsFailure() }
 
-    /// Makes no more requests on it; ends it when the last was answered.
+    /// Stops new requests, and ends the connection when the last was answered.
     mutating func leave(now: NIODeadline) -> State.FinishAction {
         self.state.leave(owesGoAway: true)
         return self.finishIfDone(now: now)
     }
 
-    /// Ends it if it is to be left, nothing is under way, and all is written.
+    /// Ends the connection if it is to be left, nothing is under way, and all is written.
     mutating func finishIfDone(now: NIODeadline) -> State.FinishAction {
         guard self.streams.count == 0 else { return .nothing }
         if self.state.drained(now: now) == .sayGoAway { self.streams.goAway() }
         return self.streams.session.wantsToWrite ? .nothing : self.state.written(now: now)
     }
 
-    /// Ends it if the session neither reads nor writes any more.
+    /// Ends the connection if the session neither reads nor writes any more.
     mutating func finishIfOver(now: NIODeadline) -> State.FinishAction {
         self.streams.session.isOver ? self.state.sessionIsOver(now: now) : .nothing
     }
 
-    /// It is gone.
+    /// Notes that the connection is gone.
     mutating func end() { self.state.end() }
 
     // MARK: Time
 
-    /// Bytes came or were written.
+    /// Notes that bytes arrived or were written.
     mutating func used(now: NIODeadline) { self.ping.used(now: now) }
 
-    /// The answer to a PING came.
+    /// Notes the answer to a PING.
     mutating func pingAnswered(now: NIODeadline) { self.ping.answered(now: now) }
 
-    /// When ``tick(now:)`` or ``nextLate(now:)`` is due, or new requests may be written.
+    /// Returns when ``tick(now:)`` or ``nextLate(now:)`` is due, or new requests may be written.
     ///
     /// - Parameter hasWork: whether requests wait.
     func deadline(hasWork: Bool) -> NIODeadline {
@@ -137,15 +138,15 @@ struct HTTP2Connection: ~Copyable {
 
     enum TickAction {
         case nothing
-        /// Close it: it did not end in time.
+        /// Close the connection: it did not end in time.
         case close
-        /// Drop it: SETTINGS did not come in time.
+        /// Drop the connection: SETTINGS did not come in time.
         case dropForSettings
-        /// Drop it: a PING was not answered in time.
+        /// Drop the connection: a PING was not answered in time.
         case dropForPing
     }
 
-    /// Time has passed.
+    /// Returns the action that is due, if any.
     mutating func tick(now: NIODeadline) -> TickAction {
         self.refusals.tick(now: now)
         if let until = self.state.closesAt, until <= now { return .close }

@@ -1,5 +1,5 @@
 extension HTTP2Session {
-    /// The answer that came on a stream, as far as it came; nil when there was no final status.
+    /// Returns the answer on a stream, even if incomplete; nil when there was no final status.
     package func answer(of stream: Stream) -> Answer? {
         guard self.hasFinalFields(stream) else { return nil }
         var decoder = AnswerDecoder()

@@ -1,18 +1,18 @@
 internal import NIOCore
 
-/// The requests of a connection that wait for their answer, by the index of their stream, and in the order of writing.
+/// The requests of a connection that wait for their answer, indexed by stream and linked in the order of writing.
 struct InFlight {
     struct Request {
         var attempt: Attempt
         var generation: UInt32
-        /// The token that was sent along.
+        /// The generation of the token that the request carried.
         var tokenGeneration: UInt64
         var written: NIODeadline
-        /// Where the stream of bytes below TLS ended before the request was written.
+        /// The end of the stream of bytes below TLS before the request was written.
         var sentFrom: UInt64
     }
 
-    /// The place of a stream's request, between those of the requests written before and after it; -1 for none.
+    /// A request's place in the order of writing: the streams before and after it; -1 for none.
     private struct Place {
         var request: Request?
         var older: Int32 = -1
@@ -60,14 +60,14 @@ struct InFlight {
         return request
     }
 
-    /// The request that was written first, and its stream.
+    /// The oldest request, and its stream.
     var first: (stream: HTTP2Session.Stream, request: Request)? {
         guard self.oldest >= 0, let request = self.places[Int(self.oldest)].request else { return nil }
         let index = UInt32(truncatingIfNeeded: Int(self.oldest))
         return (HTTP2Session.Stream(index: index, generation: request.generation), request)
     }
 
-    /// When the first was written; nil when there is none.
+    /// When the oldest request was written; nil when there is none.
     var firstWritten: NIODeadline? {
         self.oldest < 0 ? nil : self.places[Int(self.oldest)].request?.written
     }

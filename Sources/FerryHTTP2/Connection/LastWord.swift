@@ -1,15 +1,15 @@
 internal import FerryCore
 
-/// The last thing that a peer said of a connection, or of requests that it did not answer.
+/// The last thing that a peer said about a connection, or about requests that it did not answer.
 enum LastWord {
     case nothing
     case goAway(GoAway)
     case reset(HTTP2ErrorCode)
     case answer(Reason)
-    /// It broke the protocol.
+    /// The peer broke the protocol.
     case violation
 
-    /// Why the connection ended, as far as the peer said so; nil when it said nothing.
+    /// Returns why the connection ended, as far as the peer said; nil when it gave no reason.
     func error(authority: String) -> ProviderError? {
         switch self {
         case .goAway(let goAway):
@@ -25,9 +25,9 @@ enum LastWord {
 }
 
 extension ProviderError {
-    /// The peer broke the protocol.
+    /// Returns the error for a peer that broke the protocol.
     ///
-    /// - Parameter detail: the rule that it broke, if that is known.
+    /// - Parameter detail: the rule that it broke, if known.
     static func violation(authority: String, _ detail: HTTP2Error?) -> ProviderError {
         let detail = detail.map { ": \($0)" } ?? "."
         return ProviderError(.protocolViolation, "\(authority) does not speak HTTP/2 correctly\(detail)")

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// How many streams the peer allows in SETTINGS, and since when it allows none.
+/// The number of streams that the peer allows in SETTINGS, and the time since which it allows none.
 ///
 /// ```
 ///                      some                 none
@@ -11,19 +11,20 @@ internal import NIOCore
 ///                                 └───────────────── reopened ─────┘
 /// ```
 ///
-/// Streams that are allowed and taken back before a request could be written end no closed time: a peer that alternates
-/// would otherwise never be left.
+/// If streams are allowed and withdrawn before a request could be written, the closed time continues. Otherwise a peer
+/// that alternates would never be left.
 ///
 /// Source: SETTINGS_MAX_CONCURRENT_STREAMS, RFC 9113, section 6.5.2.
 struct PeerSettings {
     private enum State {
-        /// No SETTINGS came yet. They are due at that time.
+        /// No SETTINGS arrived yet. They are due at that time.
         case awaited(until: NIODeadline)
-        /// So many streams are allowed.
+        /// This number of streams is allowed.
         case allowing(Int)
-        /// No stream is allowed since that time.
+        /// No stream has been allowed since that time.
         case closed(since: NIODeadline)
-        /// So many are allowed, and no request could be written yet. Before, there was none since that time.
+        /// Streams are allowed again, and no request could be written yet. None was allowed from `closedSince` until
+        /// then.
         case reopened(Int, closedSince: NIODeadline)
     }
 
@@ -34,7 +35,7 @@ struct PeerSettings {
         self.state = .awaited(until: until)
     }
 
-    /// How many streams are allowed; nil before SETTINGS came.
+    /// The number of allowed streams; nil before SETTINGS arrived.
     var limit: Int? {
         switch self.state {
         case .awaited: nil
@@ -43,17 +44,17 @@ struct PeerSettings {
         }
     }
 
-    /// When the first SETTINGS are due; nil when they came.
+    /// When the first SETTINGS are due; nil when they have arrived.
     var dueAt: NIODeadline? {
         if case .awaited(let until) = self.state { until } else { nil }
     }
 
-    /// Since when no stream is allowed; nil when some are.
+    /// The time since which no stream is allowed; nil when some are.
     var closedSince: NIODeadline? {
         if case .closed(let since) = self.state { since } else { nil }
     }
 
-    /// SETTINGS came that allow so many streams.
+    /// Notes SETTINGS with a limit of streams.
     mutating func came(_ limit: Int, now: NIODeadline) {
         switch self.state {
         case .awaited, .allowing:
@@ -63,7 +64,7 @@ struct PeerSettings {
         }
     }
 
-    /// Requests may be written now, if streams are allowed.
+    /// Notes that requests may be written now, if streams are allowed.
     mutating func writing() {
         if case .reopened(let limit, _) = self.state { self.state = .allowing(limit) }
     }

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// Asks a quiet peer by PING whether it is still there.
+/// A check by PING whether a quiet peer is still there.
 ///
 /// ```
 ///          quiet for the interval: ping              no answer in time
@@ -12,9 +12,9 @@ internal import NIOCore
 /// Source: RFC 9113, section 6.7.
 struct PingMachine {
     private enum State {
-        /// Bytes came or were written last at that time.
+        /// The last bytes arrived or were written at that time.
         case idle(since: NIODeadline)
-        /// PING was said, and its answer is due at that time.
+        /// A PING was sent. Its answer is due at that time.
         case awaiting(until: NIODeadline)
         /// The answer did not come in time: the connection is dead.
         case overdue
@@ -26,7 +26,7 @@ struct PingMachine {
     private let interval: TimeAmount
     private var state: State
 
-    /// - Parameter interval: how long a connection may be quiet before PING.
+    /// - Parameter interval: how long a connection may be quiet before a PING.
     init(interval: TimeAmount, now: NIODeadline) {
         self.interval = interval
         self.state = .idle(since: now)
@@ -41,23 +41,23 @@ struct PingMachine {
         }
     }
 
-    /// Bytes came or were written. They are no answer to a PING.
+    /// Notes that bytes arrived or were written. They do not answer a PING.
     mutating func used(now: NIODeadline) {
         if case .idle = self.state { self.state = .idle(since: now) }
     }
 
-    /// The answer to a PING came.
+    /// Notes the answer to a PING.
     mutating func answered(now: NIODeadline) { self.state = .idle(since: now) }
 
     enum TickAction {
         case nothing
-        /// Say PING.
+        /// Send a PING.
         case ping
         /// Drop the connection: it is dead.
         case drop
     }
 
-    /// Time has passed.
+    /// Returns the action that is due, if any.
     mutating func tick(now: NIODeadline) -> TickAction {
         switch self.state {
         case .idle(let since) where since + self.interval <= now:

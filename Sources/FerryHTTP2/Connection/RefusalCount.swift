@@ -1,8 +1,8 @@
 internal import FerryMachine
 internal import NIOCore
 
-/// Pauses before new requests on a connection whose peer refuses or resets some: each refusal in a row makes the pause
-/// longer.
+/// The pauses before new requests on a connection whose peer refuses or resets some. Each refusal in a row makes the
+/// pause longer.
 ///
 /// ```
 ///               refused
@@ -13,7 +13,7 @@ internal import NIOCore
 struct RefusalCount {
     private enum State {
         case taking
-        /// Nothing new is written before that time.
+        /// No new request is written before that time.
         case paused(until: NIODeadline)
     }
 
@@ -30,18 +30,18 @@ struct RefusalCount {
         if case .paused(let until) = self.state { until <= now } else { true }
     }
 
-    /// The peer refused or reset a request.
+    /// Notes that the peer refused or reset a request.
     mutating func refused(now: NIODeadline, using generator: inout SplitMix64) {
         self.state = .paused(until: now + self.backOff.fail(using: &generator))
     }
 
-    /// The peer answered a request.
+    /// Notes that the peer answered a request.
     mutating func answered() {
         self.state = .taking
         self.backOff.reset()
     }
 
-    /// Time has passed.
+    /// Ends a pause whose time is over.
     mutating func tick(now: NIODeadline) {
         if self.mayWrite(now: now) { self.state = .taking }
     }

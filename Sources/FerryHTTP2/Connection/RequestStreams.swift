@@ -1,17 +1,18 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The session of a connection and the requests that are under way on it: what was written, and what became of it.
+/// The session of a connection and the requests under way on it: which bytes were written, and how each request ended.
 struct RequestStreams: ~Copyable {
     private(set) var session: HTTP2Session
     private var inFlight = InFlight()
-    /// What requests have put into the table of HPACK.
+    /// The names that requests have put into the HPACK table.
     private(set) var indexedNames: IndexedNames = []
-    /// Where the stream of bytes below TLS ends.
+    /// The end of the stream of bytes below TLS.
     private var sentTo: UInt64 = 0
-    /// When the peer answered, refused or reset a request last. Other frames are no sign that it serves any.
+    /// When the peer last answered, refused or reset a request. Other frames do not show that it serves requests.
     private var lastAnswered: NIODeadline
-    /// The stream of an answer that came before its request was sent whole. It is reset after the answer was handled.
+    /// The stream of an answer that came before its request was sent completely. It is reset after the answer was
+    /// handled.
     private var answeredEarly: HTTP2Session.Stream?
 
     init(now: NIODeadline) throws(HTTP2Error) {
@@ -21,21 +22,21 @@ struct RequestStreams: ~Copyable {
 
     // MARK: What there is
 
-    /// How many requests are under way.
+    /// The number of requests under way.
     var count: Int { self.inFlight.count }
 
     /// Whether a request was written.
     var isUsed: Bool { !self.indexedNames.isEmpty }
 
-    /// When the first of the requests under way was written; nil when there is none.
+    /// When the oldest request under way was written; nil when there is none.
     var firstWritten: NIODeadline? { self.inFlight.firstWritten }
 
     // MARK: Writing
 
     /// Makes a request.
     ///
-    /// - Parameter payload: stays where it is until the request is over.
-    /// - Throws: when the connection takes no requests any more.
+    /// - Parameter payload: its memory must stay in place until the request is over.
+    /// - Throws: when the connection takes no more requests.
     mutating func request(
         _ attempt: consuming Attempt,
         _ fields: borrowing HeaderBlock,
@@ -60,7 +61,7 @@ struct RequestStreams: ~Copyable {
         self.session.write(into: &buffer, atMost: limit)
     }
 
-    /// What was written is with TLS, and the stream of bytes below it ends there now.
+    /// Notes that TLS has taken the written bytes, and where the stream of bytes below it ends now.
     mutating func flushed(at end: UInt64) { self.sentTo = end }
 
     mutating func ping() { self.session.ping() }
@@ -72,20 +73,20 @@ struct RequestStreams: ~Copyable {
     mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) { try self.session.receive(bytes) }
 
     enum Event {
-        /// SETTINGS allow so many streams.
+        /// SETTINGS allow this number of streams.
         case settings(Int)
         case answered(InFlight.Request, Answer)
         /// "The stream was refused before any application processing" (RFC 9113, section 7).
         case refused(Attempt)
-        /// The request was written whole, and the peer reset it without an answer.
+        /// The request was written completely, and the peer reset it without an answer.
         case reset(Attempt, HTTP2ErrorCode)
-        /// The request ended before it was written whole: the peer cannot have understood it.
+        /// The request ended before it was written completely: the peer cannot have understood it.
         case unsent(Attempt)
         case goAway(GoAway)
         case pingAnswered
     }
 
-    /// What happened, in its order; nil when everything was read.
+    /// Returns the next event in order; nil when all were read.
     mutating func nextEvent(now: NIODeadline) -> Event? {
         if let stream = self.answeredEarly {
             self.answeredEarly = nil
@@ -99,7 +100,7 @@ struct RequestStreams: ~Copyable {
                 if let event = self.over(stream, errorCode, now: now) { return event }
             case .ended(let stream):
                 guard let event = self.over(stream, 0, now: now) else { continue }
-                // What is left of the body is of no interest to a peer that has answered.
+                // The rest of the body would be useless: the peer has answered already.
                 if !self.session.isSent(stream) { self.answeredEarly = stream }
                 return event
             case .goAway(let lastStreamID, let errorCode, let debugData):
@@ -121,7 +122,7 @@ struct RequestStreams: ~Copyable {
         return nil
     }
 
-    /// A stream is over: what became of its request? Nil when that was told before.
+    /// Returns the result of the request whose stream ended; nil when it was reported before.
     private mutating func over(_ stream: HTTP2Session.Stream, _ errorCode: UInt32, now: NIODeadline) -> Event? {
         guard let request = self.inFlight.remove(stream) else { return nil }
         self.lastAnswered = now
@@ -133,7 +134,7 @@ struct RequestStreams: ~Copyable {
 
     // MARK: Requests without an end
 
-    /// What is known of a request whose stream did not end.
+    /// The state of a request whose stream did not end.
     enum Fate {
         case answered(Answer)
         /// The peer cannot have understood it.
@@ -142,17 +143,17 @@ struct RequestStreams: ~Copyable {
         case unknown
     }
 
-    /// A request that had no answer in time.
+    /// A request without an answer in time.
     struct Late {
         var request: InFlight.Request
         var fate: Fate
-        /// Whether all of the request was written.
+        /// Whether the whole request was written.
         var isSent: Bool
-        /// Whether the peer answered, refused or reset no request since this one was written.
+        /// Whether the peer answered, refused or reset no request after this one was written.
         var isPeerSilent: Bool
     }
 
-    /// Takes the first request back that had no answer for so long, and resets its stream.
+    /// Removes and returns the first request without an answer for `limit`, and resets its stream.
     mutating func nextLate(after limit: TimeAmount, now: NIODeadline) -> Late? {
         guard let (stream, first) = self.inFlight.first, first.written + limit <= now,
             let request = self.inFlight.remove(stream)
@@ -168,17 +169,17 @@ struct RequestStreams: ~Copyable {
         )
     }
 
-    /// Takes the first request back when the connection is gone.
+    /// Removes and returns the first request of a connection that is gone.
     ///
-    /// The system is asked for whole writes only. Of the first that it did not take whole it may have taken a part.
+    /// The system gets whole writes only. It may have taken a part of the first write that it did not take completely.
     ///
-    /// - Parameter handed: how many bytes of the stream below TLS the system took.
+    /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
     mutating func nextLost(handed: UInt64) -> (request: InFlight.Request, fate: Fate)? {
         guard let (stream, _) = self.inFlight.first, let request = self.inFlight.remove(stream) else { return nil }
         return (request, self.fate(of: stream, mayHaveLeft: handed >= request.sentFrom))
     }
 
-    /// Takes the first request back from a peer that listened to none.
+    /// Removes and returns the first request, if the peer read no requests at all.
     mutating func nextUnheard() -> Attempt? {
         guard let (stream, _) = self.inFlight.first else { return nil }
         return self.inFlight.remove(stream)?.attempt

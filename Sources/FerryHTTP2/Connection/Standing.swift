@@ -1,4 +1,4 @@
-/// Whether a connection was of use. One that brought no answer counts as failed, once.
+/// Whether a connection was useful. A connection without an answer counts as failed, once.
 ///
 /// ```
 ///             failed                answer
@@ -7,16 +7,16 @@
 ///     └────────────────── answer ─────────────────┘
 /// ```
 enum Standing {
-    /// It brought no answer yet.
+    /// The connection brought no answer yet.
     case untried
-    /// It brought no answer, and was counted as failed.
+    /// The connection brought no answer, and was counted as failed.
     case counted
-    /// It brought an answer.
+    /// The connection brought an answer.
     case proven
 
     mutating func answered() { self = .proven }
 
-    /// Notes that the connection ended, or is left; true when it is to be counted as failed now.
+    /// Notes that the connection ended or is left; returns true when it is to be counted as failed now.
     mutating func countsAsFailure() -> Bool {
         guard case .untried = self else { return false }
         self = .counted

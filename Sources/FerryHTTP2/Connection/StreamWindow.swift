@@ -1,16 +1,16 @@
 internal import NIOCore
 
-/// How many requests may be under way on a connection: the least of what SETTINGS allow, what the user allows, what
-/// connections have earned, and what the peer has shown that it takes.
+/// The number of requests that may be under way on a connection. It is the least of four bounds: SETTINGS, the user's
+/// option, the earned window, and the refusals of the peer.
 struct StreamWindow {
-    /// With provider tokens APNs takes one stream until it has accepted a token.
+    /// Whether APNs allows one stream until it has accepted a token. It does with provider tokens.
     private let startsWithOne: Bool
     /// `maxStreams`
     private let limit: Int
     private(set) var settings: PeerSettings
-    /// Halved when the peer refuses a stream, grown by one for each window of answers.
+    /// The bound by refusals: halved when the peer refuses a stream, raised by one for each window of answers.
     private var adapted: Int
-    /// What the ``EarnedWindow`` allows.
+    /// The bound by the ``EarnedWindow``.
     private var earned: Int
     private var answersToGrow: Int
     private var isAuthenticated = false
@@ -24,28 +24,28 @@ struct StreamWindow {
         self.answersToGrow = startsWithOne ? 1 : earned
     }
 
-    /// Before SETTINGS came, one stream is safe.
+    /// The number of requests that may be under way. Before SETTINGS arrive, only one stream is safe.
     var size: Int {
         guard let allowed = self.settings.limit else { return 1 }
         return min(allowed, self.isAuthenticated || !self.startsWithOne ? min(self.adapted, self.earned) : 1)
     }
 
-    /// Whether the earned window holds this one back.
+    /// Whether the earned window is below the user's limit.
     var isEarning: Bool { self.earned < self.limit }
 
-    /// SETTINGS came that allow so many streams.
+    /// Notes SETTINGS with a limit of streams.
     mutating func settingsCame(_ limit: Int, now: NIODeadline) { self.settings.came(limit, now: now) }
 
-    /// Requests may be written now.
+    /// Notes that requests may be written now.
     mutating func writing() { self.settings.writing() }
 
-    /// Takes what the ``EarnedWindow`` allows. Another window of answers begins.
+    /// Takes the bound by the ``EarnedWindow``. Another window of answers begins.
     mutating func earn(_ size: Int) {
         self.earned = size
         self.answersToGrow = min(self.adapted, self.earned)
     }
 
-    /// Notes an answer that does not blame the provider token; true when it completes a window of answers.
+    /// Notes an answer that does not blame the provider token; returns true when it completes a window of answers.
     mutating func answered() -> Bool {
         self.isAuthenticated = true
         self.answersToGrow -= 1

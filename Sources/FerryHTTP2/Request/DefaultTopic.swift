@@ -1,8 +1,8 @@
-/// The topic of notifications that name none: the app's bundle ID, with the suffix of each push type.
+/// The topics of notifications that name none: the app's bundle ID, with the suffix of each push type.
 ///
-/// All are made at once, so that a request takes its own without an allocation.
+/// All are made in advance, so that a request needs no allocation.
 package struct DefaultTopic: Sendable {
-    /// The topic of each code of a push type; 0 is that of notifications without one.
+    /// The topics by the code of the push type. Code 0 is a notification without a push type.
     private let topics: [[UInt8]]
 
     /// - Parameter bundleID: nil when there is no default.
@@ -15,10 +15,10 @@ package struct DefaultTopic: Sendable {
         self.topics = [bytes] + table.all.map { $0.suffix.topic(of: bytes) }
     }
 
-    /// Whether there is one.
+    /// Whether there is a default topic.
     package var exists: Bool { !self.topics.isEmpty }
 
-    /// Gives the topic for a push type's code to `body`; no bytes when there is none.
+    /// Calls `body` with the topic for a push type's code; with no bytes when there is none.
     @inline(__always)
     package func withBytes<R>(pushType code: UInt8, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         guard self.topics.indices.contains(Int(code)) else { return body(UnsafeBufferPointer(start: nil, count: 0)) }

@@ -8,10 +8,10 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The push type of a notification that names none.
+/// The derivation of the push type of a notification that names none.
 ///
-/// Apple wants `apns-push-type` to "accurately reflect the contents of your notification's payload"; what was written for
-/// the binary protocol has none. It is derived where topic and payload leave no choice:
+/// Apple wants `apns-push-type` to "accurately reflect the contents of your notification's payload". Notifications for
+/// the binary protocol have no push type. Ferry derives it where topic and payload allow only one:
 ///
 /// | topic | payload | push type |
 /// |---|---|---|
@@ -20,10 +20,10 @@ internal import Darwin
 /// | no suffix, or none | `aps` with `content-available` 1 and without `alert`, `badge` and `sound` | background |
 /// | none, and there is a bundle ID to put the suffix behind | `aps` with `content-state`, and `event` start, update or end | liveactivity |
 ///
-/// Everything else stays without a type. A derived type never makes Ferry refuse a notification: location is not derived
-/// where there are no provider tokens, and a priority that the type does not take becomes 5, which each of them takes.
+/// All other notifications stay without a type. A derived type never makes Ferry refuse a notification: location is not
+/// derived without provider tokens, and a priority that the type does not take becomes 5, which every type takes.
 extension RequestCheck {
-    /// What is sent for an entry whose bytes stand in `arena`: the codes of push type and priority; 0: none.
+    /// Returns the codes of push type and priority to send, for an entry whose bytes stand in `arena`; 0: do not send.
     package func typeAndPriority(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> (type: UInt8, priority: UInt8)
     {
         guard entry.pushType == 0 else {
@@ -59,7 +59,7 @@ extension RequestCheck {
     }
 }
 
-/// What a payload shows of its push type.
+/// The signs of the push type in a payload.
 private struct PayloadSigns {
     private(set) var hasMDM = false
     private(set) var hasAPS = false
@@ -108,8 +108,8 @@ private struct PayloadSigns {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether a payload has a key that may decide its push type. Nearly none has, and reading all of it would cost more
-    /// than the rest of a request.
+    /// Whether a payload has a key that may decide its push type. Few payloads have one, and parsing every payload
+    /// would cost more than the rest of a request.
     fileprivate var mayDecidePushType: Bool {
         var rest = UnsafeRawBufferPointer(self)
         while let base = rest.baseAddress, let quote = memchr(base, Int32(UInt8(ascii: "\"")), rest.count) {

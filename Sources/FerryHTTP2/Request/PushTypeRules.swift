@@ -1,6 +1,6 @@
 package import FerryCore
 
-/// What APNs asks of the notifications of one push type.
+/// APNs' rules for the notifications of one push type.
 ///
 /// Source: "Sending notification requests to APNs" (Apple), the headers `apns-push-type`, `apns-topic` and
 /// `apns-priority`, and the sizes of payloads.
@@ -8,20 +8,20 @@ package struct PushTypeRules: Sendable {
     package let type: PushType
     /// The value of `apns-push-type`.
     package let headerValue: StaticString
-    /// What the topic ends in, behind the bundle ID.
+    /// The end of the topic, after the bundle ID.
     package let suffix: TopicSuffix
-    /// What is sent where the caller gave no priority; nil: no header, and APNs takes 10.
+    /// The priority that is sent if the caller gave none; nil: no header, and APNs assumes 10.
     package let defaultPriority: Priority?
-    /// In bytes.
+    /// The largest payload in bytes.
     package let payloadLimit: Int
-    /// Whether APNs takes it with a provider token only, not with a certificate.
+    /// Whether APNs takes the push type only with a provider token, not with a certificate.
     package let needsProviderToken: Bool
-    /// A bit for each raw value of a priority that APNs takes.
+    /// One bit for the raw value of each priority that APNs takes.
     private let prioritySet: UInt16
 
     /// 4 KB, for every push type but voip.
     package static let payloadLimit = 4096
-    /// 5 KB. Only voip and broadcasts of Live Activities, which are no requests to a device, may have as much.
+    /// 5 KB, for voip. Broadcasts of Live Activities may have as much, but they are not sent to a device token.
     package static let voipPayloadLimit = 5120
 
     fileprivate init(
@@ -45,7 +45,7 @@ package struct PushTypeRules: Sendable {
     /// The priorities that APNs takes, the most urgent first.
     package var priorities: [Priority] { Priority.allCases.filter { self.takes(priority: $0.rawValue) } }
 
-    /// Whether APNs takes a priority with this raw value. Not asked for 0, which is none.
+    /// Whether APNs takes a priority with this raw value. Do not ask for 0, which means no priority.
     package func takes(priority: UInt8) -> Bool {
         priority < UInt16.bitWidth && self.prioritySet & 1 << UInt16(priority) != 0
     }
@@ -53,30 +53,31 @@ package struct PushTypeRules: Sendable {
 
 /// The rules of all push types, by ``PushType/code``.
 package struct PushTypeTable: Sendable {
-    /// In the order of the codes, which begin at 1.
+    /// The rules in the order of the codes, which begin at 1.
     package let all: [PushTypeRules]
 
-    /// The rules of the type with that code; nil for 0, which is none, and for what no type has.
+    /// The rules of the type with that code; nil for 0, which means no type, and for unknown codes.
     package subscript(code: UInt8) -> PushTypeRules? {
         let index = Int(code) - 1
         return self.all.indices.contains(index) ? self.all[index] : nil
     }
 
-    /// - Parameter complicationSuffix: sources disagree about the topic of complications. Apple's page appends
-    ///   `.complication` to the bundle ID; pass another suffix, or none, where that is refused.
+    /// - Parameter complicationSuffix: the suffix for complications. Sources disagree about it: Apple's page appends
+    ///   `.complication` to the bundle ID. If that is refused, pass another suffix, or none.
     package init(complicationSuffix: TopicSuffix = TopicSuffix(".complication" as StaticString)) {
         self.all = [
             // "If the notification requires immediate action from the user, set notification priority to 10; otherwise
-            // use 5" is advice. 1 is for notifications that must not wake the device, and these are alerts.
+            // use 5" is advice only. Priority 1 is for notifications that must not wake the device, and these are
+            // alerts.
             PushTypeRules(.alert, "alert"),
-            // "Always use priority 5. Using priority 10 is an error." And 10 is what APNs takes when there is none.
+            // "Always use priority 5. Using priority 10 is an error." Without the header APNs would assume 10.
             PushTypeRules(.background, "background", priorities: [.powerAware], default: .powerAware),
             // Apple's page offers it with token-based authentication only.
             PushTypeRules(.location, "location", suffix: TopicSuffix(".location-query"), needsProviderToken: true),
             PushTypeRules(.voip, "voip", suffix: TopicSuffix(".voip"), payloadLimit: PushTypeRules.voipPayloadLimit),
             PushTypeRules(.complication, "complication", suffix: complicationSuffix),
             PushTypeRules(.fileprovider, "fileprovider", suffix: TopicSuffix(".pushkit.fileprovider")),
-            // Its topic is the UID of the MDM push certificate, whatever that is, and no bundle ID.
+            // The topic is the UID of the MDM push certificate in any form, and no bundle ID.
             PushTypeRules(.mdm, "mdm"),
             // "Starting and updating Live Activities with ActivityKit push notifications" names 5 and 10 only.
             PushTypeRules(

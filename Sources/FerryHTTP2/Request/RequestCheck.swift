@@ -1,13 +1,13 @@
 package import FerryCore
 
-/// Finds what APNs would refuse, before a notification goes on the wire.
+/// A check that finds what APNs would refuse, before a notification is sent.
 ///
-/// Refuses only what APNs is known to refuse: everything else is APNs' to judge. The checks come in the order in which
-/// they stand here, and the first fault is the result.
+/// It refuses only what APNs is known to refuse, and leaves everything else to APNs. The checks run in the order of the
+/// code, and the first fault is the result.
 ///
-/// Cost: without a fault no allocation, and time in the lengths of topic and collapse id only.
+/// Cost: without a fault no allocation, and time only in the lengths of topic and collapse id.
 package struct RequestCheck: Sendable {
-    /// Whether provider tokens authenticate; else a certificate does.
+    /// Whether provider tokens authenticate. If not, a certificate does.
     package let usesTokens: Bool
     package let table: PushTypeTable
     package let defaultTopic: DefaultTopic
@@ -15,15 +15,15 @@ package struct RequestCheck: Sendable {
     /// - Parameters:
     ///   - bundleID: the topic of notifications that name none; nil when there is no default. A topic that equals it
     ///     passes with every push type that has no suffix: an app may be called `com.example.voip`.
-    ///   - usesTokens: whether provider tokens authenticate; else a certificate does, whose topic APNs takes where there
-    ///     is none.
+    ///   - usesTokens: whether provider tokens authenticate. If not, a certificate does, and APNs takes its topic when
+    ///     a notification has none.
     package init(bundleID: String?, usesTokens: Bool, table: PushTypeTable = PushTypeTable()) {
         self.usesTokens = usesTokens
         self.table = table
         self.defaultTopic = DefaultTopic(bundleID: bundleID, table: table)
     }
 
-    /// What is wrong with an entry whose bytes stand in `arena`; nil when nothing is.
+    /// Returns the fault of an entry whose bytes stand in `arena`; nil when there is none.
     package func fault(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> RequestFault? {
         let topic = Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
         let collapseID = topic + Int(entry.topicLength)
@@ -37,7 +37,7 @@ package struct RequestCheck: Sendable {
         )
     }
 
-    /// What is wrong with a notification to a device, for tools that say so; nil when nothing is.
+    /// Returns the fault of a notification to a device, for tools that report it; nil when there is none.
     package func fault(of notification: PushNotification, to device: DeviceToken) -> RequestFault? {
         var topic = notification.topic ?? ""
         var collapseID = notification.collapseID ?? ""
@@ -55,10 +55,10 @@ package struct RequestCheck: Sendable {
         }
     }
 
-    /// What is wrong with a request; nil when nothing is.
+    /// Returns the fault of a request; nil when there is none.
     ///
     /// - Parameters:
-    ///   - topic: what the notification names, in visible ASCII characters; empty when it names none.
+    ///   - topic: the notification's topic, in visible ASCII characters; empty when it names none.
     ///   - pushType: a ``PushType/code``; 0 when none was given.
     ///   - priority: the raw value; 0 when none was given.
     ///   - collapseID: empty when there is none.
@@ -86,22 +86,22 @@ package struct RequestCheck: Sendable {
         }
         guard Self.isFieldValue(collapseID) else { return .malformedCollapseID }
         guard payloadLength > 0, payloadLength <= PushTypeRules.payloadLimit else {
-            // The shortest limit does for nearly all.
+            // Almost all payloads are below the smallest limit, so the exact limit is rarely needed.
             let limit = self.payloadLimit(rules, topic: topic)
             return 1...limit ~= payloadLength ? nil : .payload(length: payloadLength, limit: limit)
         }
         return nil
     }
 
-    /// Whether HTTP can carry the bytes as they are: no white space at either end, no control character but a tab (RFC 9110
-    /// section 5.5). A request with others is malformed, and a server resets it or drops the field.
+    /// Whether HTTP can carry the bytes unchanged: no white space at either end, no control character but a tab (RFC
+    /// 9110 section 5.5). A request with other bytes is malformed, and a server resets it or drops the field.
     private static func isFieldValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         func isSpace(_ byte: UInt8?) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         guard !isSpace(bytes.first), !isSpace(bytes.last) else { return false }
         return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == UInt8(ascii: "\t") }
     }
 
-    /// A topic that lacks the suffix of its push type, or has that of another.
+    /// Returns the fault of a topic that lacks the suffix of its push type, or has that of another.
     private func contradiction(
         between topic: UnsafeBufferPointer<UInt8>,
         and rules: PushTypeRules
@@ -113,7 +113,8 @@ package struct RequestCheck: Sendable {
         return nil
     }
 
-    /// Without a push type, APNs goes by the topic, as it did before there were push types.
+    /// Returns the limit of the payload. Without a push type, APNs decides by the topic, as it did before push types
+    /// existed.
     private func payloadLimit(_ rules: PushTypeRules?, topic: UnsafeBufferPointer<UInt8>) -> Int {
         if let rules { return rules.payloadLimit }
         guard let voip = self.table[PushType.voip.code], voip.suffix.ends(topic) else {

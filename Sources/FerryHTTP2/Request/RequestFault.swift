@@ -1,10 +1,10 @@
 package import FerryCore
 
-/// What APNs would refuse about a request, found before it was sent.
+/// A fault for which APNs would refuse a request, found before the request was sent.
 package struct RequestFault: Hashable, Sendable, CustomStringConvertible {
-    /// What APNs would say.
+    /// The reason that APNs would give.
     package var reason: Reason
-    /// What is wrong, with the limit that was passed. Names neither token nor payload.
+    /// The fault, with the limit that was exceeded. Contains neither token nor payload.
     package var message: String
 
     package init(_ reason: Reason, _ message: String) {

@@ -1,14 +1,15 @@
 package import FerryCore
 package import FerryMachine
 
-/// Writes the fields of requests, one after the other, into one ``HeaderBlock``.
+/// A writer of requests' fields, one request after the other, into one ``HeaderBlock``.
 ///
-/// HPACK as Apple asks for it: `:path` and `authorization` as literals that no table keeps; `apns-id` and
-/// `apns-collapse-id`, which differ each time, into the table once for each connection, so that their names are known,
-/// and from then on as literals; all others indexed. `apns-expiration` is treated as one or the other, by whether it is
-/// the same as in the request before: values that differ each time would push all others out of the table.
+/// It uses HPACK as Apple asks for it. `:path` and `authorization` are literals that no table keeps. The values of
+/// `apns-id` and `apns-collapse-id` differ each time: once for each connection they go into the table, so that it has
+/// their names, and then they are literals. All others are indexed. `apns-expiration` is treated like those two if its
+/// value differs from the request before, and is indexed otherwise: values that differ each time would push all others
+/// out of the table.
 package struct RequestFields: ~Copyable {
-    /// What a bare request costs is measured with the same block.
+    /// The block of fields. The measurement of a bare request's cost uses it, too.
     package private(set) var block = HeaderBlock()
     package let check: RequestCheck
     private let authority: StableBytes
@@ -22,12 +23,12 @@ package struct RequestFields: ~Copyable {
         self.check = check
     }
 
-    /// The token that requests carry from now on; nil: none.
+    /// Sets the token that requests carry from now on; nil: none.
     package mutating func authorize(_ token: ProviderToken?) {
         self.authorization = token.map { StableBytes($0.headerValue) }
     }
 
-    /// Writes the fields for an entry whose bytes stand in `arena`. They refer to it.
+    /// Writes the fields for an entry whose bytes stand in `arena`. The block refers to those bytes.
     ///
     /// - Parameters:
     ///   - known: the names that earlier requests of the connection have put into the table.
@@ -94,7 +95,7 @@ package struct RequestFields: ~Copyable {
     }
 }
 
-/// Fields whose values differ from request to request, and whose names the table of a connection has.
+/// The fields whose values differ from request to request, and whose names are in a connection's table.
 package struct IndexedNames: OptionSet, Sendable {
     package static let apnsID = IndexedNames(rawValue: 1)
     package static let collapseID = IndexedNames(rawValue: 2)
@@ -104,7 +105,7 @@ package struct IndexedNames: OptionSet, Sendable {
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Those that the request for an entry has.
+    /// The fields of this set that the request for an entry has.
     init(of entry: BatchEntry) {
         self = .apnsID
         if entry.collapseIDLength > 0 { self.insert(.collapseID) }
@@ -112,7 +113,7 @@ package struct IndexedNames: OptionSet, Sendable {
     }
 }
 
-/// Bytes at an address that stays.
+/// Bytes at an address that does not change.
 private final class StableBytes {
     let bytes: UnsafeBufferPointer<UInt8>
 

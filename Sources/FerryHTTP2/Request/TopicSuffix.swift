@@ -1,18 +1,20 @@
-/// What a push type appends to the app's bundle ID to make its topic: `.voip`. Empty where the bundle ID is the topic.
+/// The suffix that a push type appends to the app's bundle ID to make its topic: `.voip`. Empty if the bundle ID is the
+/// topic.
 ///
-/// Its bytes lie within the value, so that comparing costs no reference.
+/// Its bytes lie within the value, so that a comparison needs no reference counting.
 package struct TopicSuffix: Sendable {
     private let bytes: InlineArray<32, UInt8>
     /// 0 to ``maximumLength`` bytes.
     package let count: Int
 
-    /// Apple's longest has 23.
+    /// The limit in bytes. Apple's longest suffix has 23.
     package static let maximumLength = 32
 
     /// No suffix.
     package static let none = TopicSuffix("" as StaticString)
 
-    /// - Parameter text: nothing, or a dot and visible ASCII characters, ``maximumLength`` at most; else the result is nil.
+    /// - Parameter text: empty, or a dot and visible ASCII characters, at most ``maximumLength``; the result is nil for
+    ///   other text.
     package init?(_ text: String) {
         let utf8 = text.utf8
         guard utf8.isEmpty || utf8.first == UInt8(ascii: ".") && utf8.count > 1,
@@ -41,12 +43,12 @@ package struct TopicSuffix: Sendable {
 
     package var text: String { String(decoding: self.array, as: UTF8.self) }
 
-    /// Whether `topic` is something in front of the suffix, and the suffix. Never, when that is empty.
+    /// Whether `topic` is some text followed by the suffix. Always false for an empty suffix.
     @inline(__always)
     package func ends(_ topic: UnsafeBufferPointer<UInt8>) -> Bool {
         guard self.count > 0, topic.count > self.count else { return false }
         let start = topic.count - self.count
-        // From the end: suffixes begin alike.
+        // The comparison starts at the end, because suffixes begin alike.
         var index = self.count - 1
         while index >= 0 {
             guard topic[start + index] == self.bytes[index] else { return false }
@@ -55,7 +57,8 @@ package struct TopicSuffix: Sendable {
         return true
     }
 
-    /// The topic of `bundleID` with the suffix. One that has it already is taken for a whole topic.
+    /// Returns the topic of `bundleID` with the suffix. A bundle ID that has the suffix already counts as a whole
+    /// topic.
     package func topic(of bundleID: [UInt8]) -> [UInt8] {
         let isWhole = bundleID.withUnsafeBufferPointer { self.ends($0) }
         return isWhole ? bundleID : bundleID + self.array

@@ -1,18 +1,19 @@
-/// Why a session of HTTP/2 cannot go on, or would not do what it was asked for.
+/// An error of an HTTP/2 session: it cannot continue, or it refused a call.
 package struct HTTP2Error: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Code: Hashable, Sendable {
         /// The peer broke the protocol.
         case protocolViolation
-        /// No more requests can be made on this connection: GOAWAY came or went, or the stream identifiers are used up.
+        /// No more requests are possible on this connection: a GOAWAY came or was sent, or the stream identifiers are
+        /// used up.
         case noMoreStreams
         /// The stream is closed.
         case streamClosed
-        /// Memory ran out, or the library was used wrongly.
+        /// Memory is exhausted, or the library was used incorrectly.
         case internalFailure
     }
 
     package var code: Code
-    /// One sentence, in libnghttp2's words.
+    /// One sentence in libnghttp2's words.
     package var description: String
 
     package init(_ code: Code, _ description: String) {

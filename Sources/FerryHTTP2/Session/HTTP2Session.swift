@@ -1,49 +1,49 @@
 internal import CFerryNGHTTP2
 package import NIOCore
 
-/// One connection of HTTP/2 (RFC 9113) in either role, without I/O: bytes in, events out; requests, responses and other
-/// frames in, bytes out. libnghttp2 does the protocol.
+/// One connection of HTTP/2 (RFC 9113) in either role, without I/O. Input: bytes, requests, responses and other frames;
+/// output: bytes and events. libnghttp2 implements the protocol.
 ///
-/// After ``receive(_:)``, ``write(into:atMost:)`` and whatever else changes the session, its owner reads ``nextEvent()``
-/// until there is none. Belongs to one thread at a time.
+/// After ``receive(_:)``, ``write(into:atMost:)`` and every other change of the session, the owner reads
+/// ``nextEvent()`` until it returns nil. Belongs to one thread at a time.
 package struct HTTP2Session: ~Copyable {
     package enum Role: Sendable {
         case client, server
     }
 
-    /// What a session tells its peer first, and how it treats what comes.
+    /// The settings that a session sends first, and its limits for input.
     package struct Settings: Sendable {
-        /// SETTINGS_MAX_CONCURRENT_STREAMS; nil: not said.
+        /// SETTINGS_MAX_CONCURRENT_STREAMS; nil: not sent.
         package var maxConcurrentStreams: UInt32?
-        /// SETTINGS_INITIAL_WINDOW_SIZE: bytes that the peer may send on each stream.
+        /// SETTINGS_INITIAL_WINDOW_SIZE: the bytes that the peer may send on each stream.
         package var initialWindowSize: UInt32 = 65_535
-        /// Bytes that the peer may send on all streams together, at least 65,535.
+        /// The bytes that the peer may send on all streams together, at least 65,535.
         package var connectionWindowSize: Int32 = 65_535
-        /// Whether windows are opened again as bytes come. If not, the connection's only by ``HTTP2Session/consume(_:)``,
-        /// and the streams' never.
+        /// Whether the session opens windows again when bytes arrive. If not, only ``HTTP2Session/consume(_:)`` opens
+        /// the connection's window, and nothing opens those of the streams.
         package var updatesWindows = true
-        /// Bytes of a body that are kept; what comes beyond is dropped.
+        /// How many bytes of a body are kept. Further bytes are dropped.
         package var maximumBodyLength = 8192
 
         package init() {}
     }
 
-    /// A stream. Of no use any more once the event after its ``Event/closed(_:errorCode:)`` was read.
+    /// A handle of a stream. It is invalid once the event after its ``Event/closed(_:errorCode:)`` was read.
     package struct Stream: Hashable, Sendable {
-        /// A small number, which a later stream gets again.
+        /// The slot of the stream. A later stream gets the same number again.
         package var index: UInt32
         package var generation: UInt32
     }
 
     package enum Event: Sendable {
-        /// SETTINGS came. Without a limit, or before the first, 2^31-1.
+        /// SETTINGS arrived. Without a limit, or before the first SETTINGS, the number is 2^31-1.
         case settings(maxConcurrentStreams: Int)
-        /// To a server: the fields of a request came.
+        /// To a server: the fields of a request arrived.
         case headers(Stream, isLast: Bool)
-        /// To a server: a request is whole. To a client: an answer is whole, and the end of its request is not known to
-        /// be sent.
+        /// To a server: a request is complete. To a client: an answer is complete, and the end of the request may not
+        /// be sent yet.
         case ended(Stream)
-        /// A stream is over. An answer is whole if ``HTTP2Session/isEnded(_:)`` says so.
+        /// A stream ended. Its answer is complete if ``HTTP2Session/isEnded(_:)`` is true.
         case closed(Stream, errorCode: UInt32)
         case goAway(lastStreamID: Int32, errorCode: UInt32, debugData: [UInt8])
         case pingAnswered
@@ -53,7 +53,7 @@ package struct HTTP2Session: ~Copyable {
     private let inbox: UnsafeMutablePointer<Inbox>
     private let memory: UnsafeMutablePointer<SessionMemory>
 
-    /// A session that has sent nothing yet; the first ``write(into:atMost:)`` begins with the preface and SETTINGS.
+    /// Creates a session that has sent nothing. The first ``write(into:atMost:)`` begins with the preface and SETTINGS.
     package init(role: Role, settings: Settings = Settings()) throws(HTTP2Error) {
         let inbox = UnsafeMutablePointer<Inbox>.allocate(capacity: 1)
         inbox.initialize(to: Inbox(role: role, maximumBodyLength: settings.maximumBodyLength))
@@ -76,7 +76,7 @@ package struct HTTP2Session: ~Copyable {
     }
 
     deinit {
-        // Before the inbox, which its callbacks still write to.
+        // The session goes before the inbox, because its callbacks still write to the inbox.
         nghttp2_session_del(self.session)
         Self.release(self.inbox, self.memory)
     }
@@ -95,7 +95,7 @@ package struct HTTP2Session: ~Copyable {
             nghttp2_option_del(option)
         }
         SessionCallbacks.install(in: callbacks)
-        // The library assumes 100 until the peer has said how many; APNs says 1 at first.
+        // libnghttp2 assumes 100 streams until SETTINGS arrive, but APNs allows 1 at first.
         nghttp2_option_set_peer_max_concurrent_streams(option, 1)
         nghttp2_option_set_no_closed_streams(option, 1)
         nghttp2_option_set_no_auto_window_update(option, settings.updatesWindows ? 0 : 1)
@@ -152,7 +152,7 @@ package struct HTTP2Session: ~Copyable {
         )
     }
 
-    /// Throws when libnghttp2 says no.
+    /// Throws if libnghttp2 returned an error.
     private static func check(_ status: Int32) throws(HTTP2Error) {
         guard status < 0 else { return }
         let code: HTTP2Error.Code =
@@ -170,12 +170,12 @@ package struct HTTP2Session: ~Copyable {
 
     // MARK: Input
 
-    /// Takes bytes of the peer.
+    /// Takes bytes from the peer.
     ///
-    /// When they break the protocol, what comes next is ignored, the next ``write(into:atMost:)`` says GOAWAY, and then
-    /// ``isViolated`` is true. What was reported before is there to be read.
+    /// If they break the protocol, all further bytes are ignored, the next ``write(into:atMost:)`` sends GOAWAY, and
+    /// ``isViolated`` is true after that. Earlier events can still be read.
     ///
-    /// - Throws: ``HTTP2Error/Code/protocolViolation`` when there is nothing to say any more.
+    /// - Throws: ``HTTP2Error/Code/protocolViolation`` when no GOAWAY can be sent any more.
     package mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2Error) {
         let read = nghttp2_session_mem_recv(
             self.session,
@@ -185,12 +185,12 @@ package struct HTTP2Session: ~Copyable {
         try Self.check(Int32(truncatingIfNeeded: min(read, 0)))
     }
 
-    /// What happened, in its order; nil when everything was read.
+    /// Returns the next event in order; nil when all were read.
     package mutating func nextEvent() -> Event? { self.inbox.pointee.nextEvent() }
 
     // MARK: Streams
 
-    /// The number of a stream on the wire; 0 when it is over.
+    /// Returns the stream identifier of the protocol; 0 when the stream is over.
     package func streamID(of stream: Stream) -> Int32 {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].streamID } ?? 0
     }
@@ -200,12 +200,12 @@ package struct HTTP2Session: ~Copyable {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isEnded } ?? false
     }
 
-    /// Whether the fields of a request, or of a final response, have come.
+    /// Whether the fields of a request, or of a final response, have arrived.
     package func hasFinalFields(_ stream: Stream) -> Bool {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].hasFinalFields } ?? false
     }
 
-    /// Whether the whole body of the own message was written.
+    /// Whether the whole body of our own message was written.
     package func isSent(_ stream: Stream) -> Bool {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].sourceCount == 0 } ?? true
     }
@@ -224,7 +224,7 @@ package struct HTTP2Session: ~Copyable {
         self.inbox.pointee.slots[index].forEachField(body)
     }
 
-    /// Calls `body` with what has come of the message's body, valid during the call.
+    /// Calls `body` with the bytes of the message's body so far, valid during the call.
     package func withBody<R>(of stream: Stream, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         guard let index = self.inbox.pointee.index(of: stream) else {
             return body(UnsafeBufferPointer(start: nil, count: 0))
@@ -232,17 +232,17 @@ package struct HTTP2Session: ~Copyable {
         return body(self.inbox.pointee.slots[index].body.bytes)
     }
 
-    /// How many streams have not been reported as closed.
+    /// The number of streams that were not reported as closed.
     package var openCount: Int { self.inbox.pointee.openCount }
 
-    /// The last stream that the peer has opened; 0 for none.
+    /// The last stream that the peer has opened; 0 if it opened none.
     package var lastReceivedStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(self.session) }
 
     // MARK: Output
 
-    /// Makes a request. To a client only.
+    /// Makes a request. Client only.
     ///
-    /// - Parameter body: at least one byte, which stays where it is until the stream is closed.
+    /// - Parameter body: at least one byte. The memory must stay in place until the stream is closed.
     /// - Throws: ``HTTP2Error/Code/noMoreStreams``.
     package mutating func request(
         _ fields: borrowing HeaderBlock,
@@ -268,9 +268,9 @@ package struct HTTP2Session: ~Copyable {
         return self.inbox.pointee.handle(slot)
     }
 
-    /// Answers a request, in one piece. To a server only.
+    /// Answers a request in one piece. Server only.
     ///
-    /// - Parameter body: copied. Empty: the fields are the last frame.
+    /// - Parameter body: is copied. If it is empty, the fields are the last frame.
     package mutating func respond(
         to stream: Stream,
         _ fields: borrowing HeaderBlock,
@@ -299,7 +299,7 @@ package struct HTTP2Session: ~Copyable {
         )
     }
 
-    /// Sends the fields of a response and leaves it unfinished. To a server only.
+    /// Sends the fields of a response and leaves it unfinished. Server only.
     package mutating func beginResponse(to stream: Stream, _ fields: borrowing HeaderBlock) throws(HTTP2Error) {
         let streamID = self.streamID(of: stream)
         try Self.check(
@@ -317,21 +317,21 @@ package struct HTTP2Session: ~Copyable {
         )
     }
 
-    /// Sends RST_STREAM; ``Event/closed(_:errorCode:)`` follows when it was written.
+    /// Sends RST_STREAM. ``Event/closed(_:errorCode:)`` follows when it was written.
     package mutating func reset(_ stream: Stream, errorCode: UInt32) {
         let streamID = self.streamID(of: stream)
         guard streamID > 0 else { return }
         _ = nghttp2_submit_rst_stream(self.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), streamID, errorCode)
     }
 
-    /// Sends PING; ``Event/pingAnswered`` follows.
+    /// Sends PING. ``Event/pingAnswered`` follows.
     package mutating func ping() {
         _ = nghttp2_submit_ping(self.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)
     }
 
     /// Sends GOAWAY.
     ///
-    /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last one that came.
+    /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last stream that arrived.
     package mutating func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, debugData: [UInt8] = []) {
         self.inbox.pointee.isEnding = true
         let last = lastStreamID ?? self.lastReceivedStreamID
@@ -345,13 +345,13 @@ package struct HTTP2Session: ~Copyable {
         )
     }
 
-    /// Sends SETTINGS with another limit of streams.
+    /// Sends SETTINGS with a new limit of streams.
     package mutating func update(maxConcurrentStreams limit: UInt32) {
         var entry = Self.streamLimit(limit)
         _ = nghttp2_submit_settings(self.session, UInt8(NGHTTP2_FLAG_NONE.rawValue), &entry, 1)
     }
 
-    /// Opens the connection's window again by `count` bytes, and that of `stream`.
+    /// Opens the windows of the connection and of `stream` by `count` bytes.
     package mutating func consume(_ count: Int, of stream: Stream? = nil) {
         _ = nghttp2_session_consume_connection(self.session, count)
         guard let stream else { return }
@@ -359,11 +359,12 @@ package struct HTTP2Session: ~Copyable {
         if streamID > 0 { _ = nghttp2_session_consume_stream(self.session, streamID, count) }
     }
 
-    /// Bytes of bodies that came and by which the connection's window was not opened again, consumed or not.
+    /// The number of body bytes that arrived and for which the connection's window was not opened again, consumed or
+    /// not.
     package var unopenedCount: Int { Int(nghttp2_session_get_effective_recv_data_length(self.session)) }
 
-    /// Opens the connection's window by `count` bytes at once, where ``consume(_:of:)`` waits until it is worth a frame.
-    /// For a session that leaves windows to its owner, who then uses one of the two only.
+    /// Opens the connection's window by `count` bytes at once. ``consume(_:of:)`` waits until a frame is worthwhile. An
+    /// owner that manages the windows uses only one of the two.
     package mutating func openWindow(by count: Int) {
         guard count > 0 else { return }
         _ = nghttp2_submit_window_update(
@@ -374,7 +375,7 @@ package struct HTTP2Session: ~Copyable {
         )
     }
 
-    /// Writes frames to `buffer` until nothing is left or `limit` bytes were passed, by at most one frame.
+    /// Writes frames to `buffer` until all are written or `limit` bytes are reached. The last frame may exceed `limit`.
     ///
     /// - Returns: whether anything was written.
     package mutating func write(into buffer: inout ByteBuffer, atMost limit: Int) -> Bool {
@@ -388,10 +389,10 @@ package struct HTTP2Session: ~Copyable {
         return buffer.writerIndex > start
     }
 
-    /// Whether a client may still make requests: no GOAWAY came, and nothing broke the protocol.
+    /// Whether a client may still make requests: no GOAWAY arrived, and the protocol was not broken.
     package var takesRequests: Bool { nghttp2_session_check_request_allowed(self.session) != 0 }
 
-    /// Whether there is something to write.
+    /// Whether there are frames to write.
     package var wantsToWrite: Bool { nghttp2_session_want_write(self.session) != 0 }
 
     /// Whether the session is over: it neither reads nor writes any more.

@@ -1,13 +1,13 @@
 internal import CFerryNGHTTP2
 
-/// The fields of one request or response on their way to ``HTTP2Session``: memory that is filled again and again.
+/// The fields of one request or response on their way to ``HTTP2Session``. The memory is reused for each.
 ///
-/// A value that is not written into the block itself is only referred to: it must stay where it is until the block was
-/// given to the session, which copies it.
+/// The block refers to values that are not written into it. Their memory must stay in place until the session, which
+/// copies them, was given the block.
 package struct HeaderBlock: ~Copyable {
-    /// Apple's requests have eleven fields at most.
+    /// Requests to APNs have eleven fields at most.
     private static let fieldLimit = 24
-    /// Bytes of values that are written into the block: a path with 255 bytes of token has 520.
+    /// The bytes of values that are written into the block. The longest path has 520 bytes, for a token of 255 bytes.
     private static let scratchLimit = 4096
 
     private let fields: UnsafeMutablePointer<nghttp2_nv>
@@ -27,9 +27,9 @@ package struct HeaderBlock: ~Copyable {
 
     /// How HPACK treats a field (RFC 7541 section 6.2).
     package enum Indexing: Sendable {
-        /// As libnghttp2 does it: with incremental indexing, except for `:path` and `authorization`.
+        /// libnghttp2's default: incremental indexing, except for `:path` and `authorization`.
         case usual
-        /// As a literal that is not put into the table.
+        /// A literal that does not go into the table.
         case literal
     }
 
@@ -38,7 +38,7 @@ package struct HeaderBlock: ~Copyable {
         self.scratchCount = 0
     }
 
-    /// Appends a field whose value stays where it is.
+    /// Appends a field that refers to its value. The value's memory must stay in place.
     package mutating func append(
         _ name: StaticString,
         _ value: UnsafeBufferPointer<UInt8>,
@@ -59,7 +59,7 @@ package struct HeaderBlock: ~Copyable {
         self.count += 1
     }
 
-    /// Appends a field with a value that never changes.
+    /// Appends a field with a constant value.
     package mutating func append(_ name: StaticString, _ value: StaticString, _ indexing: Indexing = .usual) {
         self.append(
             name,
@@ -68,7 +68,7 @@ package struct HeaderBlock: ~Copyable {
         )
     }
 
-    /// Appends a field whose value `fill` writes: up to `capacity` bytes; it returns how many.
+    /// Appends a field whose value `fill` writes. `fill` writes up to `capacity` bytes and returns their number.
     package mutating func append(
         _ name: StaticString,
         upTo capacity: Int,
@@ -84,7 +84,7 @@ package struct HeaderBlock: ~Copyable {
 
     /// Appends a field with a number as its value.
     package mutating func append(_ name: StaticString, _ number: UInt64, _ indexing: Indexing = .usual) {
-        // 2^64 has 20 digits.
+        // The largest number, 2^64 - 1, has 20 digits.
         self.append(name, upTo: 20, indexing) { target in
             var (rest, count) = (number, 0)
             repeat {
@@ -98,7 +98,7 @@ package struct HeaderBlock: ~Copyable {
         }
     }
 
-    /// What libnghttp2 wants to see.
+    /// Calls `body` with the fields in the form that libnghttp2 needs.
     func withFields<R>(_ body: (UnsafePointer<nghttp2_nv>, Int) -> R) -> R {
         body(self.fields, self.count)
     }

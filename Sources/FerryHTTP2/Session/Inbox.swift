@@ -1,7 +1,7 @@
-/// What libnghttp2 reported during one call, and the slots of its streams.
+/// The events that libnghttp2 reported during one call, and the slots of its streams.
 ///
-/// Its callbacks only append here; the session's owner reads it when the call has returned. Lives on the heap, because
-/// the callbacks know it by its address.
+/// The callbacks only append here. The session's owner reads the events after the call has returned. The inbox lives on
+/// the heap, because the callbacks know it by its address.
 struct Inbox {
     let role: HTTP2Session.Role
     let maximumBodyLength: Int
@@ -10,11 +10,11 @@ struct Inbox {
     private var firstFree: Int32 = -1
     private var events: [HTTP2Session.Event] = []
     private var eventIndex = 0
-    /// The slot of the last ``HTTP2Session/Event/closed(_:errorCode:)``, which is free when the next event is read.
+    /// The slot of the last ``HTTP2Session/Event/closed(_:errorCode:)``. It is freed when the next event is read.
     private var closedSlot: Int32 = -1
-    /// Whether a GOAWAY came or was sent by the owner: the session ends with its last stream.
+    /// Whether a GOAWAY arrived or the owner sent one. If so, the session ends with its last stream.
     var isEnding = false
-    /// How many streams have a slot.
+    /// The number of streams with a slot.
     private(set) var openCount = 0
 
     init(role: HTTP2Session.Role, maximumBodyLength: Int) {
@@ -61,7 +61,7 @@ struct Inbox {
         self.slotCount = count
     }
 
-    /// Frees a slot at once: for a stream that nobody was told of.
+    /// Frees a slot at once, for a stream that was never reported.
     mutating func free(_ index: Int) {
         self.slots[index].generation &+= 1
         self.slots[index].streamID = 0
@@ -74,7 +74,7 @@ struct Inbox {
         HTTP2Session.Stream(index: UInt32(truncatingIfNeeded: index), generation: self.slots[index].generation)
     }
 
-    /// The slot of a stream, if it is still that stream's.
+    /// Returns the slot of a stream; nil when another stream uses it now.
     func index(of stream: HTTP2Session.Stream) -> Int? {
         let index = Int(stream.index)
         guard index < self.slotCount, self.slots[index].generation == stream.generation,
@@ -83,7 +83,7 @@ struct Inbox {
         return index
     }
 
-    /// The slot that libnghttp2 was given as a stream's user data: its number plus one.
+    /// Returns the slot in a stream's user data of libnghttp2: the slot's number plus one.
     func index(userData: UnsafeMutableRawPointer?) -> Int? {
         let index = Int(bitPattern: userData) - 1
         guard index >= 0, index < self.slotCount else { return nil }
@@ -92,7 +92,7 @@ struct Inbox {
 
     static func userData(_ index: Int) -> UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: index + 1) }
 
-    /// The slot of a stream, by its number. O(slots): for what is rare.
+    /// Returns the slot of a stream by its identifier. O(slots), so use it only in rare cases.
     func index(streamID: Int32) -> Int? {
         (0..<self.slotCount).first { self.slots[$0].streamID == streamID }
     }
@@ -103,7 +103,7 @@ struct Inbox {
         self.events.append(event)
     }
 
-    /// Reports the end of a stream, once.
+    /// Reports the end of a stream, at most once.
     mutating func close(_ index: Int, errorCode: UInt32) {
         guard self.slots[index].streamID != 0, !self.slots[index].isClosed else { return }
         self.slots[index].isClosed = true

@@ -1,16 +1,16 @@
 internal import CFerryNGHTTP2
 
-/// What libnghttp2 calls. Each callback only notes in the ``Inbox`` what happened: it calls nothing that could lead back
-/// into the library, and cannot fail.
+/// The functions that libnghttp2 calls. Each one only notes the event in the ``Inbox``. It calls nothing that could
+/// enter the library again, and it cannot fail.
 enum SessionCallbacks {
-    /// A stream that must not go on: libnghttp2 resets it.
+    /// The return value for a stream that must not continue: libnghttp2 resets the stream.
     private static let refuseStream = Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
 
     private static func inbox(_ userData: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<Inbox>? {
         userData?.assumingMemoryBound(to: Inbox.self)
     }
 
-    /// The slot of the stream that a frame belongs to.
+    /// Returns the slot of the stream that a frame belongs to.
     private static func slot(
         _ session: OpaquePointer?,
         _ inbox: UnsafeMutablePointer<Inbox>,
@@ -22,7 +22,7 @@ enum SessionCallbacks {
 
     static func install(in callbacks: OpaquePointer?) {
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { session, frame, userData in
-            // The fields of a PUSH_PROMISE come with the number of the stream that it belongs to, and are not that one's.
+            // The fields of a PUSH_PROMISE are ignored: they carry the number of this stream, and describe another one.
             guard let frame, frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue),
                 let inbox = SessionCallbacks.inbox(userData)
             else { return 0 }
@@ -41,7 +41,7 @@ enum SessionCallbacks {
                 let inbox = SessionCallbacks.inbox(userData),
                 let slot = SessionCallbacks.slot(session, inbox, frame.pointee.hd.stream_id)
             else { return 0 }
-            // Trailers say nothing that Ferry or APNs knows.
+            // Trailers are ignored: neither Ferry nor APNs uses them.
             guard !inbox.pointee.slots[slot].hasFinalFields else { return 0 }
             return inbox.pointee.slots[slot].add(name, nameCount, value, valueCount) ? 0 : SessionCallbacks.refuseStream
         }
@@ -74,7 +74,7 @@ enum SessionCallbacks {
         }
         nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { session, frame, _, userData in
             guard let frame, let inbox = SessionCallbacks.inbox(userData) else { return 0 }
-            // A request that did not leave has no stream yet, so its end is not reported otherwise.
+            // A request that was not sent has no stream yet, so no other callback reports its end.
             guard frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue), inbox.pointee.role == .client,
                 let slot = inbox.pointee.index(streamID: frame.pointee.hd.stream_id)
             else { return 0 }
@@ -90,7 +90,7 @@ enum SessionCallbacks {
     ) -> Int32 {
         let streamID = frame.pointee.hd.stream_id
         if let slot = self.slot(session, inbox, streamID) {
-            // An informational response (1xx) comes before the final one, which replaces it.
+            // The final response replaces an informational one (1xx) before it.
             if !inbox.pointee.slots[slot].hasFinalFields { inbox.pointee.slots[slot].fields.count = 0 }
         } else if inbox.pointee.role == .server {
             let slot = inbox.pointee.open(streamID: streamID)
@@ -121,8 +121,8 @@ enum SessionCallbacks {
             }
             guard isLast else { return }
             inbox.pointee.slots[slot].isEnded = true
-            // A client's stream whose own end was sent is closed in the same moment, which is reported. The library learns
-            // of that end only when it writes again.
+            // If a client's request was sent completely, its stream is closed in the same moment, and the close is
+            // reported. But libnghttp2 learns that the request was sent completely only when it writes again.
             if inbox.pointee.role == .server || nghttp2_session_get_stream_local_close(session, header.stream_id) == 0 {
                 inbox.pointee.report(.ended(inbox.pointee.handle(slot)))
             }
@@ -147,7 +147,8 @@ enum SessionCallbacks {
         }
     }
 
-    /// Gives libnghttp2 the next bytes of a body: never more than it asks for, which is what the windows leave.
+    /// Gives libnghttp2 the next bytes of a body: at most the number that it asks for, because the windows allow no
+    /// more.
     static let readSource: nghttp2_data_source_read_callback = { session, streamID, target, count, flags, _, userData in
         guard let target, let flags, let inbox = SessionCallbacks.inbox(userData),
             let slot = SessionCallbacks.slot(session, inbox, streamID)

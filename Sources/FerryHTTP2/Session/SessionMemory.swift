@@ -1,17 +1,17 @@
 internal import CFerryNGHTTP2
 
-/// The allocator of one session: blocks of eight sizes, cut from chunks and used again and again.
+/// The allocator of one session: blocks of eight sizes, cut from chunks and reused.
 ///
-/// libnghttp2 allocates about a dozen small blocks for each request. What a session once used stays with it until it ends,
-/// so its size is that of its busiest moment. Belongs to the session's thread.
+/// libnghttp2 allocates about a dozen small blocks for each request. The session keeps its memory until it ends, so its
+/// size is that of its busiest moment. Belongs to the session's thread.
 struct SessionMemory {
-    /// A block begins with the number of its size class, and is as aligned as malloc's.
+    /// The bytes before each block, which hold the number of its size class. The block keeps malloc's alignment.
     private static let prefix = 16
-    /// 64 bytes, and twice as many in each further class; the prefix is included.
+    /// The size of the smallest class in bytes, prefix included. Each further class is twice as large.
     private static let smallest = 64
     private static let classes = 8
     private static let chunkSize = 64 << 10
-    /// The class of blocks that come from the system one by one.
+    /// The class of blocks that the system allocates one by one.
     private static let large = 8
 
     private var free: InlineArray<8, UnsafeMutableRawPointer?> = .init(repeating: nil)
@@ -23,7 +23,7 @@ struct SessionMemory {
         for chunk in self.chunks { chunk.deallocate() }
     }
 
-    /// Bytes that a block of this class offers.
+    /// Returns how many bytes a block of this class offers.
     private static func capacity(of sizeClass: Int) -> Int { (self.smallest << sizeClass) - self.prefix }
 
     mutating func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
@@ -82,7 +82,7 @@ struct SessionMemory {
         return moved
     }
 
-    /// The functions that libnghttp2 calls. It copies the table; `memory` must outlive the session.
+    /// Returns the functions that libnghttp2 calls. It copies the table; `memory` must outlive the session.
     static func table(_ memory: UnsafeMutablePointer<SessionMemory>) -> nghttp2_mem {
         nghttp2_mem(
             mem_user_data: memory,

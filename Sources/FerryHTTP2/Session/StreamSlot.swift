@@ -1,32 +1,33 @@
-/// What a session keeps of one stream: what came, and what is still to be sent.
+/// The data of one stream in a session: the bytes that arrived, and the bytes to send.
 ///
-/// Lies in memory of the ``Inbox`` and is used for one stream after the other; its own memory stays with it.
+/// A slot lies in memory of the ``Inbox`` and serves one stream after the other. It keeps its own memory for the next
+/// stream.
 struct StreamSlot {
-    /// Bytes of names and values together, and of a field's share of the books.
+    /// The limit of all names and values together, in bytes, with the overhead for each field.
     static let fieldsLimit = 16 << 10
 
     /// 0 while the slot is free.
     var streamID: Int32 = 0
-    /// How many streams have used the slot.
+    /// The number of streams that have used the slot.
     var generation: UInt32 = 0
-    /// The next free slot; -1 for none.
+    /// The next free slot; -1 if there is none.
     var nextFree: Int32 = -1
 
-    /// Whether its end was reported.
+    /// Whether the end of the stream was reported.
     var isClosed = false
-    /// Whether the peer has said everything.
+    /// Whether the peer has sent its whole message.
     var isEnded = false
-    /// Whether the fields of a final response, or of the request, have come. What comes then are trailers.
+    /// Whether the fields of a final response, or of the request, have arrived. Fields after them are trailers.
     var hasFinalFields = false
     var isBodyTruncated = false
     /// The fields, one after the other: length of the name and of the value, 2 bytes each; name; value.
     var fields = ByteStore()
     var body = ByteStore()
 
-    /// What is still to be sent.
+    /// The bytes that are still to be sent.
     var source: UnsafePointer<UInt8>?
     var sourceCount = 0
-    /// A copy of what is to be sent, where nobody else keeps it.
+    /// A copy of the bytes to send, if their owner does not keep them.
     var copy = ByteStore()
 
     mutating func begin(streamID: Int32) {
@@ -41,7 +42,7 @@ struct StreamSlot {
         self.sourceCount = 0
     }
 
-    /// Notes a field; false when the peer says too much.
+    /// Notes a field; returns false when the fields are too long.
     mutating func add(_ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>, _ count: Int)
         -> Bool
     {
@@ -73,7 +74,7 @@ struct StreamSlot {
         }
     }
 
-    /// The status of a response, as far as it has come; 0 when there is none.
+    /// Whether the fields so far belong to an informational response (1xx).
     var isInformational: Bool {
         var isInformational = false
         self.forEachField { name, value in
@@ -90,7 +91,7 @@ struct StreamSlot {
     }
 }
 
-/// Bytes in memory that grows and is used again.
+/// A store of bytes in memory that grows and is reused.
 struct ByteStore {
     private(set) var start: UnsafeMutablePointer<UInt8>?
     private var capacity = 0

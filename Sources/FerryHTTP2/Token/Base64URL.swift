@@ -19,7 +19,8 @@ package enum Base64URL {
         return text
     }
 
-    /// The bytes; nil for other characters, padding, and what no encoder writes: every text has one reading.
+    /// Returns the bytes. Returns nil for other characters, for padding and for an ending that no encoder writes, so
+    /// that every result has exactly one text.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
@@ -33,7 +34,7 @@ package enum Base64URL {
             count -= 8
             bytes.append(UInt8(truncatingIfNeeded: bits >> count))
         }
-        // A digit too many leaves six bits; the two or four of a good ending are zero.
+        // At the end 0, 2 or 4 bits may be left, all zero. Six bits are left if there is one digit too many.
         guard count < 6, bits & (1 << count - 1) == 0 else { return nil }
         return bytes
     }

@@ -6,13 +6,14 @@ package struct DeveloperIdentifier: Hashable, Sendable, CustomStringConvertible 
 
     package let text: String
 
-    /// Nil when ``fault(in:)`` has something to say.
+    /// Nil if ``fault(in:)`` finds a fault.
     package init?(_ text: String) {
         guard Self.fault(in: text) == nil else { return nil }
         self.text = text
     }
 
-    /// What keeps `text` from being one, as the end of a sentence; nil when nothing does. Quotes nothing of it.
+    /// Returns why `text` is no identifier, as the end of a sentence; nil when it is one. The sentence quotes nothing
+    /// of `text`.
     package static func fault(in text: String) -> String? {
         let length = text.count
         guard length == Self.length else {

@@ -1,23 +1,23 @@
-/// A provider token that was made elsewhere, and what it says of itself. Its signature is not looked at.
+/// A provider token that was made elsewhere, and its own statements about itself. Its signature is not checked.
 ///
-/// No description of it shows the token.
+/// No description of this type shows the token.
 package struct GivenToken: Sendable, Equatable {
-    /// APNs' own have some 200 bytes; a header with more than that is none.
+    /// The longest text that can be a token. Tokens for APNs have about 200 bytes.
     package static let longest = 4096
 
     /// The token alone.
     package let text: [UInt8]
-    /// The identifier of the key that signed it (`kid`); nil when the token does not tell.
+    /// The identifier of the key that signed it (`kid`); nil when the token does not say.
     package let keyID: String?
-    /// The team (`iss`); nil when the token does not tell.
+    /// The team (`iss`); nil when the token does not say.
     package let teamID: String?
-    /// When it was made (`iat`), in seconds since 1970; nil when the token does not tell.
+    /// The time at which it was made (`iat`), in seconds since 1970; nil when the token does not say.
     package let issuedAt: UInt32?
 
-    /// Reads a token with white space, or `bearer`, around it.
+    /// Reads a token that may have white space or `bearer` around it.
     ///
-    /// Nil for what no field of a request can carry, and for a JSON Web Token that is not whole: a file that is being written
-    /// is seen half. By ES256 its signature has 64 bytes.
+    /// The result is nil for bytes that no field of a request can carry, and for an incomplete JSON Web Token: a file
+    /// may be read while it is being written. A signature by ES256 has 64 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         var text = bytes.drop(while: Self.isSpace)[...]
         let scheme = Array("bearer ".utf8)
@@ -39,7 +39,7 @@ package struct GivenToken: Sendable, Equatable {
         self.issuedAt = claims?.integer("iat").flatMap { UInt32(exactly: $0) }
     }
 
-    /// `{"` in Base64: how every JSON Web Token begins.
+    /// `{"` in Base64: the beginning of every JSON Web Token.
     private static let beginning = Array("eyJ".utf8)
 
     private static func isSpace(_ byte: UInt8) -> Bool {

@@ -2,7 +2,8 @@ package import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// When a provider token that is made elsewhere is asked for, used, changed and not used.
+/// The states of a provider token that is made elsewhere: when the machine asks for it, uses it, changes it and holds
+/// it.
 ///
 /// ```
 ///          ask                  given
@@ -17,23 +18,23 @@ package import NIOCore
 ///                                                       another key
 /// ```
 ///
-/// "APNs report an error if you use a new token more than once every 20 minutes on the same connection" (Apple). So a token
-/// is kept for 20 minutes although there is a newer one; a token of another key is taken at once, because its connections
-/// are new.
+/// "APNs report an error if you use a new token more than once every 20 minutes on the same connection" (Apple). So a
+/// token is kept for 20 minutes even if there is a newer one. A token of another key is used at once, because its
+/// connections are new.
 package struct GivenTokenMachine: Sendable {
-    /// What an ask comes to.
+    /// The answer to a request for a token.
     package enum Answer: Sendable, Equatable {
         /// Use this token.
         case token(ProviderToken)
-        /// Look at once what token there is, and call ``given(_:now:epochSeconds:)`` or ``notGiven(now:)``.
+        /// Look for a token at once, and call ``given(_:now:epochSeconds:)`` or ``notGiven(now:)``.
         case fetch
-        /// There is no token that may be used; ask again at this time, which lies ahead.
+        /// No token may be used. Ask again at this time, which is in the future.
         case held(until: NIODeadline)
     }
 
-    /// Why a token that was given is not used.
+    /// The reason why a given token is not used.
     package enum Fault: Error, Sendable, Equatable {
-        /// It is older than an hour by this machine's clock: by so many seconds since it was made.
+        /// It is older than an hour by this computer's clock: `seconds` is its age.
         case expired(seconds: Int64)
         /// APNs has refused it as expired.
         case refused
@@ -43,7 +44,7 @@ package struct GivenTokenMachine: Sendable {
         var token: ProviderToken
         var given: GivenToken
         var takenAt: NIODeadline
-        /// An hour after it was made; nil when it does not tell.
+        /// An hour after it was made; nil when the token does not say.
         var expiresAt: NIODeadline?
         var isRefused = false
 
@@ -52,17 +53,17 @@ package struct GivenTokenMachine: Sendable {
         }
     }
 
-    /// How often is looked for another token.
+    /// The interval between two looks for another token.
     package static let fetchInterval = TimeAmount.seconds(1)
 
     private var taken: Taken?
     private var nextFetch = NIODeadline.distantPast
     private var frozenUntil: NIODeadline?
-    /// Why the token that was given last is not used; nil when it is.
+    /// Why the token that was given last is not used; nil when it is used.
     package private(set) var fault: Fault?
-    /// How many tokens were taken.
+    /// The number of tokens that were taken.
     package private(set) var count: UInt64 = 0
-    /// Of how many keys.
+    /// The number of keys that the tokens came from.
     private var keyCount: UInt64 = 0
 
     package init() {}
@@ -72,7 +73,7 @@ package struct GivenTokenMachine: Sendable {
         now < self.nextFetch ? self.standing(now: now) : .fetch
     }
 
-    /// Takes the token that there is now, which may be the one before.
+    /// Takes the token that is available now. It may be the same as before.
     package mutating func given(_ given: GivenToken, now: NIODeadline, epochSeconds: UInt32) -> Authorization {
         self.nextFetch = now + Self.fetchInterval
         self.fault = nil
@@ -86,15 +87,16 @@ package struct GivenTokenMachine: Sendable {
         return self.authorization(now: now)
     }
 
-    /// Notes that no token could be had. The one before is used while it is good.
+    /// Notes that no token was available. The one before is used while it is valid.
     package mutating func notGiven(now: NIODeadline) -> Authorization {
         self.nextFetch = now + Self.fetchInterval
         return self.authorization(now: now)
     }
 
-    /// Takes what APNs said of a token. Every other reason is not this machine's business.
+    /// Takes APNs' judgement of a token. Ignores every other reason.
     ///
-    /// - Parameter generation: whose token was refused. That an older one than the current is expired is no news.
+    /// - Parameter generation: the generation of the refused token. If an older token than the current one has expired,
+    ///   nothing changes.
     package mutating func refused(_ reason: Reason, generation: UInt64, now: NIODeadline) {
         switch reason {
         case .expiredProviderToken where self.taken?.token.generation == generation:
@@ -107,7 +109,7 @@ package struct GivenTokenMachine: Sendable {
         }
     }
 
-    /// What the token in use says of itself; nil before there is one.
+    /// The token in use; nil before there is one.
     package var current: GivenToken? { self.taken?.given }
 
     private func fault(of given: GivenToken, _ epochSeconds: UInt32) -> Fault? {
@@ -118,12 +120,13 @@ package struct GivenTokenMachine: Sendable {
 
     private func mayChange(to given: GivenToken, now: NIODeadline) -> Bool {
         guard let taken, !self.isOfOtherKey(given) else { return true }
-        // A change counts from the first use, and nothing is used now.
+        // The interval counts from the first use. A token taken now could not be used while frozen.
         if let frozenUntil, now < frozenUntil { return false }
         let interval = ProviderTokenMachine.shortestInterval
         if taken.takenAt + interval <= now { return true }
         guard !taken.isUsable(now) else { return false }
-        // It was old when it was taken: the two were made as far apart as APNs wants.
+        // The current token was already old when it was taken. The change is allowed if the two were made far enough
+        // apart.
         guard let old = taken.given.issuedAt, let new = given.issuedAt else { return true }
         return Int64(new) - Int64(old) >= interval.nanoseconds / 1_000_000_000
     }
@@ -159,9 +162,9 @@ package struct GivenTokenMachine: Sendable {
         }
     }
 
-    /// What an ask comes to if nothing is fetched for it.
+    /// Returns the answer to a request for a token without a fetch.
     private func standing(now: NIODeadline) -> Answer {
-        // Before the end there may be a token of another key.
+        // Ask again at the next fetch: there may be a token of another key before the freeze ends.
         if let frozenUntil, now < frozenUntil { return .held(until: min(frozenUntil, self.nextFetch)) }
         if let taken, taken.isUsable(now) { return .token(taken.token) }
         return .held(until: self.nextFetch)

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// The members of a JSON object, as far as a token needs them.
+/// The members of a token's JSON object that the client needs.
 package struct JSONClaims {
     private enum Claim {
         case text(String)
@@ -10,7 +10,7 @@ package struct JSONClaims {
 
     private var claims: [String: Claim] = [:]
 
-    /// Nil when `bytes` are no JSON object, or a name is there twice (RFC 7515, section 4; RFC 7519, section 4).
+    /// Nil when `bytes` are no JSON object, or contain a name twice (RFC 7515, section 4; RFC 7519, section 4).
     package init?(_ bytes: [UInt8]) {
         let isWhole = bytes.withUnsafeBufferPointer { bytes in
             var members = JSONMembers(bytes)

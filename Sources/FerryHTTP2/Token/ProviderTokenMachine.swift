@@ -2,10 +2,12 @@ package import FerryCore
 package import FerryMachine
 package import NIOCore
 
-/// When a provider token is made, used, renewed and not used: one for all connections of a team and key.
+/// The states of a provider token: when the machine makes, uses, renews and holds it. There is one machine for all
+/// connections of a team and key.
 ///
-/// Nothing is made before the first ask. Every age is monotonic: a wall clock that jumps changes only what the next
-/// token says of its time. The owner's clock should go on while the machine sleeps, as the token's age does.
+/// It makes nothing before the first request for a token. Every age is monotonic: if the wall clock jumps, only the
+/// time inside the next token changes. The owner's clock should continue while the computer sleeps, because the token's
+/// age does.
 ///
 /// ```
 ///          ask                 signed
@@ -20,17 +22,17 @@ package import NIOCore
 ///   any state, refused: TooManyProviderTokenUpdates ──▶ frozen: held for 20 minutes, then as before
 /// ```
 ///
-/// Another key (``replaceKey(_:)``) begins anew at `empty`.
+/// Another key (``replaceKey(_:)``) starts again at `empty`.
 ///
-/// A renewal that cannot be signed goes back to the token before it, which is used until it is an hour old.
+/// If a renewal cannot be signed, the token before it is used until it is an hour old.
 package struct ProviderTokenMachine: Sendable {
-    /// What an ask comes to.
+    /// The answer to a request for a token.
     package enum Answer: Sendable, Equatable {
         /// Use this token.
         case token(ProviderToken)
-        /// Sign these bytes by ES256 at once, and give the signature to ``signed(_:now:)``, or call ``signFailed(now:)``.
+        /// Sign these bytes by ES256 at once. Pass the signature to ``signed(_:now:)``, or call ``signFailed(now:)``.
         case sign([UInt8])
-        /// There is no token that may be used; ask again at this time, which lies ahead.
+        /// No token may be used. Ask again at this time, which is in the future.
         case held(until: NIODeadline)
     }
 
@@ -64,7 +66,7 @@ package struct ProviderTokenMachine: Sendable {
     package static let longestAge = TimeAmount.minutes(60)
     /// How long no token is used after TooManyProviderTokenUpdates: the interval that APNs asks for.
     package static let freeze = TimeAmount.minutes(20)
-    /// How long a signature that failed is not tried again.
+    /// How long the machine waits after a failed signature before it tries again.
     package static let signingBackOff = TimeAmount.seconds(10)
 
     private let teamID: DeveloperIdentifier
@@ -73,7 +75,7 @@ package struct ProviderTokenMachine: Sendable {
     private var state = State.empty
     private var frozenUntil: NIODeadline?
     private var signingHeldUntil: NIODeadline?
-    /// How many tokens were made.
+    /// The number of tokens that were made.
     package private(set) var mintCount: UInt64 = 0
 
     package init(keyID: DeveloperIdentifier, teamID: DeveloperIdentifier) {
@@ -85,8 +87,8 @@ package struct ProviderTokenMachine: Sendable {
         Base64URL.encode(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8)
     }
 
-    /// From now on another key signs. What was made with the one before is used no more, and what APNs said of it is
-    /// forgotten: it counts how often a token changes "on the same connection" (Apple), and each connection is for one key.
+    /// Replaces the key. The token of the old key is used no more, and APNs' refusals of it are forgotten: APNs counts
+    /// the changes of a token "on the same connection" (Apple), and each connection belongs to one key.
     package mutating func replaceKey(_ keyID: DeveloperIdentifier) {
         self.encodedHeader = Self.header(keyID)
         self.keyCount += 1
@@ -97,7 +99,7 @@ package struct ProviderTokenMachine: Sendable {
 
     /// Asks for a token.
     ///
-    /// Asked again between `.sign` and its signature, it wants the same bytes signed.
+    /// A call between `.sign` and its signature returns the same bytes to sign.
     package mutating func authorize(now: NIODeadline, epochSeconds: UInt32) -> Answer {
         if let frozenUntil, now < frozenUntil { return .held(until: frozenUntil) }
         switch self.state {
@@ -115,7 +117,7 @@ package struct ProviderTokenMachine: Sendable {
 
     /// Takes the signature of the bytes of the last `.sign`: 64 bytes, r and s (RFC 7518, section 3.4).
     ///
-    /// - Returns: the new token; or what an ask would come to when nothing was to be signed.
+    /// - Returns: the new token; if nothing was to be signed, the answer to a request for a token.
     package mutating func signed(_ signature: [UInt8], now: NIODeadline) -> Authorization {
         guard case .signing(let draft) = self.state else { return self.standing(now: now) }
         self.mintCount += 1
@@ -133,7 +135,7 @@ package struct ProviderTokenMachine: Sendable {
 
     /// Notes that the bytes of the last `.sign` cannot be signed.
     ///
-    /// - Returns: the token before, while it is good; or how long signing waits.
+    /// - Returns: the token before, while it is valid; otherwise how long signing waits.
     package mutating func signFailed(now: NIODeadline) -> Authorization {
         guard case .signing(let draft) = self.state else { return self.standing(now: now) }
         self.state = draft.previous.map { .minted($0) } ?? .empty
@@ -141,9 +143,10 @@ package struct ProviderTokenMachine: Sendable {
         return self.standing(now: now)
     }
 
-    /// Takes what APNs said of a token. Every other reason is not this machine's business.
+    /// Takes APNs' judgement of a token. Ignores every other reason.
     ///
-    /// - Parameter generation: whose token was refused. That an older one than the current is expired is no news.
+    /// - Parameter generation: the generation of the refused token. If an older token than the current one has expired,
+    ///   nothing changes.
     package mutating func refused(_ reason: Reason, generation: UInt64, now: NIODeadline) {
         switch reason {
         case .expiredProviderToken:
@@ -158,7 +161,7 @@ package struct ProviderTokenMachine: Sendable {
                 break
             }
         case .tooManyProviderTokenUpdates:
-            // Whichever token it was said of, the provider has changed it too often.
+            // The generation does not matter here: the provider has changed its token too often.
             let end = now + Self.freeze
             self.frozenUntil = max(self.frozenUntil ?? end, end)
         default:
@@ -166,7 +169,7 @@ package struct ProviderTokenMachine: Sendable {
         }
     }
 
-    /// What the current token says of its time (`iat`); nil before there is one.
+    /// The time inside the current token (`iat`); nil before there is one.
     package var issuedAt: UInt32? {
         switch self.state {
         case .empty: nil
@@ -186,7 +189,7 @@ package struct ProviderTokenMachine: Sendable {
         return .sign(input)
     }
 
-    /// What an ask comes to if nothing is signed for it.
+    /// Returns the answer to a request for a token without a new signature.
     private func standing(now: NIODeadline) -> Authorization {
         if let frozenUntil, now < frozenUntil { return .held(until: frozenUntil) }
         if case .minted(let minted) = self.state {
@@ -195,7 +198,7 @@ package struct ProviderTokenMachine: Sendable {
             if now < floor { return .held(until: floor) }
         }
         let backOff = now + Self.signingBackOff
-        // Only a stray call can come here when nothing waits.
+        // Without a back-off, only a call of `signed` or `signFailed` at the wrong time gets here.
         return .held(until: self.signingHeldUntil.flatMap { now < $0 ? $0 : nil } ?? backOff)
     }
 
