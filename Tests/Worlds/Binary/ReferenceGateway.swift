@@ -2,62 +2,63 @@ import FerryBinary
 import FerryCore
 import NIOCore
 
-/// A gateway in the simplest terms: what Apple documented, and what gateways were seen to do wrong.
+/// A gateway in the simplest form: it follows Apple's documentation, and can repeat the faults of real gateways.
 ///
-/// It shares nothing with the client but the decoder of frames. It knows no time: its owner says when an ``Event`` is due.
+/// It shares only the decoder of frames with the client. It has no clock: its owner decides when an ``Event`` is due.
 struct ReferenceGateway {
-    /// How it misbehaves. A notification is known by the first four bytes of its token.
+    /// The faults of the gateway. A notification is known by the first four bytes of its token.
     struct Rules {
-        /// Notifications that it refuses, with the status.
+        /// The notifications that it refuses, with the status.
         var bad: [UInt32: UInt8] = [:]
-        /// Notifications on which it closes without a word.
+        /// The notifications on which it closes without a response.
         var poison: Set<UInt32> = []
-        /// It answers with identifier 0 instead of the notification's.
+        /// Whether it answers with identifier 0 instead of the notification's.
         var hidesIdentifier = false
-        /// It answers with an identifier that it never saw.
+        /// Whether it answers with an identifier that it never saw.
         var inventsIdentifier = false
-        /// It writes this many bytes of an error response, then closes.
+        /// How many bytes of an error response it writes before it closes.
         var responseLength = 6
         /// After this many notifications on a connection, it shuts down with status 10.
         var shutdownAfter: Int?
-        /// After this many notifications on a connection, it closes without a word.
+        /// After this many notifications on a connection, it closes without a response.
         var closeAfter: Int?
-        /// It confirms this often with status 0.
+        /// The number of accepted notifications from one confirmation with status 0 to the next.
         var confirmsEvery: Int?
-        /// Before an error response it confirms with status 0 what it has accepted.
+        /// Whether it confirms the accepted notifications with status 0 before an error response.
         var confirmsBeforeErrors = false
-        /// It writes this instead of what it should.
+        /// The bytes that it writes instead of the correct ones.
         var babble: [UInt8]?
-        /// At the end of the client's stream it closes, and never says what was still to be said.
+        /// Whether it closes at the end of the client's stream without the responses that are due.
         var closesAtTheEnd = false
         var judging = Judging.inOrder
         var probeAnswer = ProbeAnswer.inOrder
     }
 
-    /// When it decides on a notification.
+    /// The time at which the gateway judges a notification.
     enum Judging: CaseIterable {
-        /// As it reads them: what follows a refused one is discarded from then on.
+        /// While reading: notifications after a refused one are discarded.
         case inOrder
-        /// Each after a time of its own: what is not decided on at the first refusal is lost, also what came before.
+        /// Each after its own delay. At the first refusal all notifications without a judgement are lost, also earlier
+        /// ones.
         case inAnyOrder
         /// At the end of the client's stream.
         case atTheEnd
     }
 
-    /// What it does with a probe.
+    /// The gateway's answer to a probe.
     enum ProbeAnswer: Equatable {
-        /// Names it when everything before it is decided on.
+        /// The gateway names the probe after it has judged everything before it.
         case inOrder
-        /// Names it at once, and never says what was still to be said.
+        /// The gateway names the probe at once, and drops the responses that are due.
         case overtaking
-        /// Answers in order with this status and identifier 0.
+        /// The gateway answers in order, with this status and identifier 0.
         case nameless(UInt8)
-        /// Resets the connection at once.
+        /// The gateway resets the connection at once.
         case reset
         case none
     }
 
-    /// What it read and has to decide on.
+    /// A notification or probe that the gateway read and must judge.
     struct Frame: Equatable {
         /// Nil: it is a probe.
         var name: UInt32?
@@ -67,18 +68,18 @@ struct ReferenceGateway {
     enum Reply: Equatable {
         case bytes([UInt8])
         case close
-        /// Nothing to the client: the owner says ``ReferenceGateway/judge(_:)``.
+        /// Sends nothing to the client: the owner calls ``ReferenceGateway/judge(_:)``.
         case verdict(Frame)
     }
 
-    /// What it wants said, and when.
+    /// An action of the gateway, and its time.
     struct Event: Equatable {
         enum Time {
-            /// At once: what was to be said before never is.
+            /// At once. Earlier events that are still due are dropped.
             case atOnce
-            /// After a delay, and after what was to be said before.
+            /// After a delay, and after the earlier events.
             case inOrder
-            /// After a delay.
+            /// After a delay of its own.
             case inAnyOrder
         }
 
@@ -86,7 +87,7 @@ struct ReferenceGateway {
         var time: Time
     }
 
-    /// What came of something that it read.
+    /// The result of reading or judging.
     struct Result {
         var accepted: [UInt32] = []
         var events: [Event] = []
@@ -94,15 +95,15 @@ struct ReferenceGateway {
 
     let rules: Rules
     private var buffer = ByteBuffer()
-    /// What is not decided on.
+    /// The frames without a judgement.
     private var pending: [Frame] = []
     private var accepted = 0
     private var lastAccepted: UInt32 = 0
-    /// After its last word is decided it discards everything, as Apple's did.
+    /// Whether the last response is decided. From then on the gateway discards everything, as Apple's did.
     private(set) var isDeaf = false
-    /// What it read and did not accept.
+    /// The notifications that it read and did not accept.
     private(set) var discarded: Set<UInt32> = []
-    /// How many notifications it read.
+    /// The number of notifications that it read.
     private(set) var readCount = 0
 
     init(rules: Rules) {
@@ -155,7 +156,7 @@ struct ReferenceGateway {
         }
     }
 
-    /// Decides on what was read before.
+    /// Judges a frame that was read before.
     mutating func judge(_ frame: Frame) -> Result {
         var result = Result()
         guard let index = self.pending.firstIndex(of: frame) else { return result }
@@ -164,14 +165,14 @@ struct ReferenceGateway {
         return result
     }
 
-    /// Decides on all that is left: the client's stream has ended, or the client is gone.
+    /// Judges all remaining frames: the client's stream has ended, or the client is gone.
     mutating func judgeRest() -> Result {
         var result = Result()
         while !self.pending.isEmpty { self.judge(self.pending.removeFirst(), &result) }
         return result
     }
 
-    /// Ends the connection for reasons of its own, with these bytes or without a word.
+    /// Ends the connection for the gateway's own reasons, with these bytes or without a response.
     mutating func breakOff(_ bytes: [UInt8]) -> [Event] {
         self.isDeaf ? [] : [self.last(bytes.isEmpty ? [.close] : [.bytes(bytes), .close], .atOnce)]
     }
@@ -232,7 +233,7 @@ struct ReferenceGateway {
 
     private mutating func last(_ replies: [Reply], _ time: Event.Time = .inOrder) -> Event {
         self.isDeaf = true
-        // What is not decided on is lost.
+        // Frames without a judgement are lost.
         for frame in self.pending { self.discard(frame) }
         self.pending = []
         return Event(replies: replies, time: time)

@@ -20,19 +20,19 @@ extension World.Schedule {
         return schedule
     }
 
-    /// Error responses take a time of this range, each the same.
+    /// Gives all error responses the same delay, chosen from this range.
     mutating func takes(_ milliseconds: ClosedRange<Int64>, _ generator: inout some RandomNumberGenerator) {
         let delay = TimeAmount.milliseconds(Int64.random(in: milliseconds, using: &generator))
         self.errorDelays = delay...delay
     }
 
-    /// Whether silence may end after the settle time.
+    /// Whether an error response may come after the settle time.
     var isLate: Bool {
         Duration(self.errorDelays.upperBound) >= self.options.settleTime || self.rules.judging == .atTheEnd
     }
 
-    /// Whether a response proves what came before it. Where this is false `confirmed` may be wrong: the protocol says that
-    /// a gateway judges in order, and the client cannot see whether it does.
+    /// Whether a response proves everything before it. If not, `confirmed` may be wrong: the protocol says that a
+    /// gateway judges in order, and the client cannot see whether it does.
     var judgesInOrder: Bool { self.rules.judging != .inAnyOrder && self.rules.probeAnswer != .overtaking }
 
     mutating func misbehave(_ names: UInt32, _ generator: inout some RandomNumberGenerator) {
@@ -61,7 +61,7 @@ extension World.Schedule {
         self.judge(&generator)
     }
 
-    /// What a gateway does that is late, judges in an order of its own, or treats a probe as it likes.
+    /// Chooses the faults of a gateway that is late, judges in another order, or treats probes in its own way.
     mutating func judge(_ generator: inout some RandomNumberGenerator) {
         if Int.random(in: 0..<4, using: &generator) == 0 {
             self.errorDelays = .zero ... .milliseconds(Int64.random(in: 1...5000, using: &generator))
@@ -92,9 +92,9 @@ extension World.Schedule {
 }
 
 extension World {
-    /// Runs to the end and through a shutdown; returns what keeps it from ending, if anything.
+    /// Runs to the end and through a shutdown; returns what prevents the end, if anything.
     ///
-    /// With proof the shutdown comes before the end, as at the end of a run: silence has settled nothing by then.
+    /// With proof the shutdown comes first, as at the end of a real run: silence has settled nothing then.
     mutating func finish() -> String? {
         self.submitAll()
         guard self.schedule.proof != .silence || self.run() else {
@@ -110,28 +110,29 @@ extension World {
         self.settleAccounts()
     }
 
-    /// The one outcome of a notification; nil when it has none, or several.
+    /// The one outcome of a notification; nil when it has no outcome or several.
     func outcome(_ name: UInt32) -> Outcome? {
         let outcomes = self.outcomes[UInt64(name)] ?? []
         return outcomes.count == 1 ? outcomes[0] : nil
     }
 
-    /// Notifications that were accepted, as their outcome says, and never taken.
+    /// The notifications that were accepted by their outcome, and that no gateway accepted.
     func lost(_ names: UInt32) -> [UInt32] {
         (0..<names).filter { self.accepted[$0] == nil && self.outcome($0)?.isAccepted == true }
     }
 
-    /// Notifications that were lost and that nothing tells of: neither the tags of contradictions nor what they count.
+    /// The lost notifications that neither the tags nor the counts of contradictions report.
     ///
-    /// - Parameter isUnseen: what nobody could tell of.
+    /// - Parameter isUnseen: the notifications whose loss the client cannot see.
     func silentlyLost(_ names: UInt32, besides isUnseen: (UInt32) -> Bool = { _ in false }) -> [UInt32] {
         let told = Set(self.contradictions.flatMap(\.tags).map(\.rawValue))
         let untagged = self.contradictions.reduce(0) { $0 + max($1.upTo - $1.tags.count, 0) }
         return Array(self.lost(names).filter { !told.contains(UInt64($0)) && !isUnseen($0) }.dropFirst(untagged))
     }
 
-    /// What holds in every world: one outcome for each of `names` notifications, and none a lie but for what the peer's
-    /// own order, or its silence after the settle time, lets nobody see. Returns what does not.
+    /// Checks the promises that hold in every world: each of `names` notifications has one outcome, and the outcome is
+    /// true. The exceptions are losses that the client cannot see, because of the peer's order or of its silence after
+    /// the settle time. Returns the broken promise.
     func fault(_ names: UInt32) -> String? {
         for name in 0..<names {
             let copies = self.accepted[name, default: 0]

@@ -4,50 +4,50 @@ import FerryMachine
 import Foundation
 import NIOCore
 
-/// A client machine, the gateways that it dials, and the network between them, in a time of their own.
+/// A client machine, the gateways that it dials, and the network between them, with their own clock.
 ///
-/// Every choice (how much is written, read, acknowledged and delivered at a time, and how long things take) comes from
-/// one generator, so that a seed replays a run exactly.
+/// Every choice comes from one generator: how much is written, read, acknowledged and delivered at a time, and how long
+/// things take. So a seed replays a run exactly.
 struct World: ~Copyable {
     struct Schedule {
         var options = BinaryOptions()
         var rules = ReferenceGateway.Rules()
-        /// Rules of the first connections, one each; `rules` holds for those after them.
+        /// The rules of the first connections, one each. `rules` applies to all later ones.
         var firstRules: [ReferenceGateway.Rules] = []
-        /// How long a gateway takes to say something, each time another time of these.
+        /// How long a gateway takes for a response, chosen for each from this range.
         var errorDelays: ClosedRange<TimeAmount> = .milliseconds(20) ... .milliseconds(20)
-        /// The first delayed reply of all takes no time.
+        /// Whether the first delayed response takes no time.
         var isFirstErrorAtOnce = false
-        /// How long an acknowledgement or a reply is on its way, and what it answers before that, together.
+        /// The time from a write until its acknowledgement or response arrives, without the gateway's delay.
         var roundTrip: TimeAmount = .zero
-        /// How gateways end connections for reasons of their own.
+        /// How gateways end connections for their own reasons.
         var trouble: Trouble?
         /// One in this many steps resets a connection; 0: never.
         var resetOneIn = 0
-        /// Resets stop after this many.
+        /// The number of resets after which they stop.
         var resetLimit = 5
         /// One in this many dials fails; 0: never.
         var dialFailsOneIn = 0
-        /// How many bytes wait between the machine and the kernel, and in the kernel.
+        /// The capacity in bytes of the channel between machine and kernel, and of the kernel.
         var channelLimit = 2000
         var kernelLimit = 1000
-        /// The peer stops reading after this many notifications, for ever.
+        /// The peer stops reading for ever after this many notifications.
         var readsOnly: Int?
-        /// What the shutdown at the end asks for.
+        /// The proof that the shutdown at the end asks for.
         var proof = Proof.silence
     }
 
-    /// What each gateway does from time to time, whatever it reads.
+    /// The interruption that each gateway makes from time to time, independent of its input.
     struct Trouble {
-        /// How long it is until the next time; if that is by chance, in the mean.
+        /// The interval between two times; if that is random, the mean interval.
         var every: TimeAmount
         var isByChance = false
-        /// What it says; nothing: it closes without a word.
+        /// The bytes that it sends first; empty: it closes without a response.
         var word: [UInt8] = []
     }
 
     private struct Link {
-        /// An event of the gateway that is to come.
+        /// A future event of the gateway.
         struct Due {
             var at: NIODeadline
             var event: ReferenceGateway.Event
@@ -57,36 +57,37 @@ struct World: ~Copyable {
         var gateway: ReferenceGateway
         var isConnected = false
         var connectsAt: NIODeadline
-        /// Written by the machine and not with the kernel.
+        /// Bytes that the machine has written and the kernel does not have yet.
         var channel: [UInt8] = []
-        /// With the kernel and not read by the peer. The kernel of the peer acknowledges what it holds.
+        /// Bytes that the kernel has and the peer has not read. The peer's kernel acknowledges the bytes that it holds.
         var kernel: [UInt8] = []
         var handed: UInt64 = 0
         var acknowledged: UInt64 = 0
-        /// On the way: how much is acknowledged, and when the machine can know it.
+        /// Acknowledgements on their way: how much is acknowledged, and when the machine can know it.
         var acknowledgements: [(at: NIODeadline, count: UInt64)] = []
         var produced: UInt64 = 0
-        /// What the gateway will say, the soonest first.
+        /// The gateway's future events, the next one first.
         var due: [Due] = []
-        /// What it said, on the way to the machine; nil: the end.
+        /// Responses on their way to the machine; nil: the end.
         var arriving: [(at: NIODeadline, bytes: [UInt8]?)] = []
-        /// What the machine may read, in pieces.
+        /// Bytes that the machine may read, in pieces.
         var inbound: [UInt8] = []
         var hasEnded = false
-        /// Whether a response came that tells of everything that the gateway discarded.
+        /// Whether a response arrived that reveals everything that the gateway discarded.
         var hasTold = false
-        /// Half-closed by the machine, and whether the gateway has read that.
+        /// Whether the machine has half-closed the connection, and whether the gateway has read that.
         var isFinished = false
         var isReadToTheEnd = false
 
-        /// Whether a response says that something was discarded: not where a gateway that names nothing may mean itself.
+        /// Returns whether a response reveals that something was discarded. It does not if the gateway hides
+        /// identifiers and may mean itself.
         func tells(_ bytes: [UInt8]) -> Bool {
             guard bytes.count == 6, bytes[0] == 8, bytes[1] != 0 else { return false }
             let isNamed = bytes[2...] != [0, 0, 0, 0] && !self.gateway.rules.inventsIdentifier
             return isNamed || ![1, 10, 255].contains(bytes[1])
         }
 
-        /// When something happens on it by itself; nil: never.
+        /// When the next event on the link happens without input; nil: never.
         var nextDeadline: NIODeadline? {
             guard self.isConnected else { return self.connectsAt }
             return [self.due.first?.at, self.arriving.first?.at, self.acknowledgements.first?.at].compactMap(\.self)
@@ -103,22 +104,23 @@ struct World: ~Copyable {
     private var resets = 0
     private var dials = 0
     private var hasErred = false
-    /// Whether a connection was made or something was heard since time passed: the machine may have more to write.
+    /// Whether a connection was made or input arrived since time last passed. If so, the machine may have more to
+    /// write.
     private var isBusy = false
-    /// Ticks in a row after which a deadline was still due.
+    /// The number of ticks in a row after which a deadline was still due.
     private var vainTicks = 0
-    /// Whether there were so many that the owner of the client would spin.
+    /// Whether that number grew so large that the client's owner would spin.
     private(set) var isSpinning = false
     private var nextTrouble: NIODeadline?
-    /// What is still to be submitted, the soonest first.
+    /// The future submissions, the next one first.
     private var submissions: [(at: NIODeadline, names: Range<UInt32>)] = []
-    /// How often the gateways accepted each notification.
+    /// How often gateways accepted each notification.
     private(set) var accepted: [UInt32: Int] = [:]
-    /// What gateways read and did not accept.
+    /// The notifications that gateways read and did not accept.
     private(set) var discarded: Set<UInt32> = []
-    /// What gateways read and did not accept on connections that ended without a word about it.
+    /// The notifications that gateways read and did not accept, on connections that ended without a response about it.
     private(set) var untold: Set<UInt32> = []
-    /// How many notifications gateways read, copies included.
+    /// The number of notifications that gateways read, copies included.
     private(set) var readCount = 0
     private(set) var outcomes: [UInt64: [Outcome]] = [:]
     private(set) var contradictions: [Contradiction] = []
@@ -128,7 +130,7 @@ struct World: ~Copyable {
         self.init(schedule, seed: seed, choices: Choices(rest: SplitMix64(seed: seed)))
     }
 
-    /// - Parameter choices: what every choice comes from; `seed` is that of the client's own jitter.
+    /// - Parameter choices: the source of every choice; `seed` is for the client's own jitter.
     init(_ schedule: Schedule, seed: UInt64, choices: Choices) {
         self.schedule = schedule
         self.client = BinaryClient(options: schedule.options, seed: seed)
@@ -175,7 +177,7 @@ struct World: ~Copyable {
         self.settleAccounts()
     }
 
-    /// Submits notifications 0 to `count`, ten at a time, as many in a second as that.
+    /// Submits notifications 0 to `count`, ten at a time, at this rate.
     mutating func submit(_ count: UInt32, perSecond: Int64) {
         let gap = TimeAmount.nanoseconds(10_000_000_000 / perSecond)
         for (index, start) in stride(from: 0, to: count, by: 10).enumerated() {
@@ -194,8 +196,8 @@ struct World: ~Copyable {
         while !self.submissions.isEmpty { self.step() }
     }
 
-    /// Runs until everything has its outcome and, after a shutdown, every connection is gone; false when `limit` of
-    /// the world's time passes before.
+    /// Runs until every notification has its outcome and, after a shutdown, every connection is gone. Returns false if
+    /// `limit` of the world's time passes first.
     mutating func run(limit: TimeAmount = .hours(48)) -> Bool {
         let end = self.now + limit
         while self.now < end {
@@ -228,7 +230,7 @@ struct World: ~Copyable {
         var next = self.now + .milliseconds(Int64(self.random(0...3)))
         let isStill = self.links.allSatisfy { $0.channel.isEmpty && $0.kernel.isEmpty && $0.inbound.isEmpty }
         if isStill, !self.isBusy {
-            // Nothing moves by itself: jump to what comes next.
+            // Without movement, jump to the next event.
             let trouble = self.links.isEmpty ? nil : self.nextTrouble
             let others = [self.client.nextDeadline, self.submissions.first?.at, trouble].compactMap(\.self)
             let deadlines = self.links.compactMap(\.nextDeadline) + others
@@ -245,7 +247,7 @@ struct World: ~Copyable {
         if let deadline = self.client.nextDeadline, deadline <= self.now {
             self.client.tick(now: self.moment)
             self.settleAccounts()
-            // A tick may only make way for a write, which comes in the next step.
+            // A tick may only prepare a write, which happens in the next step.
             self.vainTicks = self.client.nextDeadline.map { $0 <= self.now } ?? false ? self.vainTicks + 1 : 0
             if self.vainTicks > 100 { self.isSpinning = true }
         }
@@ -302,7 +304,7 @@ struct World: ~Copyable {
         self.settleAccounts()
     }
 
-    /// The kernels and the peer do some of what they could.
+    /// Moves some bytes, as many as the choices say, through the kernels and the peer.
     private mutating func movePeer(_ index: Int) {
         let room = self.schedule.kernelLimit - self.links[index].kernel.count
         let count = min(self.random(0...self.schedule.kernelLimit), room, self.links[index].channel.count)
@@ -349,7 +351,7 @@ struct World: ~Copyable {
         if link.isReadToTheEnd, link.due.isEmpty, link.arriving.isEmpty { self.links[index].hasEnded = true }
     }
 
-    /// Notes what a gateway made of what it read, and when it will say so.
+    /// Notes the gateway's judgement of its input, and schedules its events.
     private mutating func carryOut(_ result: ReferenceGateway.Result, on index: Int) {
         for name in result.accepted { self.accepted[name, default: 0] += 1 }
         for event in result.events {
@@ -383,14 +385,14 @@ struct World: ~Copyable {
         case .verdict(let frame):
             let result = self.links[index].gateway.judge(frame)
             self.carryOut(.init(accepted: result.accepted, events: []), on: index)
-            // The time that this takes has passed.
+            // The gateway's time for this has passed.
             for event in result.events {
                 for reply in event.replies { self.say(reply, on: index) }
             }
         }
     }
 
-    /// Notes that a connection is gone, with what its gateway still does.
+    /// Notes that a connection is gone. Its gateway may still judge.
     private mutating func forget(_ gone: Link) {
         var link = gone
         if self.schedule.readsOnly == nil {
@@ -421,7 +423,7 @@ struct World: ~Copyable {
 
     private func index(of id: ConnectionID) -> Int? { self.links.firstIndex { $0.id == id } }
 
-    // MARK: What the owner of a machine does
+    // MARK: The owner of the machine
 
     mutating func settleAccounts() {
         var actions = self.client.takeSteps()
@@ -449,7 +451,7 @@ struct World: ~Copyable {
             let connectsAt = self.now + .milliseconds(Int64(self.random(0...5)))
             self.links.append(Link(id: id, gateway: ReferenceGateway(rules: rules), connectsAt: connectsAt))
         case .close(let id):
-            // What the peer's kernel holds, the peer may still read.
+            // The peer may still read the bytes in its kernel.
             guard let index = self.index(of: id) else { return }
             var link = self.links.remove(at: index)
             if self.schedule.readsOnly == nil {
@@ -475,7 +477,7 @@ struct World: ~Copyable {
     }
 }
 
-/// What every choice of a world comes from: the bytes of a fuzzer, one for each, and then chance.
+/// The source of every choice in a world: first the bytes of a fuzzer, one for each choice, and then random numbers.
 struct Choices: RandomNumberGenerator {
     var bytes: ArraySlice<UInt8> = []
     var rest: SplitMix64

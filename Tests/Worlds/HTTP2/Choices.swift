@@ -1,6 +1,6 @@
 import FerryMachine
 
-/// What every choice of a world comes from: the bytes of a fuzzer, one for each, and then chance.
+/// The source of every choice in a world: first the bytes of a fuzzer, one for each choice, and then random numbers.
 struct Choices: RandomNumberGenerator {
     var bytes: ArraySlice<UInt8> = []
     var rest: SplitMix64
@@ -12,6 +12,6 @@ struct Choices: RandomNumberGenerator {
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 
-    /// Yes one time in `count`; 0: never.
+    /// Returns true one time in `count`; 0: never.
     mutating func isOne(in count: Int) -> Bool { count > 0 && self.number(1...count) == 1 }
 }

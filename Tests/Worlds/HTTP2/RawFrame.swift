@@ -1,4 +1,4 @@
-/// Frames of HTTP/2 byte by byte, for what no session of ours would say.
+/// Frames of HTTP/2 byte by byte, for frames that our sessions never send.
 ///
 /// Their fields are literals that no table keeps, so they fit between the frames of any session.
 enum RawFrame {

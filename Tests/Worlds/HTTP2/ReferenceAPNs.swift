@@ -2,15 +2,16 @@ import FerryCore
 import FerryHTTP2
 import NIOCore
 
-/// APNs in the simplest terms, on one connection: what Apple documents, and what servers were seen to do wrong.
+/// APNs in the simplest form, on one connection: it follows Apple's documentation, and can repeat the faults of real
+/// servers.
 ///
-/// It shares nothing with the client but the session. A notification is known by the number in its payload.
+/// It shares only the session with the client. A notification is known by the number in its payload.
 final class ReferenceAPNs {
-    /// How it answers a notification.
+    /// The answer to a notification.
     struct Verdict {
         var status: Int
         var body: String
-        /// How many attempts get this answer; those after them are accepted.
+        /// How many attempts get this answer. Later ones are accepted.
         var attempts = Int.max
 
         init(_ status: Int, _ reason: String, attempts: Int = .max) {
@@ -20,20 +21,20 @@ final class ReferenceAPNs {
         }
     }
 
-    /// How it closes the connection.
+    /// The way in which it closes the connection.
     enum Farewell: CaseIterable {
-        /// What came will be answered.
+        /// All requests that arrived will be answered.
         case processed
-        /// What was not processed yet will not be.
+        /// Requests that were not processed yet will not be.
         case unprocessed
-        /// A notice first, then the same.
+        /// First a notice, then the same as `unprocessed`.
         case graceful
-        /// It had enough.
+        /// A GOAWAY with ENHANCE_YOUR_CALM.
         case enhanceYourCalm
     }
 
     struct Rules {
-        /// SETTINGS_MAX_CONCURRENT_STREAMS at first, and after so many requests.
+        /// SETTINGS_MAX_CONCURRENT_STREAMS: the first value, and the value after a number of requests.
         var streamLimit: UInt32 = 100
         var laterLimits: [(after: Int, limit: UInt32)] = []
         var initialWindow: UInt32 = 65_535
@@ -41,40 +42,40 @@ final class ReferenceAPNs {
         var readsAtATime = Int.max
         var verdicts: [UInt32: Verdict] = [:]
         var answerDelay = 0...5
-        /// One request in so many; 0: none.
+        /// One request in this many; 0: none.
         var refusesOneIn = 0
         var resetsOneIn = 0
         var silentOneIn = 0
-        /// Notifications that it finds too large before it has read them.
+        /// The notifications that it refuses as too large before it has read them.
         var tooLarge: Set<UInt32> = []
-        /// After so many requests on the connection.
+        /// The number of requests on the connection before it.
         var farewellAfter: Int?
         var farewell = Farewell.processed
-        /// After so many requests on the connection it is gone, without a word, and nothing more is processed.
+        /// The number of requests on the connection before it is gone, without a word. Nothing more is processed.
         var closesAfter: Int?
-        /// After so many it resets all that it has not answered.
+        /// The number of requests after which it resets all unanswered ones.
         var resetsAllAfter: Int?
         var silentAfter: Int?
         var babblesAfter: Int?
         var promisesAfter: Int?
-        /// It never says a word, not even SETTINGS.
+        /// Whether it never sends anything, not even SETTINGS.
         var saysNothing = false
-        /// It does not read.
+        /// Whether it never reads.
         var readsNothing = false
-        /// It says PING all the time and never closes.
+        /// Whether it sends PING all the time and never closes.
         var isTalkative = false
-        /// It sends 103 before answers, and trailers behind them.
+        /// Whether it sends 103 before answers, and trailers after them.
         var isVerbose = false
-        /// After so many requests of one provider token, that token has expired.
+        /// The number of requests with one provider token after which the token has expired.
         var tokenLasts = Int.max
-        /// So many answers are TooManyProviderTokenUpdates.
+        /// The number of answers that are TooManyProviderTokenUpdates.
         var tooManyUpdates = 0
-        /// So many connections are bound to another key.
+        /// The number of connections that are bound to another key.
         var unrelatedKeys = 0
         var hasTokens = false
     }
 
-    /// What all connections to APNs have in common.
+    /// The data that all connections to APNs share.
     final class Books {
         /// How often each notification was accepted.
         var accepted: [UInt32: Int] = [:]
@@ -83,7 +84,7 @@ final class ReferenceAPNs {
         var requestsOfToken: [String: Int] = [:]
         var tooManyUpdates = 0
         var connections = 0
-        /// What the client did wrong.
+        /// The client's mistakes.
         var faults: [String] = []
         var notes: [String] = []
     }
@@ -99,22 +100,22 @@ final class ReferenceAPNs {
     private var answers: [(due: NIODeadline, stream: HTTP2Session.Stream, status: Int, body: String)] = []
     private var read: [HTTP2Session.Stream: Int] = [:]
     private var lastProcessed: Int32 = 0
-    /// Streams above are not processed.
+    /// The last stream that is processed.
     private var lastAllowed = Int32.max
     private var secondFarewell: NIODeadline?
     private var nextWord: NIODeadline?
-    /// Bytes beside those of the session.
+    /// Bytes to send that are not from the session.
     private var extra: [UInt8] = []
-    /// How many requests for each notification came on this connection, and which of them a stream is.
+    /// The number of requests for each notification on this connection, and the place of each stream among them.
     private var copies: [UInt32: Int] = [:]
     private var copy: [HTTP2Session.Stream: Int] = [:]
-    /// Acceptances, by where their answer ends in what was said.
+    /// The acceptances, with the end of each answer in the bytes that were sent.
     private(set) var told: [(end: Int, name: UInt32, copy: Int)] = []
     private var unsaid: [(name: UInt32, copy: Int)] = []
     private var said = 0
-    /// Whether what it says now can be understood.
+    /// Whether its bytes are garbled from now on.
     private var isGarbled = false
-    /// Whether it read some of a body when it spoke last.
+    /// Whether it had read some of a body when it last sent bytes.
     private(set) var hasConsumed = false
     private(set) var hasEnded = false
 
@@ -208,7 +209,7 @@ final class ReferenceAPNs {
         else { return }
         if choices.isOne(in: self.rules.refusesOneIn) { return self.session.reset(stream, errorCode: 7) }
         let isReset = choices.isOne(in: self.rules.resetsOneIn)
-        // Before or after the work was done.
+        // The reset comes before or after the request was processed.
         if isReset, choices.isOne(in: 2) { return self.session.reset(stream, errorCode: 2) }
         self.lastProcessed = max(self.lastProcessed, id)
         let (status, body, name) = self.judge(stream)
@@ -229,7 +230,7 @@ final class ReferenceAPNs {
             }
             if self.number <= self.rules.unrelatedKeys { return (403, #"{"reason":"UnrelatedKeyIdInToken"}"#, name) }
             self.books.requestsOfToken[token, default: 0] += 1
-            // Tokens after the first few are good for ever.
+            // Tokens after the first few are always valid.
             if self.books.requestsOfToken.count < 3,
                 self.books.requestsOfToken[token, default: 0] > self.rules.tokenLasts
             {
@@ -264,7 +265,7 @@ final class ReferenceAPNs {
             self.extra += RawFrame.headers(id, [(":status", "\(status)"), ("apns-id", identifier)])
             self.extra += RawFrame.data(id, Array(body.utf8))
             self.extra += RawFrame.headers(id, [("x-trailer", "end")], isLast: true)
-            // The session learns of it by a reset that says that all is well.
+            // The session learns of it by a reset without an error.
             return self.session.reset(stream, errorCode: 0)
         }
         self.block.clear()
@@ -298,13 +299,13 @@ final class ReferenceAPNs {
         }
     }
 
-    /// When it does something by itself.
+    /// When it next acts without input.
     var nextDeadline: NIODeadline? {
         guard !self.rules.saysNothing else { return nil }
         return ([self.secondFarewell, self.nextWord] + self.answers.map(\.due)).compactMap { $0 }.min()
     }
 
-    /// What it says now.
+    /// Returns the bytes that it sends now.
     func speak(now: NIODeadline, _ choices: inout Choices) -> [UInt8] {
         while let index = self.answers.firstIndex(where: { $0.due <= now }) {
             let next = self.answers.remove(at: index)
@@ -329,7 +330,7 @@ final class ReferenceAPNs {
             self.session.consume(count, of: stream)
         }
         guard !self.rules.saysNothing, !self.hasEnded else { return [] }
-        // What is said beside the session comes first: the session may reset its stream.
+        // The bytes beside the session come first, because the session may reset their stream.
         var bytes = ByteBuffer()
         if self.said == 0 { _ = self.session.write(into: &bytes, atMost: 1) }
         bytes.writeBytes(self.extra)
@@ -348,7 +349,7 @@ final class ReferenceAPNs {
         return Array(bytes.readableBytesView)
     }
 
-    /// The acceptances whose answers end within the first `count` bytes that were said.
+    /// Returns the acceptances whose answers end within the first `count` bytes that were sent.
     func takeTold(upTo count: Int) -> [(name: UInt32, copy: Int)] {
         let taken = self.told.filter { $0.end <= count }.map { (name: $0.name, copy: $0.copy) }
         self.told.removeAll { $0.end <= count }

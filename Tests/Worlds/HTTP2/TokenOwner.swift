@@ -3,10 +3,10 @@ import FerryHTTP2
 import FerryMachine
 import NIOCore
 
-/// Who makes provider tokens, with a key that signs nothing.
+/// The maker of provider tokens, with a key that signs nothing.
 struct TokenOwner {
     private(set) var machine: ProviderTokenMachine
-    /// Where its tokens seem to come from.
+    /// The origin that its tokens claim.
     var origin = ProviderToken.Origin.signed
 
     init() {

@@ -66,7 +66,7 @@ extension World.Schedule {
         if choices.isOne(in: 6) { self.rules = self.worse(&choices) }
     }
 
-    /// Rules of a connection that does not do what it should.
+    /// Returns the rules of a connection with faults.
     private func worse(_ choices: inout Choices) -> ReferenceAPNs.Rules {
         var rules = self.rules
         switch choices.number(0...11) {
@@ -103,14 +103,14 @@ extension World.Schedule {
 }
 
 extension World {
-    /// How long everything may take.
+    /// The time limit for the whole run.
     private var limit: TimeAmount {
         TimeAmount(self.schedule.options.deadline) + TimeAmount(self.schedule.options.attemptTimeout) + .seconds(1)
     }
 
-    /// Runs to the end and through a shutdown; returns what keeps it from ending, if anything.
+    /// Runs to the end and through a shutdown; returns what prevents the end, if anything.
     mutating func finish() -> String? {
-        // After a shutdown the connections end, too: the last is left when the last deadline comes, and lingers.
+        // After a shutdown the connections must end, too: the last is left at the last deadline, and lingers.
         guard self.run(limit: self.limit + (self.client.isShuttingDown ? .seconds(10) : .zero)) else {
             return self.faults.first ?? "\(self.client.queuedCount) queued, \(self.client.unsettledCount) unsettled"
         }
@@ -119,8 +119,8 @@ extension World {
         return self.run(limit: .seconds(60)) ? nil : self.faults.first ?? "the shutdown does not end"
     }
 
-    /// What holds in every world: one outcome for each of `names` notifications, in time, and none a lie. Returns what
-    /// does not.
+    /// Checks the promises that hold in every world: each of `names` notifications has one outcome, in time, and the
+    /// outcome is true. Returns the broken promise.
     func fault(_ names: UInt32) -> String? {
         if let fault = self.faults.first { return fault }
         var identifiers: Set<String> = []

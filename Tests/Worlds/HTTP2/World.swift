@@ -3,29 +3,29 @@ import FerryHTTP2
 import FerryMachine
 import NIOCore
 
-/// A client of APNs, the servers that it dials, and the network between them, in a time of their own.
+/// A client of APNs, the servers that it dials, and the network between them, with their own clock.
 ///
-/// Every choice (how much is written, read and delivered at a time, and how long things take) comes from one generator,
-/// so that a seed replays a run exactly.
+/// Every choice comes from one generator: how much is written, read and delivered at a time, and how long things take.
+/// So a seed replays a run exactly.
 struct World: ~Copyable {
     struct Schedule {
         var options = HTTP2Options()
         var rules = ReferenceAPNs.Rules()
-        /// Rules of the first connections, one each; `rules` holds for those after them.
+        /// The rules of the first connections, one each. `rules` applies to all later ones.
         var firstRules: [ReferenceAPNs.Rules] = []
         /// Whether the provider token is old enough to be replaced at once.
         var hasOldToken = false
         /// One in this many steps resets a connection; 0: never.
         var resetOneIn = 0
-        /// Resets stop after this many.
+        /// The number of resets after which they stop.
         var resetLimit = 5
         /// One in this many dials fails, or finds the credentials refused; 0: never.
         var dialFailsOneIn = 0
         var credentialsFailOneIn = 0
-        /// How many bytes wait between the machine and the kernel, and in the kernel.
+        /// The capacity in bytes of the channel between machine and kernel, and of the kernel.
         var channelLimit = 4000
         var kernelLimit = 4000
-        /// How many devices there are.
+        /// The number of devices.
         var devices = UInt32.max
         var expirations: [UInt32: UInt32] = [:]
     }
@@ -35,13 +35,13 @@ struct World: ~Copyable {
         var server: ReferenceAPNs
         var isConnected = false
         var connectsAt: NIODeadline
-        /// Written by the machine and not with the kernel.
+        /// Bytes that the machine has written and the kernel does not have yet.
         var channel: [UInt8] = []
-        /// With the kernel and not read by the peer.
+        /// Bytes that the kernel has and the peer has not read.
         var kernel: [UInt8] = []
         var handed: UInt64 = 0
         var produced: UInt64 = 0
-        /// On the way to the machine, which may read it in pieces.
+        /// Bytes on the way to the machine, which may read them in pieces.
         var inbound: [UInt8] = []
         var delivered = 0
         var hasEnded = false
@@ -65,20 +65,20 @@ struct World: ~Copyable {
     private(set) var submitted: [UInt32: NIODeadline] = [:]
     private(set) var outcomes: [UInt64: [OutcomeRecord]] = [:]
     private(set) var settledAt: [UInt64: NIODeadline] = [:]
-    /// Where and when a notification was written last, and how often on that connection.
+    /// Where and when a notification was last written, and how often on that connection.
     private var written: [UInt64: (connection: ConnectionID, copies: Int, at: NIODeadline)] = [:]
     private var copies: [ConnectionID: [UInt64: Int]] = [:]
-    /// Whose acceptance arrived while it was waited for.
+    /// The notifications whose acceptance arrived while the client waited for it.
     private(set) var told: Set<UInt32> = []
     private(set) var events: [ProviderEvent] = []
-    /// What was wrong on the way.
+    /// The faults during the run.
     private(set) var faults: [String] = []
 
     init(_ schedule: Schedule, seed: UInt64) {
         self.init(schedule, seed: seed, choices: Choices(rest: SplitMix64(seed: seed)))
     }
 
-    /// - Parameter choices: what every choice comes from; `seed` is that of the client's own jitter.
+    /// - Parameter choices: the source of every choice; `seed` is for the client's own jitter.
     init(_ schedule: Schedule, seed: UInt64, choices: Choices) {
         self.schedule = schedule
         self.client = HTTP2Client(
@@ -127,8 +127,8 @@ struct World: ~Copyable {
         self.settleAccounts()
     }
 
-    /// Runs until everything has its outcome and, after a shutdown, every connection is gone; false when `limit` of
-    /// the world's time passes before, or something went wrong on the way.
+    /// Runs until every notification has its outcome and, after a shutdown, every connection is gone. Returns false if
+    /// `limit` of the world's time passes first, or a fault occurs.
     mutating func run(limit: TimeAmount) -> Bool {
         let end = self.now + limit
         while self.faults.isEmpty {
@@ -161,11 +161,11 @@ struct World: ~Copyable {
         var next = self.now + .milliseconds(Int64(self.choices.number(0...3)))
         self.restingSteps = self.hasMoved || self.canMove ? 0 : self.restingSteps + 1
         if self.restingSteps > 2 {
-            // Nothing moves by itself: jump to what comes next.
+            // Without movement, jump to the next event.
             let servers = self.links.filter { $0.isConnected && !$0.hasEnded }.map(\.server.nextDeadline)
             let connects = self.links.filter { !$0.isConnected }.map(\.connectsAt)
             let deadlines = (servers + [self.client.nextDeadline]).compactMap { $0 } + connects
-            // Without any, nothing ever happens again.
+            // Without a deadline, nothing will ever happen again.
             next = max(next, deadlines.min() ?? self.now + .hours(1))
         }
         let passed = (next - self.now).nanoseconds / 1_000_000_000
@@ -243,7 +243,7 @@ struct World: ~Copyable {
         self.settleAccounts()
     }
 
-    /// The kernels and the peer do some of what they could.
+    /// Moves some bytes, as many as the choices say, through the kernels and the peer.
     private mutating func movePeer(_ id: ConnectionID) {
         guard let index = self.index(of: id) else { return }
         let room = self.schedule.kernelLimit - self.links[index].kernel.count
@@ -298,7 +298,8 @@ struct World: ~Copyable {
         }
     }
 
-    /// An acceptance arrives. It counts when it is waited for, which that of an earlier request is not.
+    /// Notes the arrival of an acceptance. It counts only if the client waits for it: the answer to an earlier request
+    /// does not count.
     private mutating func note(_ name: UInt32, _ copy: Int, _ id: ConnectionID) {
         guard let last = self.written[UInt64(name)], last.connection == id, last.copies == copy,
             self.outcomes[UInt64(name)] == nil,
@@ -307,7 +308,7 @@ struct World: ~Copyable {
         self.told.insert(name)
     }
 
-    /// What the kernel of a peer holds, the peer may still read.
+    /// After a connection is gone, lets the peer read bytes that its kernel still has.
     private mutating func bury(_ link: Link) {
         guard !link.server.readsNothing else { return }
         link.server.receive(
@@ -319,7 +320,7 @@ struct World: ~Copyable {
 
     private func index(of id: ConnectionID) -> Int? { self.links.firstIndex { $0.id == id } }
 
-    // MARK: What the owner of a machine does
+    // MARK: The owner of the machine
 
     mutating func settleAccounts() {
         var actions = self.client.takeSteps()
