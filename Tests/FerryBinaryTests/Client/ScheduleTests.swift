@@ -9,21 +9,22 @@ import Testing
 
 /// Random schedules against the reference gateway. A failure names its seed; `FERRY_SEED` replays one.
 ///
-/// Which promise each behaviour of a gateway may break:
+/// The promises that each kind of gateway may break:
 ///
 /// | the gateway | what may be wrong |
 /// |---|---|
 /// | names what it refuses, in order, within the settle time | nothing |
 /// | names it later | `presumed`; contradicted by its tag |
 /// | refuses without a name | the same later than the settle time; contradicted by a number that is an upper bound |
-/// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and `undelivered` behind a refusal; nobody can see it |
+/// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and `undelivered` behind a refusal; the
+/// client cannot see it |
 /// | ends connections without a word, or for reasons of its own | under `.resend` some arrive several times; what it discards later than the settle time stays `presumed` |
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
-    /// How many schedules each property is tried with; `FERRY_SCHEDULES` asks for more.
+    /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
     static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 1000
 
-    /// - Parameter share: one schedule in so many is tried.
+    /// - Parameter share: one schedule in this many is tried.
     static func seeds(_ salt: UInt64, share: Int = 1) -> [UInt64] {
         if let seed = self.environment["FERRY_SEED"].flatMap(UInt64.init) { return [seed] }
         return (0..<UInt64(max(self.count / share, 1))).map { $0 &* 0x9e37_79b9 &+ salt }
@@ -187,7 +188,7 @@ import Testing
             var world = World(schedule, seed: seed)
             world.submit(0..<names)
             guard world.finish(seed), world.check(names, seed) else { return }
-            // What is forgotten by then is not sent again, but counted.
+            // Forgotten notifications are not sent again, but counted.
             let doubled = (0..<names).filter { world.accepted[$0, default: 0] > 1 }
             guard doubled.isEmpty, world.client.outcomes.contradicted == world.lost(names).count else {
                 Issue.record(
@@ -215,7 +216,7 @@ import Testing
 }
 
 extension World {
-    /// Runs to the end and through a shutdown; records an issue when it does not end.
+    /// Runs to the end and through a shutdown; records an issue if the run does not end.
     mutating func finish(_ seed: UInt64) -> Bool {
         guard let fault = self.finish() else { return true }
         self.printReplay()
@@ -223,7 +224,7 @@ extension World {
         return false
     }
 
-    /// Records an issue for what holds in every world and does not in this one.
+    /// Records an issue if a promise that holds in every world is broken here.
     func check(_ names: UInt32, _ seed: UInt64) -> Bool {
         self.printReplay()
         guard let fault = self.fault(names) else { return true }
@@ -231,7 +232,7 @@ extension World {
         return false
     }
 
-    /// Shows everything when it is one schedule that was asked for.
+    /// Prints everything if the user asked for one schedule.
     private func printReplay() {
         guard ScheduleTests.environment["FERRY_SEED"] != nil else { return }
         print(self.schedule, self.accepted.sorted { $0.key < $1.key }, self.outcomes.sorted { $0.key < $1.key })

@@ -8,7 +8,7 @@ import Testing
     private static let id = ConnectionID(7)
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
-    /// An open connection on which notifications 0 to `count` were written.
+    /// Returns an open connection on which notifications 0 to `count` were written.
     private static func open(_ count: Int = 0) throws -> BinaryConnection {
         var connection = BinaryConnection()
         connection.dial(Self.id, now: Self.start)
@@ -26,7 +26,7 @@ import Testing
         return connection
     }
 
-    /// What the connection makes of one error response.
+    /// Returns the connection's reading of one error response.
     private static func hear(_ status: UInt8, _ identifier: UInt32, on connection: inout BinaryConnection) -> String {
         var bytes = ByteBuffer()
         ErrorResponse(status: BinaryStatus(rawValue: status), identifier: identifier).write(to: &bytes)

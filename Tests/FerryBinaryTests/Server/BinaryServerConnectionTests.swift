@@ -11,7 +11,7 @@ internal import Testing
         BinaryServerConnection(NotificationDecoder(), linger: .seconds(2))
     }
 
-    /// Gives the connection bytes of which everything is wanted, and returns how much was found.
+    /// Gives bytes to the connection and reads all items; returns how many were found.
     private static func receive(_ bytes: [UInt8], _ connection: inout BinaryServerConnection) -> Int {
         var count = 0
         connection.received(ByteBuffer(bytes: bytes)) { _, _ in

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import Testing
 
 @Suite struct NotificationReaderTests {
-    /// What was found in a stream, by identifier.
+    /// The items of a stream, by identifier.
     enum Found: Hashable {
         case notification(UInt32?, token: [UInt8])
         case refused(UInt32?)
@@ -90,7 +90,7 @@ extension NotificationReaderTests.Found {
     }
 }
 
-/// A notification of command 1 with the payload `{}`.
+/// Returns a notification of command 1 with the payload `{}`.
 func enhanced(_ identifier: UInt8, token: [UInt8]) -> [UInt8] {
     [1, 0, 0, 0, identifier, 0, 0, 0, 0, 0, UInt8(token.count)] + token + [0, 2, 0x7b, 0x7d]
 }

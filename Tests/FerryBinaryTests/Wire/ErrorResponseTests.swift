@@ -11,7 +11,7 @@ struct ErrorResponseTests {
         var identifier: UInt32
     }
 
-    /// Reads pieces and returns what was found and how many bytes are left of an incomplete one.
+    /// Reads pieces; returns the steps and the number of bytes of an incomplete response.
     static func read(_ pieces: [ByteBuffer]) -> (steps: [ErrorResponseDecoder.Step], pending: Int) {
         var decoder = ErrorResponseDecoder()
         var steps: [ErrorResponseDecoder.Step] = []

@@ -21,14 +21,14 @@ struct FrameVector: Decodable, CustomTestStringConvertible {
         get throws { try vectors(lines: "frames.jsonl", as: FrameVector.self) }
     }
 
-    /// Whether Ferry would write these very bytes.
+    /// Whether Ferry would write exactly these bytes.
     var canBeWritten: Bool {
         guard self.valid, let command = self.command else { return false }
         let fiveItemsInOrder = ["frame, Ferry order", "frame, items 3 1 2 4 5"].contains(self.name)
         return command != Command.frame.rawValue || fiveItemsInOrder
     }
 
-    /// What a gateway is to make of the bytes.
+    /// Returns the expected reading of the bytes by a gateway.
     func expectation() throws -> Expectation {
         if self.valid {
             return .accepted(
@@ -46,7 +46,7 @@ struct FrameVector: Decodable, CustomTestStringConvertible {
     }
 }
 
-/// What a stream was read as, one notification after the other, without the ranges, which depend on how it was cut.
+/// The reading of a stream, one notification after the other. It has no ranges, because they depend on the cuts.
 enum Expectation: Equatable {
     case accepted(token: [UInt8], payload: [UInt8], identifier: UInt32?, expiration: UInt32?, priority: UInt8?)
     case refused(BinaryStatus, UInt32?)

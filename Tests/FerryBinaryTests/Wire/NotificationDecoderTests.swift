@@ -5,7 +5,7 @@ internal import Testing
 
 @Suite("Notifications are read")
 struct NotificationDecoderTests {
-    /// Reads a stream that comes in pieces, as a connection does.
+    /// Reads a stream that arrives in pieces, as on a connection.
     static func read(_ pieces: [ByteBuffer], with decoder: NotificationDecoder = .init()) throws -> [Expectation] {
         var found: [Expectation] = []
         var buffer = ByteBuffer()

@@ -8,7 +8,7 @@ struct NotificationEncoderTests {
     static let token = Array(UInt8(0)..<32)
     static let payload = Array(#"{"aps":{"alert":"Hello"}}"#.utf8)
 
-    /// The bytes of one notification, with guard bytes checked on both sides.
+    /// Returns the bytes of one notification, and checks guard bytes on both sides.
     static func encode(
         token: [UInt8] = token,
         payload: [UInt8] = payload,

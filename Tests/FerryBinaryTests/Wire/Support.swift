@@ -23,13 +23,13 @@ func bytes(hex: String) throws -> [UInt8] {
     }
 }
 
-/// Every way to cut `bytes` in two, and the cut into single bytes.
+/// Returns every way to cut `bytes` in two, and the cut into single bytes.
 func splits(_ bytes: [UInt8]) -> [[ByteBuffer]] {
     let drip = bytes.map { ByteBuffer(integer: $0) }
     return [drip] + (0...bytes.count).map { [ByteBuffer(bytes: bytes[..<$0]), ByteBuffer(bytes: bytes[$0...])] }
 }
 
-/// Repeatable randomness. (SplitMix64)
+/// A repeatable generator of random numbers (SplitMix64).
 struct Randomness: RandomNumberGenerator {
     var state: UInt64
 

@@ -79,7 +79,7 @@ import Testing
         scenario.pass(.seconds(2))
         #expect(settled.allSatisfy { scenario[$0] == .presumed })
         #expect(scenario.send(on: second).count == 10)
-        // The bytes are gone that would have been too many, so nothing can be repaired.
+        // The oldest bytes were dropped to stay within the limit, so nothing can be repaired.
         scenario.respond(8, to: try #require(settled.first))
         #expect(scenario.resent == 0)
         #expect(scenario.contradictions.filter { $0.kind == .lost }.flatMap(\.tags).count == 9)
@@ -130,7 +130,7 @@ import Testing
     func `the cache grows by the shortfall, up to cacheLimit`(limit: Int, evicted: ClosedRange<UInt32>) {
         let scenario = self.evicting(10, limit: limit)
         scenario.open(1...40)
-        // 16 more would have held it.
+        // A cache that is larger by 16 would have kept it.
         scenario.respond(8, to: 15)
         scenario.submit(41...70)
         scenario.connect()
@@ -171,7 +171,7 @@ import Testing
         scenario.send()
         scenario.hand(over: 0)
         scenario.end()
-        // The first flush may have left in part, the second cannot have.
+        // The first flush may have left in part; the second cannot have left.
         #expect(scenario.all(1...5, are: .uncertain(.notRepeated)))
         #expect(scenario.all(6...20, are: .undelivered(.evicted)))
         scenario.connect()

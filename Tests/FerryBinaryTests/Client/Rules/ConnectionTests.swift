@@ -97,7 +97,7 @@ import Testing
         scenario.failDial()
         #expect(scenario.all(1...2, are: .undelivered(.noConnection)))
         #expect(scenario.errors.map(\.code) == [.connectionRetryLimit])
-        // It is no end: new work gets its connection.
+        // The client has not ended: new work gets its connection.
         scenario.open(3...3)
         scenario.pass(.seconds(2))
         #expect(scenario[3] == .presumed)
@@ -115,7 +115,7 @@ import Testing
         let times = scenario.dialTimes
         #expect(times.count > 5)
         #expect(times.last.map { $0 - times[0] } == .seconds(30))
-        // The next work has as much time again.
+        // The next work gets the same time again.
         scenario.submit(3...3)
         scenario.failDial()
         #expect(scenario.errors.count == 1)
@@ -227,7 +227,7 @@ import Testing
         let first = scenario.connect()
         let second = scenario.connect()
         let own = scenario.send(on: first)
-        // The other one is not blocked: it has only not written yet.
+        // The other lane is not blocked: it has only not written yet.
         #expect(scenario.send(on: first).isEmpty)
         scenario.writability(false, on: second)
         let spilled = scenario.send(on: first)

@@ -192,7 +192,7 @@ import Testing
         let scenario = Scenario()
         scenario.open(1...4)
         for _ in 0..<10 where scenario.contradicted == 0 {
-            // Silence settles them, however long the settle time has become, and their bytes are still kept.
+            // Silence settles the notifications even with the longer settle time, and their bytes are still kept.
             for _ in 0..<60 where scenario.unsettled > 0 { scenario.pass(.seconds(1), sending: true) }
             scenario.respond(8, identifier: 0)
             guard scenario.queued > 0 else { break }
@@ -221,7 +221,7 @@ import Testing
         }
         #expect(scenario.contradictions.last?.tags == [3])
         #expect(scenario.all(1...4, are: .presumed))
-        // On the way the search found what was presumed before it, and said that it may have been meant.
+        // On the way the search suspected notifications that were presumed before it, and reported them.
         #expect(scenario.contradictions.dropLast().allSatisfy { $0.upTo >= $0.count && !$0.tags.contains(3) })
     }
 

@@ -3,7 +3,7 @@ import FerryCore
 import NIOCore
 import Testing
 
-/// A notification on which the peer closes without a word, among others that it takes.
+/// A notification on which the peer closes without a response, among others that it takes.
 @Suite struct PoisonTests {
     @Test(arguments: 1...4)
     func `one that the peer closes upon is found, however many connections there are`(_ connections: Int) {

@@ -4,9 +4,9 @@ import FerryMachine
 import NIOCore
 import Testing
 
-/// The connection ended, and nothing says how far the peer had read.
+/// A connection that ended without saying how far the peer had read.
 @Suite struct PositionUnknownTests {
-    /// 1…2 are with the kernel, 3…4 in part, 5…6 not at all, and 7…8 were not written.
+    /// The kernel has 1…2, a part of 3…4, and nothing of 5…6. 7…8 were not written.
     private func threeClasses(_ policy: BinaryOptions.UnknownPolicy) -> Scenario {
         let scenario = Scenario {
             $0.onUnknown = policy
@@ -167,7 +167,8 @@ import Testing
         #expect(scenario.send() == [1])
         scenario.pass(.milliseconds(60))
         #expect(scenario.send() == [2])
-        // The error may be a late one about the first: silence for the quiet time gave it no outcome.
+        // The error may be a late one about the first notification, because silence for the quiet time gave it no
+        // outcome.
         scenario.respond(8, identifier: 0)
         #expect(scenario.outcomes.isEmpty)
         scenario.connect()
@@ -197,7 +198,8 @@ import Testing
     @Test func `a search whose culprit was silent goes on with growing windows`() {
         let scenario = Scenario()
         scenario.open(1...1000)
-        // Found among the first four, and then silent: an error that was late, or of a connection.
+        // The culprit seemed to be among the first four, but they were silent then: the error was late, or about the
+        // connection.
         for _ in 0..<8 {
             scenario.respond(8, identifier: 0)
             scenario.connect()
@@ -223,7 +225,7 @@ import Testing
             waits.append((scenario.now - start).nanoseconds / 1_000_000)
         }
         for (wait, expected) in zip(waits, [50, 100, 200, 400, 800, 1000, 1000] as [Int64]) {
-            // A look is due eight times in a wait.
+            // The client looks eight times in a wait.
             #expect((expected...expected * 9 / 8 + 2).contains(wait))
         }
     }
@@ -253,7 +255,7 @@ import Testing
         #expect(scenario[culprit] == .rejected(8, .inferred))
         #expect(windows.map(\.count).max() == 8)
         #expect(windows.last == [culprit])
-        // What followed was sent twice for each halving at most.
+        // The followers were sent at most twice for each halving.
         #expect(scenario.frames.count < 16 * 6)
         if scenario.isDisconnected { scenario.connect() }
         scenario.send()
@@ -288,7 +290,7 @@ import Testing
         scenario.respond(0, to: 1)
         #expect(scenario.send() == [2])
         scenario.respond(0, to: 2)
-        // The search is over; what it proved is the progress from which the window follows.
+        // The search is over. The number that it proved sets the window.
         scenario.submit(3...30)
         #expect(scenario.send() == Array(3...12))
     }
@@ -318,7 +320,7 @@ import Testing
 
     // MARK: Poison
 
-    /// The peer closes without a word whenever it reads `poison`. Runs until everything has an outcome.
+    /// Lets the peer close without a response whenever it reads `poison`. Runs until everything has an outcome.
     private func run(_ scenario: Scenario, poison: UInt32, last: UInt32) {
         for _ in 0..<500 where scenario.unsettled + scenario.queued > 0 {
             if scenario.isDisconnected { scenario.connect() }
@@ -379,7 +381,7 @@ import Testing
         for _ in 0..<3 {
             scenario.connect()
             scenario.send()
-            // A look finds bytes on their way, as within any round trip.
+            // A look finds unacknowledged bytes, as during any round trip.
             scenario.pass(.milliseconds(200))
             scenario.end()
         }
@@ -404,7 +406,7 @@ import Testing
         #expect(scenario.send() == [1])
         scenario.pass(.seconds(10))
         #expect(scenario[1] == .presumed)
-        // Now the second one is closed upon for the first time.
+        // Now the peer closes on the second notification for the first time.
         scenario.send()
         scenario.end()
         #expect(scenario[2] == nil)

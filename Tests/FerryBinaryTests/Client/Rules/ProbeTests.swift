@@ -5,7 +5,7 @@ import NIOCore
 import Testing
 
 @Suite struct ProbeTests {
-    /// A connection that has been probed: everything was sent, and the client shuts down by probe.
+    /// Returns a connection with a probe: everything was sent, and the client shuts down by probe.
     private func probed(
         _ names: ClosedRange<UInt32>,
         _ proof: Proof = .probe,
@@ -113,7 +113,7 @@ import Testing
         scenario.pass(.milliseconds(300))
         #expect(scenario.all(1...5, are: .presumed))
         #expect(scenario.client.outcomes.unproved == Unproved(count: 5, cause: .noAnswer))
-        // The peer may still object, for 5 s.
+        // The peer may still send an error response, for 5 s.
         #expect(!scenario.isFinished)
         scenario.pass(.seconds(5))
         #expect(scenario.isFinished)
@@ -154,7 +154,7 @@ import Testing
         #expect((scenario.probe != nil) == isProbed)
         scenario.receive(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
         #expect(scenario.counts.accepted == 0)
-        // Without a probe on it, what was written goes out again.
+        // Without a probe on the connection, its notifications go out again.
         #expect(scenario.counts.uncertain == (isProbed ? 5 : 0))
         scenario.abandon()
         #expect(scenario.counts.uncertain == 5)
@@ -281,7 +281,7 @@ import Testing
         #expect(scenario.send().isEmpty)
         scenario.respond(2, identifier: 4)
         #expect(scenario.all(1...3, are: .confirmed))
-        // It proved something, so the reconnect does not wait.
+        // The connection proved something, so the reconnect does not wait.
         scenario.connect(within: .zero)
         scenario.send()
         scenario.respond(2, identifier: 4)
@@ -306,7 +306,7 @@ import Testing
         scenario.send()
         scenario.shutDown(.probe)
         scenario.pass(.seconds(2), sending: true)
-        // What the peer's TCP does not have cannot be silent.
+        // The peer cannot be silent about bytes that its TCP does not have.
         #expect(scenario.probe == nil)
         scenario.end()
         scenario.kernelTakes = true
@@ -329,7 +329,7 @@ import Testing
         scenario.pass(.seconds(2))
         #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
         #expect(scenario.closed.count == 1)
-        // Such a peer is not asked again.
+        // The client does not probe such a peer again.
         scenario.open(4...5)
         scenario.pass(.seconds(3), sending: true)
         #expect(scenario.all(4...5, are: .presumed))
@@ -385,7 +385,7 @@ import Testing
     @Test func `a peer that left a probe unanswered is asked again after a minute, and ever more rarely`() throws {
         let scenario = Scenario { $0.finality = .proof }
         func probes() -> Int { scenario.frames.count { $0.name == nil } }
-        /// Sends one; returns whether it was followed by a probe.
+        /// Sends one notification; returns whether a probe followed it.
         func isProbed(_ name: UInt32) -> Bool {
             let before = probes()
             scenario.submit(name...name)
@@ -404,7 +404,7 @@ import Testing
         #expect(!isProbed(4))
         scenario.pass(.seconds(60))
         #expect(isProbed(5))
-        // One answer, and all is forgiven.
+        // One answer ends the pauses.
         scenario.respond(2, identifier: try #require(scenario.probe).identifier)
         #expect(scenario[5] == .confirmed)
         #expect(isProbed(6))

@@ -151,7 +151,7 @@ import Testing
             (Array("HTTP/1.1 400 Bad Request\r\n".utf8), ForeignProtocol.http1),
             ([0, 0, 0, 4, 0, 0, 0, 0, 0], .http2),
             ([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1], .http2),
-            // Too few, an acknowledgement, a length that no SETTINGS have, another frame.
+            // Too few bytes, an acknowledgement, a length that SETTINGS never have, another frame.
             ([0, 0, 6, 4, 0, 0, 0, 0], nil), ([0, 0, 0, 4, 1, 0, 0, 0, 0], nil), ([0, 0, 5, 4, 0, 0, 0, 0, 0], nil),
             ([0, 0, 8, 7, 0, 0, 0, 0, 0], nil), (Array("HTTP/".utf8), nil),
         ] as [([UInt8], ForeignProtocol?)]
@@ -202,7 +202,7 @@ import Testing
                 scenario.send()
             }
         }
-        // Identifier 1 confirms one notification each time, which is progress.
+        // Identifier 1 confirms one notification each time. That is progress.
         guard identifier != 1 else { return #expect(scenario.errors.isEmpty) }
         #expect(scenario.errors.map(\.code) == [.protocolViolation])
         #expect(scenario.errors.first?.message.contains("responses with status 0 that confirm nothing") == true)
@@ -216,7 +216,7 @@ import Testing
         #expect(!scenario.isDisconnected)
     }
 
-    // MARK: What a person is told
+    // MARK: Messages for a person
 
     @Test(
         arguments: [

@@ -4,16 +4,17 @@ import FerryMachine
 import NIOCore
 import Testing
 
-/// A client machine that a test moves by hand: it submits, connects, sends, lets the peer speak, and lets time pass.
+/// A client machine that a test moves step by step: it submits, connects, sends, lets the peer respond, and lets time
+/// pass.
 ///
-/// Notifications are known by a name, which is their tag and the first four bytes of their device token. Unless told
-/// otherwise the kernel takes everything, the peer's TCP acknowledges it at once, and the peer says nothing.
+/// Notifications have a name, which is their tag and the first four bytes of their device token. By default the kernel
+/// takes everything, the peer's TCP acknowledges it at once, and the peer is silent.
 final class Scenario {
     /// A notification as the peer reads it.
     struct Frame: Equatable {
         var connection: ConnectionID
         var identifier: UInt32
-        /// Nil: it is a probe.
+        /// Nil for a probe.
         var name: UInt32?
     }
 
@@ -26,12 +27,12 @@ final class Scenario {
     private(set) var client: BinaryClient
     private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000)
     var epochSeconds: UInt32 = 1_700_000_000
-    /// Whether the kernel takes what is written, and the peer's TCP acknowledges what the kernel has.
+    /// Whether the kernel takes the written bytes, and the peer's TCP acknowledges them.
     var kernelTakes = true
     var peerAcknowledges = true
-    /// Whether the system says what is acknowledged.
+    /// Whether the system reports acknowledgements.
     var showsAcknowledgements = true
-    /// What samples say.
+    /// Whether samples report unread input.
     var hasUnread = false
     var isWritable = true
 
@@ -55,7 +56,7 @@ final class Scenario {
 
     var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
 
-    // MARK: What is asked of the client
+    // MARK: Calls to the client
 
     func submit(_ names: ClosedRange<UInt32>) {
         self.submit(Array(names))
@@ -120,10 +121,10 @@ final class Scenario {
 
     // MARK: Connections
 
-    /// The connection that was made last and is still there.
+    /// The newest connection that still exists.
     var current: ConnectionID { self.links.keys.max { $0.rawValue < $1.rawValue } ?? ConnectionID(0) }
 
-    /// Waits for the client to dial and lets it succeed.
+    /// Waits until the client dials, and lets the dial succeed.
     @discardableResult
     func connect(within limit: TimeAmount = .minutes(10)) -> ConnectionID {
         self.awaitDial(limit)
@@ -138,7 +139,7 @@ final class Scenario {
         return id
     }
 
-    /// Waits for the client to dial and lets it fail.
+    /// Waits until the client dials, and lets the dial fail.
     func failDial(_ end: BinaryClient.End = .notConnected(ProviderError(.connectFailed, "refused"))) {
         self.awaitDial(.minutes(10))
         guard !self.dials.isEmpty else {
@@ -157,7 +158,7 @@ final class Scenario {
         }
     }
 
-    /// Writes what may be written; returns the names.
+    /// Writes all notifications that may be written; returns their names.
     @discardableResult
     func send(on id: ConnectionID? = nil, atMost limit: Int = 1 << 20) -> [UInt32] {
         let id = id ?? self.current
@@ -191,7 +192,7 @@ final class Scenario {
         self.client.writability(id, isWritable: isWritable)
     }
 
-    /// The kernel takes this much of what was written on the current connection.
+    /// Lets the kernel take this many of the bytes written on the current connection.
     func hand(over bytes: UInt64) { self.links[self.current]?.handed = bytes }
 
     var sentBytes: UInt64 { self.links[self.current]?.sent ?? 0 }
@@ -216,7 +217,7 @@ final class Scenario {
         return frames
     }
 
-    /// The connection ends in the middle of a write, as a failed system call makes it.
+    /// Ends the connection in the middle of a write, as a failed system call does.
     func endsWhileSending(on id: ConnectionID) {
         var buffer = ByteBuffer()
         _ = self.client.write(id, into: &buffer, atMost: 1 << 20, now: self.moment)
@@ -228,7 +229,7 @@ final class Scenario {
 
     // MARK: The peer
 
-    /// The peer answers with a response that names a notification by its last copy.
+    /// Lets the peer send a response that names the last copy of a notification.
     func respond(_ status: UInt8, to name: UInt32) {
         guard let frame = self.frames.last(where: { $0.name == name }) else {
             Issue.record("\(name) was never written")
@@ -266,7 +267,7 @@ final class Scenario {
 
     // MARK: Time
 
-    /// Lets time pass, with all that is due meanwhile. Connections write when they can if `sending`.
+    /// Lets time pass, and does everything that is due meanwhile. If `sending`, connections write when they can.
     func pass(_ time: TimeAmount, sending: Bool = false) {
         let end = self.now + time
         var steps = 0
@@ -284,7 +285,7 @@ final class Scenario {
         self.now = end
     }
 
-    /// The operating system stops the process for a while.
+    /// Stops the process for a while, as the operating system may.
     func stop(for time: TimeAmount) { self.now = self.now + time }
 
     func tick() {
@@ -292,16 +293,16 @@ final class Scenario {
         self.settleAccounts()
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
-    /// The outcome of a notification; nil when it has none yet.
+    /// The outcome of a notification; nil before it has one.
     subscript(name: UInt32) -> Outcome? {
         let outcomes = self.outcomes[name] ?? []
         if outcomes.count > 1 { Issue.record("\(name) has the outcomes \(outcomes)") }
         return outcomes.first
     }
 
-    /// The outcomes of notifications, in their order.
+    /// The outcomes of notifications, in the order of their names.
     func outcomes(of names: ClosedRange<UInt32>) -> [Outcome?] { names.map { self[$0] } }
 
     /// Whether all have that outcome.
@@ -383,7 +384,7 @@ final class Scenario {
         }
     }
 
-    /// The peer's TCP acknowledges this much of what was written on the current connection.
+    /// Lets the peer's TCP acknowledge this many of the bytes written on the current connection.
     func acknowledge(_ bytes: UInt64) { self.links[self.current]?.acknowledged = bytes }
 }
 

@@ -42,7 +42,7 @@ import Testing
         scenario.open(1...1)
         scenario.acknowledge(scenario.sentBytes)
         scenario.pass(.milliseconds(500))
-        // What follows is not acknowledged: the peer's kernel is full, so that the peer does not read.
+        // Further bytes are not acknowledged: the peer's kernel is full, so the peer does not read.
         scenario.submit(2...2)
         scenario.send()
         scenario.pass(.seconds(25))
@@ -233,7 +233,7 @@ import Testing
                 now: start + .milliseconds(milliseconds)
             )
         }
-        // The merged mark is acknowledged with its last byte only.
+        // The merged mark counts as acknowledged only with its last byte.
         var last: UInt64?
         for step in 0..<12 as Range<Int64> { last = look(count * 10 - 1, after: step * 100) ?? last }
         #expect(last == nil || last == UInt64(Silence.markLimit - 1))
@@ -275,7 +275,7 @@ import Testing
         #expect(delay.settleTime == .seconds(3))
         delay.decay(now: now + .minutes(119))
         #expect(delay.settleTime == .seconds(3))
-        // Nothing looked for a long time.
+        // No look happened for a long time.
         delay.decay(now: now + .hours(24))
         #expect(delay.settleTime == .seconds(1))
     }

@@ -16,7 +16,7 @@ import Testing
         scenario.respond(8, to: 502)
         scenario.connect()
         scenario.send()
-        // A quarter of the average is news: 0.75 × 500 + 0.25 × 0.
+        // The new value has a weight of a quarter: 0.75 × 500 + 0.25 × 0.
         #expect(scenario.window == 1500)
         for name in 503...530 as ClosedRange<UInt32> {
             scenario.respond(8, to: name)
@@ -94,7 +94,7 @@ import Testing
         #expect(scenario.window == 2000)
     }
 
-    /// How many copies each of 5000 notifications costs when the peer ends each connection after 20.
+    /// Returns how many copies each of 5000 notifications costs if the peer ends each connection after 20.
     private func copiesEach(_ end: (Scenario, UInt32) -> Void) -> Double {
         let count: UInt32 = 5000
         let scenario = Scenario()

@@ -18,7 +18,7 @@ import Testing
         scenario.epochSeconds += 60
         scenario.respond(8, to: 1)
         scenario.connect()
-        // The gateway discarded 3, which was not tainted and is too late now.
+        // The gateway discarded 3. It was not tainted, and has expired now.
         #expect(scenario.send() == [4])
         #expect(scenario[3] == .expired)
     }
@@ -79,7 +79,7 @@ import Testing
         #expect(scenario.queued == 0)
     }
 
-    /// What a peer sends must never trap, and never cost a notification its outcome.
+    /// The bytes of a peer must never trap, and never cost a notification its outcome.
     @Test func `whatever bytes come, everything has one outcome`() {
         for seed in 0..<2000 as Range<UInt64> {
             var generator = SplitMix64(seed: seed)

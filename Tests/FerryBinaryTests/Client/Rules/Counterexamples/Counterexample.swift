@@ -5,33 +5,33 @@ import NIOCore
 
 @testable import FerryBinaryWorld
 
-/// A schedule in which simpler rules lost, doubled or blamed notifications: many at once, or so many a second, and then a
-/// shutdown, as at the end of a run.
+/// A schedule in which simpler rules lost, doubled or blamed notifications. It submits all at once or at a rate, and
+/// then shuts down, as at the end of a run.
 ///
-/// `FERRY_SCHEDULES` asks for more runs, and `FERRY_SEED` replays one.
+/// `FERRY_SCHEDULES` sets a larger number of runs, and `FERRY_SEED` replays one.
 struct Counterexample {
-    /// What came of a run.
+    /// The result of one run.
     struct Course {
         var seed: UInt64
         /// The notifications that the gateway refuses or closes on.
         var culprits: [UInt32]
-        /// Nil: everything ended.
+        /// Nil: the run ended.
         var fault: String?
-        /// Accepted by their outcome and never taken.
+        /// The notifications whose outcome is accepted and that the gateway never took.
         var lost: [UInt32]
-        /// Lost, and nothing tells of them.
+        /// The lost notifications that no contradiction reports.
         var silentlyLost: [UInt32]
         var rejected: [UInt32]
         var uncertain: [UInt32]
-        /// Notifications that the gateways read for each one that was submitted.
+        /// How many notifications the gateways read for each submitted one.
         var copies: Double
-        /// How often the one that was taken most often was taken.
+        /// How often the gateways took the notification that they took most often.
         var deliveries: Int
         var seconds: Double
         var connections: Int
     }
 
-    /// One run for a thousand schedules of `ScheduleTests`: each has more notifications and takes longer.
+    /// One run for a thousand schedules of `ScheduleTests`, because each has more notifications and takes longer.
     static let seeds: [UInt64] =
         if let seed = ScheduleTests.environment["FERRY_SEED"].flatMap(UInt64.init) {
             [seed]
@@ -40,18 +40,18 @@ struct Counterexample {
         }
 
     var names: UInt32 = 300
-    /// Nil: all at once.
+    /// The rate of submission. Nil: all at once.
     var perSecond: Int64?
-    /// How many culprits there are.
+    /// The number of culprits.
     var culprits = 1
     var proof = Proof.automatic
     var roundTrips: ClosedRange<Int64> = 1...300
-    /// Whether the shutdown comes only when everything has its outcome.
+    /// Whether the shutdown waits until every notification has its outcome.
     var settlesFirst = false
-    /// Says how the gateway treats these culprits.
+    /// Sets the gateway's behaviour towards these culprits.
     var configure: (inout World.Schedule, [UInt32]) -> Void
 
-    /// Runs it with each seed.
+    /// Runs the schedule with each seed.
     func courses() async -> [Course] {
         var courses: [Course] = []
         for seed in Self.seeds {
@@ -101,7 +101,7 @@ struct Counterexample {
 }
 
 extension [Counterexample.Course] {
-    /// The mean of a figure over all runs.
+    /// Returns the mean of a figure over all runs.
     func mean(_ figure: (Element) -> Double) -> Double {
         self.isEmpty ? 0 : self.reduce(0) { $0 + figure($1) } / Double(self.count)
     }

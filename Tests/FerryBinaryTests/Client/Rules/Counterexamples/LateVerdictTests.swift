@@ -5,9 +5,10 @@ import Testing
 
 @testable import FerryBinaryWorld
 
-/// Error responses that come late, at the very end, or behind something else: what the gateway did not take is told.
+/// Error responses that come late, at the very end, or after others. The client must report every notification that the
+/// gateway did not take.
 @Suite struct LateVerdictTests {
-    /// Errors without an identifier are about no notification: of what is presumed by then, any may be meant.
+    /// Errors without an identifier name no notification. Any notification that is presumed accepted may be the one.
     @Test(arguments: [3000...3000, 0...5000] as [ClosedRange<Int64>])
     func `a nameless error later than the settle time loses no presumed notification without a word`(
         milliseconds: ClosedRange<Int64>
@@ -54,14 +55,14 @@ import Testing
             schedule.rules.bad[culprits[0]] = 8
         }.courses()
         for course in courses {
-            // The error names its notification: everything else arrives, once.
+            // The error names its notification, so all others arrive once.
             #expect(course.fault == nil && course.silentlyLost.isEmpty && course.uncertain.isEmpty, "\(course)")
             #expect(course.lost.isEmpty || course.lost == course.culprits, "\(course)")
             #expect(course.deliveries == 1, "\(course)")
         }
     }
 
-    /// A half-closed connection hears nothing of such a gateway: only the probe before it makes it speak.
+    /// Such a gateway says nothing on a half-closed connection: only the probe before it brings a response.
     @Test(arguments: [3000...3000, 0...5000] as [ClosedRange<Int64>], [false, true])
     func `errors 3 s late are heard at the end of a run of a gateway that closes when the client does`(
         milliseconds: ClosedRange<Int64>,
@@ -79,7 +80,8 @@ import Testing
         }
     }
 
-    /// Without a name each error makes everything that is presumed go out again, and there may be one for each copy.
+    /// Each error without a name makes all presumed notifications go out again, and there may be one error for each
+    /// copy.
     @Test(arguments: [false, true])
     func `a gateway that judges at the end of the stream is heard, and does not keep a run from ending`(
         hidesIdentifier: Bool

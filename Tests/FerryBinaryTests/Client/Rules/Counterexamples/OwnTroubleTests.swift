@@ -5,7 +5,7 @@ import Testing
 
 @testable import FerryBinaryWorld
 
-/// Gateways that end connections for reasons of their own: no notification is to blame, and no delay is to be learnt.
+/// Gateways that end connections for their own reasons: no notification is guilty, and the delay means nothing.
 @Suite struct OwnTroubleTests {
     @Test(arguments: [nil, 200] as [Int64?])
     func `status 10 without an identifier every 2 s raises no settle time, so that everything settles`(

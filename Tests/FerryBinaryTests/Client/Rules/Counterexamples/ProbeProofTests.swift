@@ -5,9 +5,10 @@ import Testing
 
 @testable import FerryBinaryWorld
 
-/// What a probe proves, and what it does not.
+/// The limits of the proof by a probe.
 @Suite struct ProbeProofTests {
-    /// A probe right behind the notifications would make every close one after a probe, which nothing is sent again for.
+    /// A probe immediately after the notifications would turn every close into one after a probe, and then nothing is
+    /// sent again.
     @Test(arguments: [true, false])
     func `a gateway that closes on a bad notification costs that one, and the others arrive`(isPoison: Bool) async {
         let courses = await Counterexample { schedule, culprits in
@@ -24,7 +25,7 @@ import Testing
         }
     }
 
-    /// With a delay above the settle time nothing would help: no wait that is shorter than the delay does.
+    /// The delay must be within the settle time: no wait that is shorter than the delay could help.
     @Test func `a probe whose answer overtakes an error within the settle time confirms nothing that was not taken`()
         async
     {
@@ -54,7 +55,7 @@ import Testing
         }
     }
 
-    /// Status 5 without an identifier is how a gateway refuses a token. It answers no probe.
+    /// A gateway refuses a token with status 5 and without an identifier. So that response answers no probe.
     @Test(arguments: [Proof.automatic, .probe])
     func `status 5 with identifier 0 confirms nothing`(proof: Proof) async {
         let courses = await Counterexample(proof: proof) { schedule, culprits in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FerryBinaryWorld
 
-/// What a search for a culprit costs, in copies and in time.
+/// The cost of a search for a culprit, in copies and in time.
 @Suite struct SearchCostTests {
     @Test func `a search ends with its culprit: with 1 % of bad tokens and no names there are few copies of each`()
         async
