@@ -1,12 +1,12 @@
 import FerryCore
 import FerryHTTP2
 
-/// The bytes of `text`, in memory of their own, so that AddressSanitizer sees the end.
+/// Calls `body` with the bytes of `text` in a separate allocation, so that AddressSanitizer sees the end.
 func withBytes<R>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
     Array(text.utf8).withUnsafeBufferPointer(body)
 }
 
-/// The answer of a response with these fields and this body.
+/// Returns the answer of a response with these fields and this body.
 func decode(_ fields: [(String, String)], body: String = "") -> Answer? {
     decode(fields, body: Array(body.utf8))
 }

@@ -2,7 +2,7 @@ import FerryHTTP2
 import Foundation
 import Testing
 
-/// `Docs/operations.md` and the tables in the code say the same.
+/// Checks that `Docs/operations.md` and the tables in the code agree.
 @Suite struct OperationsPageTests {
     private let rows: [[String]]
 

@@ -3,7 +3,7 @@ import FerryHTTP2
 import Testing
 
 @Suite struct ReasonRuleTests {
-    /// Apple's table of error strings, and what the reference says of each about trying again.
+    /// Apple's table of error strings, with the reference's rule for trying again.
     static let rows: [(status: Int, reason: String, retry: RetryRule, counts: Bool)] = [
         (400, "BadCollapseId", .afterRepair, false),
         (400, "BadDeviceToken", .never, true),

@@ -7,7 +7,7 @@ import Testing
         var window = EarnedWindow(limit: 1000)
         #expect([0, 100, 300, 700].map { window.proved(answered: $0) } == [100, 200, 400, 800])
         #expect(window.proved(answered: 900) == 1000)
-        // Which opens it for the next connection.
+        // The first connection opened the window for the next one.
         #expect(window.proved(answered: 0) == 1000)
     }
 

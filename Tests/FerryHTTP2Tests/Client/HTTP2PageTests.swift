@@ -6,7 +6,7 @@ import Testing
 
 @testable import FerryHTTP2
 
-/// `Docs/http2.md` and the code name the same figures.
+/// Checks that `Docs/http2.md` and the code give the same figures.
 @Suite struct HTTP2PageTests {
     private let text: String
     private let options = HTTP2Options()

@@ -6,11 +6,11 @@ import Testing
 
 @testable import FerryHTTP2World
 
-/// What peers cost that end connections early, over a network with delays.
+/// The cost of peers that end connections early, over a network with delays.
 @Suite("HTTP/2 client: what connections cost that end early") struct HTTP2LossTests {
     private static let names: UInt32 = 1500
 
-    /// How many requests were written for each notification, and how many notifications ended as uncertain.
+    /// The number of requests written for each notification, and the number of notifications that ended as uncertain.
     private struct Cost {
         var copies = Double.infinity
         var uncertain = Int.max
@@ -38,7 +38,7 @@ import Testing
     @Test(arguments: [1, 2] as [UInt64])
     func `a peer that closes after 300 requests without a word costs a small part of them`(seed: UInt64) {
         let cost = self.cost(seed) { $0.closesAfter = 300 }
-        // The first connection shows how far they get, and every other one loses one sixteenth.
+        // The first connection shows how many answers connections bring. Every later one loses one sixteenth.
         #expect(cost.uncertain <= 300 + Int(Self.names) / 8, "\(cost)")
     }
 

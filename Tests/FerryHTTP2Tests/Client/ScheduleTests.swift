@@ -10,7 +10,7 @@ import Testing
 /// Random schedules against the reference APNs. A failure names its seed; `FERRY_SEED` replays one.
 @Suite("HTTP/2 schedules") struct HTTP2ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
-    /// How many schedules each property is tried with; `FERRY_SCHEDULES` asks for more.
+    /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
     static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 250
 
     static func seeds(_ salt: UInt64) -> [UInt64] {
@@ -92,7 +92,7 @@ import Testing
 }
 
 extension World {
-    /// Runs to the end and through a shutdown; records an issue when it does not end.
+    /// Runs to the end and through a shutdown; records an issue if the run does not end.
     mutating func finish(_ seed: UInt64) -> Bool {
         guard let fault = self.finish() else { return true }
         self.printReplay()
@@ -100,7 +100,7 @@ extension World {
         return false
     }
 
-    /// Records an issue for what holds in every world and does not in this one.
+    /// Records an issue if a promise that holds in every world is broken here.
     func check(_ names: UInt32, _ seed: UInt64) -> Bool {
         self.printReplay()
         guard let fault = self.fault(names) else { return true }
@@ -108,7 +108,7 @@ extension World {
         return false
     }
 
-    /// Shows everything when it is one schedule that was asked for.
+    /// Prints everything if the user asked for one schedule.
     private func printReplay() {
         guard HTTP2ScheduleTests.environment["FERRY_SEED"] != nil else { return }
         print(self.schedule, self.books.accepted.sorted { $0.key < $1.key })

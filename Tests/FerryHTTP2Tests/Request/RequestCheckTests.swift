@@ -6,7 +6,7 @@ import Testing
 @Suite struct RequestCheckTests {
     private let check = RequestCheck(bundleID: nil, usesTokens: true)
 
-    /// What is wrong with a notification, said by the check of values and by the check of a batch entry alike.
+    /// Returns the fault of a notification, and checks that the check of values and the check of a batch entry agree.
     private func verdict(
         by check: RequestCheck? = nil,
         topic: String? = "com.example.app",

@@ -7,7 +7,7 @@ import Testing
 struct HTTP2SessionTests {
     private static let payload = Array(#"{"aps":{"alert":"Hello"}}"#.utf8)
 
-    /// Runs `body` with bytes that stay where they are.
+    /// Calls `body` with bytes at an address that does not change.
     private func withBody<R>(
         _ bytes: [UInt8] = Self.payload,
         _ body: (UnsafeBufferPointer<UInt8>) throws -> R
@@ -82,7 +82,7 @@ struct HTTP2SessionTests {
         server.updatesWindows = false
         let pair = try SessionPair(server: server)
         try pair.exchange()
-        // 65,535 bytes are 546 bodies of 120 bytes and 15 bytes.
+        // 65,535 bytes are 546 bodies of 120 bytes, and 15 bytes more.
         let payload = [UInt8](repeating: 0x20, count: 120)
         try self.withBody(payload) { body in
             for _ in 0..<600 { _ = try pair.request(body) }

@@ -5,7 +5,7 @@ import NIOCore
 final class SessionPair {
     var client: HTTP2Session
     var server: HTTP2Session
-    /// How many bytes go over at a time.
+    /// The number of bytes that are carried at a time.
     var step = Int.max
     private var block = HeaderBlock()
 
@@ -17,7 +17,7 @@ final class SessionPair {
         self.server = try HTTP2Session(role: .server, settings: server)
     }
 
-    /// Lets each side say what it has to say, once; whether anything was said.
+    /// Carries each side's bytes to the other once; returns whether there were any.
     @discardableResult
     func exchange(atMost limit: Int = .max) throws -> Bool {
         let toServer = try self.carry(from: &self.client, to: &self.server, limit)

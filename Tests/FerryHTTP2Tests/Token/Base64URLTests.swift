@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite struct Base64URLTests {
-    /// RFC 4648, section 10, without padding; and a text with both digits that are special.
+    /// RFC 4648, section 10, without padding; and a text with both special digits.
     @Test(
         arguments: [
             ([], ""), (Array("f".utf8), "Zg"), (Array("fo".utf8), "Zm8"), (Array("foo".utf8), "Zm9v"),

@@ -5,12 +5,12 @@ import NIOCore
 import Testing
 
 @Suite struct GivenTokenMachineTests {
-    /// A machine, what there is to be fetched, and two clocks.
+    /// A machine, the token to fetch, and two clocks.
     private struct Bench {
         var machine = GivenTokenMachine()
         var seconds: Int64 = 1000
         var epochSeconds: UInt32 = 1_700_000_000
-        /// Nil: it cannot be had.
+        /// The token to fetch. Nil: there is none.
         var given: GivenToken?
         var fetches = 0
 
@@ -27,7 +27,7 @@ import Testing
             self.epochSeconds += UInt32(seconds)
         }
 
-        /// A new token is there.
+        /// Makes a new token available.
         mutating func make(keyID: String = "ABCDE12345") throws {
             self.given = try GivenTokenTests.token(keyID: keyID, issuedAt: self.epochSeconds)
         }
@@ -100,7 +100,7 @@ import Testing
         bench.pass(seconds: 1)
         #expect(bench.hold() == 1)
         #expect(bench.machine.fault == .expired(seconds: 3600))
-        // Ten minutes after the last change, but an hour after the last was made.
+        // Ten minutes after the last change, but an hour after the last token was made.
         try bench.make()
         bench.pass(seconds: 1)
         #expect(bench.token()?.generation == 2)
@@ -149,7 +149,7 @@ import Testing
         old.pass(seconds: 1)
         #expect(old.token()?.generation == 2)
 
-        // Both of a machine whose clock is wrong: each would be refused in turn.
+        // Both tokens are from a computer with a wrong clock: each would be refused in turn.
         var young = try Bench(age: 60)
         #expect(young.token()?.generation == 1)
         young.refuse(.expiredProviderToken, 1)
@@ -207,7 +207,7 @@ import Testing
         let seed = UInt64.random(in: 0...UInt64.max)
         var generator = SplitMix64(seed: seed)
         var bench = try Bench()
-        // When a token of the same key was made and taken last.
+        // When the last token of the same key was made and taken.
         var last: (key: UInt64, generation: UInt64, taken: Int64, issuedAt: UInt32)?
         for _ in 0..<2000 {
             switch Int.random(in: 0..<20, using: &generator) {

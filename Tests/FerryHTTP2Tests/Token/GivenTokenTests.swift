@@ -2,7 +2,7 @@ import FerryHTTP2
 import Testing
 
 @Suite struct GivenTokenTests {
-    /// A token as Apple describes it; its signature signs nothing.
+    /// Returns a token in Apple's form. Its signature signs nothing.
     static func text(keyID: String = "ABCDE12345", issuedAt: UInt32 = 1_700_000_000, signature: Int = 64) -> String {
         let parts = [
             Array(#"{"alg":"ES256","kid":"\#(keyID)"}"#.utf8), Array(#"{"iss":"FGHIJ67890","iat":\#(issuedAt)}"#.utf8),

@@ -77,7 +77,7 @@ import Testing
         bench.pass(minutes: 20)
         bench.refuse(.expiredProviderToken, generation: 1)
         #expect(bench.generation() == 2)
-        // Late answers to requests that carried the first one.
+        // Late answers to requests that carried the first token.
         bench.refuse(.expiredProviderToken, generation: 1)
         #expect(bench.generation() == 2)
     }

@@ -35,7 +35,7 @@ import Testing
         let reasons: [Reason] = [
             .expiredProviderToken, .expiredProviderToken, .tooManyProviderTokenUpdates, .invalidProviderToken,
         ]
-        // So that rounds with few refusals and rounds with many are seen.
+        // The rate varies, so that there are rounds with few refusals and rounds with many.
         let refusalsIn100 = Int.random(in: 0...40, using: &generator)
         let end = bench.seconds + 86_400
         while bench.seconds < end {
@@ -45,7 +45,7 @@ import Testing
             case .token(let token):
                 #expect(token.generation == UInt64(bench.mints.count), "seed \(seed)")
                 #expect(bench.seconds - (bench.mints.last ?? 0) < 3600, "seed \(seed)")
-                // The same ask at the same time has the same answer: nothing loops.
+                // Another request at the same time gets the same answer. Otherwise the client could loop.
                 #expect(bench.ask() == .token(token), "seed \(seed)")
                 if Int.random(in: 0..<100, using: &generator) < refusalsIn100 {
                     let reason = reasons.randomElement(using: &generator) ?? .expiredProviderToken
@@ -57,7 +57,7 @@ import Testing
                 #expect(until > bench.now, "seed \(seed)")
                 #expect(until <= bench.now + .minutes(20), "seed \(seed)")
                 #expect(bench.ask() == .held(until: until), "seed \(seed)")
-                // Asked early or in time.
+                // The next request comes early or in time.
                 let wait = (until - bench.now).nanoseconds / 1_000_000_000
                 bench.seconds += Bool.random(using: &generator) ? wait : Int64.random(in: 0...wait, using: &generator)
             case .certificate:

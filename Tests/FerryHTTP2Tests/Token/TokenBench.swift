@@ -6,17 +6,17 @@ import Foundation
 import NIOCore
 import Testing
 
-/// A token machine with a signer and two clocks, which its test turns.
+/// A token machine with a signer and two clocks, which the test moves.
 struct TokenBench {
     static let keyID = "ABCDE12345"
     static let teamID = "FGHIJ67890"
 
     var machine: ProviderTokenMachine
-    /// Seconds on the monotonic clock.
+    /// The monotonic clock in seconds.
     var seconds: Int64 = 1000
-    /// Seconds on the wall clock.
+    /// The wall clock in UNIX seconds.
     var epochSeconds: UInt32 = 1_700_000_000
-    /// When tokens were signed, on the monotonic clock.
+    /// When tokens were signed, by the monotonic clock.
     var mints: [Int64] = []
     var canSign = true
     let signature: [UInt8]
@@ -39,7 +39,7 @@ struct TokenBench {
         self.epochSeconds &+= UInt32(seconds)
     }
 
-    /// Asks, and signs if that is wanted.
+    /// Asks for a token, and signs it if necessary.
     mutating func ask() -> Authorization {
         switch self.machine.authorize(now: self.now, epochSeconds: self.epochSeconds) {
         case .token(let token):
@@ -53,13 +53,13 @@ struct TokenBench {
         }
     }
 
-    /// The generation of the token that an ask comes to; nil when there is none.
+    /// Returns the generation of the token for a request; nil when there is no token.
     mutating func generation() -> UInt64? {
         guard case .token(let token) = self.ask() else { return nil }
         return token.generation
     }
 
-    /// For how many seconds an ask is held; nil when it is not.
+    /// Returns for how many seconds a request is held; nil when it is not held.
     mutating func hold() -> Int64? {
         guard case .held(let until) = self.ask() else { return nil }
         return (until - self.now).nanoseconds / 1_000_000_000
@@ -69,7 +69,7 @@ struct TokenBench {
         self.machine.refused(reason, generation: generation, now: self.now)
     }
 
-    /// The JSON of a part of a token.
+    /// Returns the JSON of one part of a token.
     static func json(_ part: Substring) throws -> [String: Any] {
         let padding = String(repeating: "=", count: (4 - part.count % 4) % 4)
         let text = String(part).replacing("-", with: "+").replacing("_", with: "/") + padding

@@ -160,7 +160,7 @@ struct HTTP2AnswerRuleTests {
         scenario.answer(1, status: status, reason, retryAfter: 20)
         scenario.pass(.seconds(19))
         #expect(scenario.arrived == [1])
-        // Up to a quarter more.
+        // The jitter adds up to a quarter.
         scenario.pass(.seconds(7))
         #expect(scenario.arrived == [1, 1])
         scenario.answer(1)
@@ -260,7 +260,7 @@ struct HTTP2AnswerRuleTests {
         if policy == .report {
             #expect(scenario.outcome(1) == .uncertain(.noAnswer))
         } else {
-            // APNs speaks on this connection, so it is used again.
+            // APNs still answers on this connection, so it is used again.
             #expect(scenario.arrived == [1, 2, 1])
             scenario.answer(1)
             #expect(scenario.outcome(1) == .accepted(.confirmed))
@@ -320,7 +320,7 @@ struct HTTP2AnswerRuleTests {
     }
 
     @Test func `an answer counts also when its request is not flushed yet`() {
-        // The last frame of the request is written, and the peer reads and answers it before anything else is.
+        // The peer reads and answers the last frame of the request before any other frame is written.
         let scenario = Scenario()
         scenario.submit(1...1)
         scenario.connect()
@@ -350,7 +350,7 @@ struct HTTP2AnswerRuleTests {
         let scenario = Scenario()
         scenario.settings.initialWindowSize = 4
         scenario.settings.updatesWindows = false
-        // The first goes out before SETTINGS say how little the server takes.
+        // The first request goes out before SETTINGS give the server's low limit.
         scenario.submit(1...1)
         scenario.connect()
         scenario.answer(1)
@@ -464,7 +464,7 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.arrived.count == 100 + 7 * 50 + 1)
     }
 
-    // MARK: Before the wire
+    // MARK: Before sending
 
     @Test func `what APNs would refuse is refused before the wire`() {
         let scenario = Scenario(bundleID: nil)

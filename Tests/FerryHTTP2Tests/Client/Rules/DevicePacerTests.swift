@@ -12,7 +12,7 @@ struct DevicePacerTests {
         }
         let limit = UInt32(DevicePacer.limit)
         #expect((0..<limit).allSatisfy { isNow($0, start) })
-        // To look through all that is remembered for each of these would take hours.
+        // A search through all remembered devices for each of these would take hours.
         #expect((limit..<limit + 100_000).allSatisfy { isNow($0, start) })
         #expect(isNow(limit, start))
         #expect(!isNow(0, start))

@@ -40,7 +40,7 @@ struct HTTP2EndingTests {
         #expect(scenario.arrived == [1, 2, 3, 2, 3, 4])
     }
 
-    /// Lets a connection come, with what is to happen on it; returns how long it was waited for.
+    /// Makes a connection and lets `happens` happen on it; returns how long the client waited before it.
     private func wait(_ scenario: Scenario, _ happens: () -> Void) -> TimeAmount {
         let start = scenario.now
         scenario.connect()
@@ -49,7 +49,7 @@ struct HTTP2EndingTests {
         return wait
     }
 
-    /// The least that so many waits in a row last, when each is twice as long.
+    /// The shortest durations of this many waits in a row, if each is twice as long as the last.
     private func leastWaits(_ count: Int) -> [TimeAmount] {
         [.zero] + (0..<count - 1).map { .milliseconds(187 << Int64($0)) }
     }
@@ -70,7 +70,7 @@ struct HTTP2EndingTests {
         }
         #expect(zip(waits, self.leastWaits(6)).allSatisfy { $0 >= $1 }, "\(waits)")
         #expect(scenario.dialCount == 6)
-        // An answer ends that.
+        // An answer ends the waits.
         scenario.pause(false)
         scenario.connect()
         scenario.answer(1)
@@ -306,7 +306,7 @@ struct HTTP2EndingTests {
         scenario.submit(1...1)
         let id = scenario.connect()
         scenario.answer(1)
-        // Answered each time.
+        // Each PING was answered.
         scenario.pass(.minutes(5))
         #expect(scenario.closed.isEmpty)
         scenario.stick()
@@ -339,13 +339,13 @@ struct HTTP2EndingTests {
         scenario.say(RawFrame.headers(1, [(":status", "200")], isLast: true))
         scenario.stick()
         scenario.submit(2...4)
-        // One request is out when SETTINGS hold back the others.
+        // One request is written when SETTINGS hold back the others.
         scenario.write(frames: 1)
         scenario.say(RawFrame.settings(maxConcurrentStreams: 1))
         scenario.write(frames: 9)
         let body = Array(#"{"reason":"IdleTimeout"}"#.utf8)
         scenario.say(RawFrame.headers(3, [(":status", "400")]) + RawFrame.data(3, body, isLast: true))
-        // A frame comes in two pieces, and the next request goes out in between.
+        // A frame arrives in two pieces, and the next request goes out between them.
         scenario.write(frames: 1)
         scenario.say(Array(RawFrame.ping.prefix(5)))
         scenario.write(frames: 9)

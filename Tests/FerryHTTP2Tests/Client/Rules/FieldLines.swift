@@ -1,16 +1,16 @@
-/// How HPACK represents the fields of a request (RFC 7541 section 6), read without its tables.
+/// The HPACK representation of a request's fields (RFC 7541 section 6), read without its tables.
 struct FieldLines {
     enum Kind {
         case indexed, incremental, literal, neverIndexed, sizeUpdate
     }
 
     private(set) var kinds: [String: Kind] = [:]
-    /// Fields whose name stands there in letters.
+    /// The fields whose name is spelled out.
     private(set) var spelledOut: [String] = []
-    /// How many bytes the fields have.
+    /// The size of the fields in bytes.
     let byteCount: Int
 
-    /// Reads the first HEADERS frame in `bytes`; `names` are those of its fields, in their order.
+    /// Reads the first HEADERS frame in `bytes`; `names` are the names of its fields, in order.
     init?(of bytes: (some Sequence<UInt8>)?, names: [String]?) {
         guard let bytes, let names, var block = Self.headers(in: Array(bytes)) else { return nil }
         self.byteCount = block.count

@@ -4,9 +4,9 @@ import FerryMachine
 import NIOCore
 import Testing
 
-/// A key of provider tokens is replaced while notifications are under way.
+/// The replacement of a key of provider tokens while notifications are under way.
 @Suite struct KeyReplacementTests {
-    /// A connection with `count` requests under way, named from 1.
+    /// Returns a connection with `count` requests under way, named from 1.
     private static func busy(_ count: UInt32) -> (Scenario, ConnectionID) {
         let scenario = Scenario(usesTokens: true)
         scenario.submit(1...count)
@@ -52,7 +52,7 @@ import Testing
         #expect(scenario.arrived.count == 19)
         #expect(scenario.finished == [first])
         #expect(second != first)
-        // The new key is not blamed.
+        // The refusal does not count against the new key.
         #expect(scenario.refused.isEmpty)
         #expect(scenario.errors.isEmpty)
     }

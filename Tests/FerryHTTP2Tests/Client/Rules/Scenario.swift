@@ -6,10 +6,10 @@ import Testing
 @testable import FerryHTTP2
 @testable import FerryHTTP2World
 
-/// A client that a test moves by hand: it submits, connects, lets APNs answer, and lets time pass.
+/// A client that a test moves step by step: it submits, connects, lets APNs answer, and lets time pass.
 ///
-/// Notifications are known by a number, which is their tag and stands in their payload. Unless told otherwise the network
-/// carries everything at once, and APNs answers only what the test answers.
+/// Notifications have a number, which is their tag and stands in their payload. By default the network carries
+/// everything at once, and APNs answers only when the test says so.
 final class Scenario {
     /// A request as APNs reads it.
     struct Request {
@@ -17,7 +17,7 @@ final class Scenario {
         var stream: HTTP2Session.Stream
         var name: UInt32
         var fields: [String: String]
-        /// In their order.
+        /// The names of the fields, in order.
         var names: [String]
     }
 
@@ -25,11 +25,11 @@ final class Scenario {
         var server: HTTP2Session
         var sent: UInt64 = 0
         var handed: UInt64 = 0
-        /// The peer reads nothing, and the channel takes nothing.
+        /// Whether the peer reads nothing and the channel takes nothing.
         var isStuck = false
-        /// The peer says nothing.
+        /// Whether the peer sends nothing.
         var isSilent = false
-        /// Everything that was written.
+        /// All bytes that were written.
         var bytes: [UInt8] = []
 
         init(_ settings: HTTP2Session.Settings) throws {
@@ -41,7 +41,7 @@ final class Scenario {
     private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000_000)
     var epochSeconds: UInt32 = 1_700_000_000
     var tokens = TokenOwner()
-    /// What servers say first.
+    /// The first SETTINGS of servers.
     var settings = HTTP2Session.Settings()
     private(set) var links: [ConnectionID: Link] = [:]
     private(set) var dials: [ConnectionID] = []
@@ -49,9 +49,9 @@ final class Scenario {
     private(set) var closed: [ConnectionID] = []
     private(set) var finished: [ConnectionID] = []
     private(set) var refused: [Reason] = []
-    /// Requests that came whole and were not answered.
+    /// The complete requests that were not answered.
     private(set) var requests: [Request] = []
-    /// All names in the order in which their requests came.
+    /// The names of all requests, in the order of arrival.
     private(set) var arrived: [UInt32] = []
     private(set) var outcomes: [UInt32: [OutcomeRecord]] = [:]
     private(set) var events: [ProviderEvent] = []
@@ -77,7 +77,7 @@ final class Scenario {
 
     var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
 
-    // MARK: What is asked of the client
+    // MARK: Calls to the client
 
     func submit(_ names: ClosedRange<UInt32>, expiration: UInt32? = nil, device: [UInt8]? = nil) {
         self.submit(Array(names)) { name in
@@ -143,7 +143,7 @@ final class Scenario {
         return records.first?.outcome
     }
 
-    /// The key of provider tokens is replaced, and the owner has heard of it.
+    /// Replaces the key of provider tokens, and gives the client the owner's new authorization.
     func replaceKey() {
         self.tokens.replaceKey()
         self.client.authorized(self.tokens.authorize(self.moment))
@@ -152,10 +152,10 @@ final class Scenario {
 
     // MARK: Connections
 
-    /// The connection that was made last and is still there.
+    /// The newest connection that still exists.
     var current: ConnectionID { self.links.keys.max { $0.rawValue < $1.rawValue } ?? ConnectionID(0) }
 
-    /// Waits for the client to dial and lets it succeed.
+    /// Waits until the client dials, and lets the dial succeed.
     @discardableResult
     func connect(within limit: TimeAmount = .minutes(1), isSilent: Bool = false) -> ConnectionID {
         self.awaitDial(limit)
@@ -171,7 +171,7 @@ final class Scenario {
         return id
     }
 
-    /// Waits for the client to dial and lets it fail.
+    /// Waits until the client dials, and lets the dial fail.
     func failDial(_ end: HTTP2Client.End = .notConnected(ProviderError(.connectFailed, "refused"))) {
         self.awaitDial(.minutes(1))
         guard !self.dials.isEmpty else { return self.complain("no connection is wanted") }
@@ -187,7 +187,7 @@ final class Scenario {
         }
     }
 
-    /// The connection ends; what was handed to the kernel is known.
+    /// Ends the connection. The number of bytes that the kernel took is known.
     func end(_ id: ConnectionID? = nil, _ end: HTTP2Client.End = .endOfStream) {
         let id = id ?? self.current
         let link = self.links.removeValue(forKey: id)
@@ -201,16 +201,16 @@ final class Scenario {
         if !isStuck { self.exchange() }
     }
 
-    /// Writes so many frames to a channel that takes no more.
+    /// Writes this many frames, even if the channel takes no more.
     func write(frames: Int) {
         var buffer = ByteBuffer()
         for _ in 0..<frames { _ = self.client.write(self.current, into: &buffer, atMost: 1, now: self.moment) }
         self.settleAccounts()
     }
 
-    // MARK: What APNs does
+    // MARK: Answers of APNs
 
-    /// Takes the request of a notification out of those that wait.
+    /// Removes and returns the waiting request of a notification.
     func take(_ name: UInt32) -> Request? {
         guard let index = self.requests.firstIndex(where: { $0.name == name }) else { return nil }
         return self.requests.remove(at: index)
@@ -226,7 +226,7 @@ final class Scenario {
         while let request = self.requests.first { self.answer(request.name, status: status, reason) }
     }
 
-    /// Answers so many requests, in the order of their coming.
+    /// Answers this many requests, in the order of arrival.
     func answerFirst(_ count: Int, status: Int = 200, _ reason: String = "") {
         for _ in 0..<count {
             guard let request = self.requests.first else { return self.complain("there are fewer requests") }
@@ -260,7 +260,7 @@ final class Scenario {
         self.exchange()
     }
 
-    /// Sends GOAWAY; requests above the last stream are forgotten.
+    /// Sends GOAWAY, and forgets the requests above the last stream.
     func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, _ reason: String = "") {
         let data = reason.isEmpty ? [] : Array(#"{"reason":"\#(reason)"}"#.utf8)
         self.links[self.current]?.server.goAway(lastStreamID: lastStreamID, errorCode: errorCode, debugData: data)
@@ -272,7 +272,7 @@ final class Scenario {
         self.exchange()
     }
 
-    /// Bytes beside those of the session.
+    /// Sends bytes that are not from the session.
     func say(_ bytes: [UInt8], on id: ConnectionID? = nil) {
         self.client.received(id ?? self.current, ByteBuffer(bytes: bytes), handed: .max, now: self.moment)
         self.exchange()
@@ -282,7 +282,7 @@ final class Scenario {
 
     // MARK: Time and the network
 
-    /// Lets time pass, with what is due on the way.
+    /// Lets time pass, and does everything that is due meanwhile.
     func pass(_ time: TimeAmount) {
         let end = self.now + time
         var ticks = 0
@@ -297,7 +297,7 @@ final class Scenario {
         self.now = end
     }
 
-    /// Lets time pass until a request comes.
+    /// Lets time pass until a request arrives.
     func passUntilSomethingArrives(within limit: TimeAmount) {
         let (end, count) = (self.now + limit, self.arrived.count)
         while self.arrived.count == count, let next = self.client.nextDeadline, next <= end {
@@ -306,7 +306,7 @@ final class Scenario {
         }
     }
 
-    /// Lets time pass until so many requests have come in all.
+    /// Lets time pass until this many requests have arrived in total.
     func passUntilArrived(_ count: Int, within limit: TimeAmount) {
         let end = self.now + limit
         while self.arrived.count < count, self.now < end { self.pass(.seconds(1)) }
@@ -317,7 +317,7 @@ final class Scenario {
         self.exchange()
     }
 
-    /// Carries bytes to and fro until nobody has anything to say.
+    /// Carries bytes in both directions until neither side sends any.
     func exchange() {
         self.settleAccounts()
         var isMoving = true
@@ -419,11 +419,11 @@ final class Scenario {
         self.events.compactMap { if case .error(let error) = $0 { error.message } else { nil } }
     }
 
-    /// How many requests wait for their answer, and what is queued.
+    /// The number of notifications in the client's queue.
     var queued: Int { self.client.queuedCount }
     var underWay: Int { self.client.unsettledCount }
     var isFinished: Bool { self.client.isFinished }
-    /// How many streams the sessions of the client hold.
+    /// The number of streams in the client's sessions.
     var streamsHeld: Int {
         self.client.connections.ids.reduce(0) { $0 + self.client.connections[$1].streams.session.openCount }
     }

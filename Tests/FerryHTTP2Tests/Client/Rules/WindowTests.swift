@@ -43,7 +43,7 @@ struct HTTP2WindowTests {
             scenario.submit(1...3)
             scenario.connect()
             scenario.submit(4...4)
-            // One may have been written before SETTINGS came.
+            // One request may have been written before SETTINGS arrived.
             #expect(scenario.underWay <= 1)
             #expect(scenario.outcomes.isEmpty)
             scenario.update(maxConcurrentStreams: 10)
@@ -127,7 +127,7 @@ struct HTTP2WindowTests {
             $0.connectionRetryLimit = 0
         }
         scenario.settings.maxConcurrentStreams = 0
-        // Else the first request goes out before SETTINGS came.
+        // Otherwise the first request would go out before SETTINGS arrive.
         scenario.pause(true)
         scenario.submit(1...3)
         var waits: [TimeAmount] = []
@@ -183,7 +183,7 @@ struct HTTP2WindowTests {
         scenario.connect()
         #expect(scenario.client.bottleneck != nil)
         scenario.answer(1)
-        // Nothing waits behind the last.
+        // No request waits after the last one.
         #expect(scenario.client.bottleneck == nil)
         scenario.submit(3...20)
         #expect(scenario.client.bottleneck != nil)
@@ -227,14 +227,14 @@ struct HTTP2WindowTests {
         scenario.submit(1...20)
         scenario.connect()
         scenario.answer(1)
-        // The second connection fails, and its wait ends while the first is not full any more.
+        // The second connection fails. Its wait ends while the first connection does not count as full.
         scenario.failDial()
         scenario.update(maxConcurrentStreams: 1)
         scenario.pass(.seconds(5))
         #expect(scenario.underWay == 2)
     }
 
-    // MARK: What connections achieve
+    // MARK: The earned window
 
     private func windows(_ scenario: Scenario) -> [Int] {
         scenario.events.compactMap { if case .windowAdjusted(let size) = $0 { size } else { nil } }
@@ -265,7 +265,7 @@ struct HTTP2WindowTests {
         #expect(self.windows(scenario).last == 4)
         scenario.connect()
         #expect(scenario.underWay == 4)
-        // What is answered earns more.
+        // Answers earn a larger window.
         scenario.answerFirst(100)
         #expect(scenario.underWay == 6)
     }
@@ -300,7 +300,7 @@ struct HTTP2WindowTests {
         scenario.submit(1...300)
         let first = scenario.connect()
         scenario.answerFirst(30)
-        // 40 are answered in the end: stream 79 is the fortieth.
+        // In the end 40 requests are answered: stream 79 is the fortieth.
         scenario.goAway(lastStreamID: 79)
         scenario.connect()
         #expect(scenario.links[scenario.current].map { _ in scenario.underWay } == 10 + 20)
