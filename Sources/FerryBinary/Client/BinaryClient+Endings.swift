@@ -37,8 +37,8 @@ extension BinaryClient {
         var lastWord = LastWord.none
         switch end {
         case .credentialsRejected(let error):
-            // With TLS 1.3 the refusal can come after silence has settled notifications. Those were not delivered
-            // either.
+            // With TLS 1.3 the peer can refuse the credentials after silence has settled notifications. Those were not
+            // delivered either.
             for written in lane.connection.takeAll() {
                 self.outcomes.give(.undelivered(.credentials), tainted: .uncertain(.notRepeated), to: written.run)
             }

@@ -61,7 +61,7 @@ extension BinaryClient {
         )
     }
 
-    // MARK: Once more
+    // MARK: Copies
 
     /// Puts written notifications back into the queue, for another copy.
     ///
@@ -87,7 +87,8 @@ extension BinaryClient {
     mutating func requeue(_ written: [NotificationCache.Written], on lane: Lane) {
         let runs = self.endEvicted(written, on: lane, as: .undelivered(.evicted))
         for run in runs.reversed() {
-            // A copy that never left was counted when it was written, and will be counted again.
+            // A copy that never left was counted when it was written, and will be counted again. So the first count is
+            // undone.
             if run.isCopy { self.outcomes.unwrote(copies: run.count) }
             lane.insert(run)
         }

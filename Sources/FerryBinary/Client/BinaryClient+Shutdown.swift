@@ -108,7 +108,7 @@ extension BinaryClient {
         self.leaveUnproved(lane, cause)
     }
 
-    /// Settles the notifications that the silence so far is long enough for. Without visible acknowledgements it is
+    /// Settles the notifications for which the silence so far is long enough. Without visible acknowledgements it is
     /// never long enough.
     mutating func presumeEarned(_ lane: Lane, now: Moment) {
         guard case .automatic = self.stage.proof, lane.connection.silence.showsAcknowledgements else { return }

@@ -92,7 +92,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.lanes = (0..<max(options.maxConnections, 1)).map { _ in Lane(backOff: BackOff(options.backOff)) }
     }
 
-    // MARK: What there is
+    // MARK: Queries
 
     package var queuedCount: Int { self.lanes.reduce(0) { $0 + $1.queue.count } }
 
@@ -115,7 +115,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
 
     var openCount: Int { self.lanes.reduce(0) { $0 + ($1.connection.establishedID == nil ? 0 : 1) } }
 
-    // MARK: What to do
+    // MARK: Steps and events
 
     // An empty array costs nothing. An array that was returned is replaced and not emptied, because emptying would copy
     // it.

@@ -83,7 +83,7 @@ public struct BinaryOptions: Sendable, Hashable {
     /// How long connecting may take: name look-up, TCP and TLS together. 0, node-apn's "no limit", is 127 s: the time
     /// for which Linux itself would try.
     public var connectTimeout: Duration = .seconds(10)
-    /// After this time a connection without unsettled notifications or traffic is closed. 0: never.
+    /// A connection that is idle for this time, without unsettled notifications, is closed. 0: never.
     public var connectionTimeout: Duration = .seconds(3600)
     /// How many connections in a row may fail, or end before a notification is accepted or rejected by name. After one
     /// more, queued notifications end as `undelivered(.noConnection)`. 0: no limit.

@@ -24,7 +24,7 @@ struct Isolation {
     private enum Pace {
         /// Doubled at each error without a name, because the quiet time was too short for the last one.
         case answered(quietTime: TimeAmount)
-        /// A whole settle time: nothing tells how soon a peer closes that never sends a response.
+        /// A whole settle time: for a peer that never sends a response, nothing tells how soon it closes.
         case wordless
     }
 

@@ -61,7 +61,7 @@ extension BinaryConnection {
         let probe: UInt64?
     }
 
-    /// The thing that ``State/close()`` ended.
+    /// The connection, or the attempt to make one, that ``State/close()`` ended.
     enum Closed {
         case nothing
         case attempt(ConnectionID, since: NIODeadline)

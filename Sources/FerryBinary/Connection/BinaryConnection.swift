@@ -166,7 +166,7 @@ struct BinaryConnection: ~Copyable {
         self.cache.forget(settledUntil: deadline, stubLimit: stubLimit)
     }
 
-    // MARK: The last word
+    // MARK: The end
 
     /// Removes and returns all unsettled notifications.
     ///
