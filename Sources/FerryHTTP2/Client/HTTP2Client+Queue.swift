@@ -28,7 +28,7 @@ extension HTTP2Client {
         self.checkCompleted(now: now)
     }
 
-    // MARK: Again
+    // MARK: Further attempts
 
     /// Handles a notification that APNs may or may not have: it ends as uncertain, or is to be sent again.
     mutating func unknown(

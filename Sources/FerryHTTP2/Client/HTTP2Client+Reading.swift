@@ -71,7 +71,7 @@ extension HTTP2Client {
         self.sendAgain([attempt])
     }
 
-    // MARK: What ends cost
+    // MARK: The cost of ends
 
     private mutating func learnFromExclusion(_ id: ConnectionID) {
         let excluded = self.connections[id].record.excluded

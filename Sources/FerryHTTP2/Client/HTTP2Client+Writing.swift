@@ -94,8 +94,8 @@ extension HTTP2Client {
         return made
     }
 
-    /// Collects the tags of written notifications, if the program wants them. The tag of an awaited notification
-    /// belongs to the provider.
+    /// Collects the tags of written notifications, if the program wants them. The tag of an awaited notification is
+    /// internal to the provider.
     private func note(_ run: BatchRun, in tags: inout [Tag]) {
         guard self.reportsTransmitted, !run.entries[0].fields.isAwaited else { return }
         tags.append(Tag(run.entries[0].tag))

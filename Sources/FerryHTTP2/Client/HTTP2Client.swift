@@ -98,7 +98,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         self.identifiers = APNSIDSource(seed: seed)
     }
 
-    // MARK: What there is
+    // MARK: Queries
 
     package var queuedCount: Int { self.fresh.count + self.again.count + self.delayed.count }
 
@@ -129,7 +129,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     /// Whether something could be written with a connection.
     var hasWork: Bool { !self.fresh.isEmpty || !self.again.isEmpty }
 
-    // MARK: What to do
+    // MARK: Steps and events
 
     // An empty array costs nothing. An array that was returned is replaced and not emptied, because emptying would copy
     // it.

@@ -1,7 +1,7 @@
 internal import NIOCore
 
 extension HTTP2Connection {
-    /// How far a connection is on its way to its end.
+    /// The state of a connection, from its first request to its end.
     ///
     /// ```
     ///         GOAWAY, silence,           nothing is             all is

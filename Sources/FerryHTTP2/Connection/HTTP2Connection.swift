@@ -36,7 +36,7 @@ struct HTTP2Connection: ~Copyable {
         self.ping = PingMachine(interval: limits.pingInterval, now: now)
     }
 
-    // MARK: What there is
+    // MARK: Queries
 
     /// Whether the connection takes no new requests.
     var isLeaving: Bool { self.state.isLeaving }

@@ -20,7 +20,7 @@ struct RequestStreams: ~Copyable {
         self.lastAnswered = now
     }
 
-    // MARK: What there is
+    // MARK: Queries
 
     /// The number of requests under way.
     var count: Int { self.inFlight.count }

@@ -18,7 +18,7 @@ package struct DefaultTopic: Sendable {
     /// Whether there is a default topic.
     package var exists: Bool { !self.topics.isEmpty }
 
-    /// Calls `body` with the topic for a push type's code; with no bytes when there is none.
+    /// Calls `body` with the topic for a push type's code, or with no bytes if there is no default topic.
     @inline(__always)
     package func withBytes<R>(pushType code: UInt8, _ body: (UnsafeBufferPointer<UInt8>) -> R) -> R {
         guard self.topics.indices.contains(Int(code)) else { return body(UnsafeBufferPointer(start: nil, count: 0)) }

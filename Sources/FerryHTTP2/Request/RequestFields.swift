@@ -23,7 +23,7 @@ package struct RequestFields: ~Copyable {
         self.check = check
     }
 
-    /// Sets the token that requests carry from now on; nil: none.
+    /// Sets the token that requests carry from now on; nil: no token.
     package mutating func authorize(_ token: ProviderToken?) {
         self.authorization = token.map { StableBytes($0.headerValue) }
     }

@@ -121,8 +121,8 @@ enum SessionCallbacks {
             }
             guard isLast else { return }
             inbox.pointee.slots[slot].isEnded = true
-            // If a client's request was sent completely, its stream is closed in the same moment, and the close is
-            // reported. But libnghttp2 learns that the request was sent completely only when it writes again.
+            // A client's stream closes in the same moment if its request was sent completely, and then the close is
+            // reported. Otherwise `ended` is: libnghttp2 learns of the complete request only when it writes again.
             if inbox.pointee.role == .server || nghttp2_session_get_stream_local_close(session, header.stream_id) == 0 {
                 inbox.pointee.report(.ended(inbox.pointee.handle(slot)))
             }
