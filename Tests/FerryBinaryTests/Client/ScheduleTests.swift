@@ -18,7 +18,7 @@ import Testing
 /// | refuses without a name | the same later than the settle time; contradicted by a number that is an upper bound |
 /// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and `undelivered` behind a refusal; the
 /// client cannot see it |
-/// | ends connections without a word, or for reasons of its own | under `.resend` some arrive several times; what it discards later than the settle time stays `presumed` |
+/// | closes without a response, or for its own reasons | some copies; discards after the settle time stay `presumed` |
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
