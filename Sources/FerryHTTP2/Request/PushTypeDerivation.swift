@@ -18,7 +18,7 @@ internal import Darwin
 /// | ends in the suffix of a type, and is not the provider's own bundle ID | any | that type |
 /// | no suffix, or none | a member `mdm`, and no `aps` | mdm |
 /// | no suffix, or none | `aps` with `content-available` 1 and without `alert`, `badge` and `sound` | background |
-/// | none, and there is a default bundle ID | `aps` with `content-state`, and `event` start, update or end | liveactivity |
+/// | none; a default bundle ID exists | `aps` with `content-state`, and `event` start, update or end | liveactivity |
 ///
 /// All other notifications stay without a type. A derived type never makes Ferry refuse a notification: location is not
 /// derived without provider tokens, and a priority that the type does not take becomes 5, which every type takes.

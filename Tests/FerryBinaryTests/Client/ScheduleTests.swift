@@ -16,9 +16,8 @@ import Testing
 /// | names what it refuses, in order, within the settle time | nothing |
 /// | names it later | `presumed`; contradicted by its tag |
 /// | refuses without a name | the same later than the settle time; contradicted by a number that is an upper bound |
-/// | judges in any order, or lets the answer to a probe overtake | `confirmed`, and `undelivered` behind a refusal; the
-/// client cannot see it |
-/// | closes without a response, or for its own reasons | some copies; discards after the settle time stay `presumed` |
+/// | judges in any order, or a probe's answer overtakes | `confirmed`, `undelivered` after a refusal; not visible |
+/// | closes without a response, or for its own reasons | under `.resend` copies; `presumed` after late discards |
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
