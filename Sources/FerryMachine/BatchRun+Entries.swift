@@ -43,4 +43,11 @@ extension BatchRun {
             self.entries[index].marks.isTainted = true
         }
     }
+
+    /// Notes one more retry of the only notification of the run. Returns false, and notes nothing, after `limit` retries.
+    package func retry(atMost limit: Int) -> Bool {
+        guard Int(self.entries[0].retries) < min(limit, Int(UInt8.max)) else { return false }
+        self.entries[0].retries += 1
+        return true
+    }
 }

@@ -10,11 +10,11 @@ package struct OutcomeLog {
     /// The number of outcomes that turned out wrong.
     package private(set) var contradicted = 0
     /// The number of copies beyond the first that were written.
-    package var resent = 0
+    package private(set) var resent = 0
     /// The acceptances that a shutdown could not prove; nil if there are none.
     package private(set) var unproved: Unproved?
     /// The number of bytes that peers sent after the last message of their connection.
-    package var strayBytes = 0
+    package private(set) var strayBytes = 0
     private var contradictions: [Contradiction] = []
 
     package init() {}
@@ -94,6 +94,15 @@ package struct OutcomeLog {
         defer { if !self.contradictions.isEmpty { self.contradictions = [] } }
         return self.contradictions
     }
+
+    /// Notes that `count` copies beyond the first were written.
+    package mutating func wrote(copies count: Int) { self.resent += count }
+
+    /// Notes that `count` copies that were written have not left, and will be written again.
+    package mutating func unwrote(copies count: Int) { self.resent -= count }
+
+    /// Notes that `count` bytes came on a connection after the peer's last word.
+    package mutating func ignored(bytes count: Int) { self.strayBytes += count }
 
     /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
     package mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {

@@ -106,9 +106,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         repeat {
             self.runsAgain = false
             self.collect()
+            self.carryOut()
             self.tickIfDue()
             self.carryOut()
-            self.authorize()
             self.write()
             self.carryOut()
             self.deliver()
@@ -129,10 +129,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if !delivery.withdrawn.isEmpty { self.machine.withdraw(Set(delivery.withdrawn), now: .now) }
     }
 
-    /// Hands the machine a valid provider token, if something could be written with it.
+    /// Hands the machine a valid provider token, if something could be written with it or the key was replaced.
     private func authorize() {
-        guard self.tokens?.isDue(isNeeded: self.machine.needsAuthorization) == true else { return }
-        self.askForToken()
+        if self.machine.needsAuthorization || self.tokens?.isKeyReplaced == true { self.askForToken() }
     }
 
     /// Tells the machine that the key was replaced. Called before it reads an answer that the old key may have caused.
@@ -154,6 +153,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if deadline <= now.monotonic { self.machine.tick(now: now) }
     }
 
+    /// Carries out the machine's steps, and reports its events.
     private func carryOut() {
         var steps = self.machine.takeSteps()
         while !steps.isEmpty {
@@ -161,6 +161,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             steps = self.machine.takeSteps()
         }
         for event in self.machine.takeEvents() { self.report(event) }
+        // After the steps, one of which may say that the token was refused.
+        self.authorize()
     }
 
     private func report(_ event: ProviderEvent) {

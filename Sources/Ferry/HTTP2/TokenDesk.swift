@@ -24,11 +24,6 @@ struct TokenDesk {
     /// Whether the key was replaced since the last ask. Cheap.
     var isKeyReplaced: Bool { self.source.replacementCount != self.replacements }
 
-    /// Whether to ask the source now.
-    ///
-    /// - Parameter isNeeded: whether something could be written with a token.
-    func isDue(isNeeded: Bool) -> Bool { isNeeded || self.isKeyReplaced }
-
     /// Gets a valid token. Signs one if necessary: about 30 µs.
     mutating func ask(now: Moment) -> Answer {
         self.replacements = self.source.replacementCount

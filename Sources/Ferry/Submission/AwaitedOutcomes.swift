@@ -13,9 +13,12 @@ internal import Synchronization
 /// ```
 ///
 /// The tag of the notification combines the slot's index and its generation. The generation changes with each use, so a
-/// tag from an earlier use matches no slot. The number of slots is the largest number of tasks that waited at the same
-/// time.
+/// tag from an earlier use matches no slot. There are as many slots as tasks waited at the same time; when no task waits,
+/// more than ``keptSlots`` are freed.
 final class AwaitedOutcomes: Sendable {
+    /// The number of slots that stay allocated while no task waits.
+    static let keptSlots = 1024
+
     private enum State {
         /// The slot is unused. `next` is the free slot after it in the list.
         case free(next: Int?)
@@ -25,37 +28,52 @@ final class AwaitedOutcomes: Sendable {
     }
 
     private struct Slot {
-        var generation: UInt32 = 0
+        var generation: UInt32
         var state: State
     }
 
     private struct Slots {
-        var slots: [Slot] = []
-        var firstFree: Int?
+        private var slots: [Slot] = []
+        private var firstFree: Int?
+        private var lastGeneration: UInt32 = 0
+        private var usedCount = 0
+
+        var count: Int { self.slots.count }
 
         mutating func reserve() -> UInt64 {
+            self.lastGeneration &+= 1
+            self.usedCount += 1
+            let slot = Slot(generation: self.lastGeneration, state: .pending)
             guard let index = self.firstFree, case .free(let next) = self.slots[index].state else {
-                self.slots.append(Slot(state: .pending))
+                self.slots.append(slot)
                 return self.tag(self.slots.count - 1)
             }
             self.firstFree = next
-            self.slots[index].state = .pending
+            self.slots[index] = slot
             return self.tag(index)
         }
 
-        func tag(_ index: Int) -> UInt64 { UInt64(self.slots[index].generation) << 32 | UInt64(index) }
+        private func tag(_ index: Int) -> UInt64 { UInt64(self.slots[index].generation) << 32 | UInt64(index) }
 
         /// The index of the slot for `tag`. Nil if the tag is from an earlier use.
-        func index(_ tag: UInt64) -> Int? {
+        private func index(_ tag: UInt64) -> Int? {
             let index = Int(tag & 0xffff_ffff)
             guard index < self.slots.count, self.slots[index].generation == tag >> 32 else { return nil }
+            if case .free = self.slots[index].state { return nil }
             return index
         }
 
-        mutating func free(_ index: Int) {
-            self.slots[index].generation &+= 1
+        mutating func release(_ tag: UInt64) {
+            if let index = self.index(tag) { self.free(index) }
+        }
+
+        private mutating func free(_ index: Int) {
             self.slots[index].state = .free(next: self.firstFree)
             self.firstFree = index
+            self.usedCount -= 1
+            guard self.usedCount == 0, self.slots.count > AwaitedOutcomes.keptSlots else { return }
+            self.slots = []
+            self.firstFree = nil
         }
 
         /// Stores an outcome. Returns the continuation of the task that waits for it, if there is one.
@@ -89,14 +107,15 @@ final class AwaitedOutcomes: Sendable {
 
     private let slots = Mutex(Slots())
 
+    /// The number of slots, used or free.
+    var slotCount: Int { self.slots.withLock { $0.count } }
+
     /// Reserves a slot and returns its tag. The caller must then call ``value(of:)`` or ``release(_:)``.
     func reserve() -> UInt64 { self.slots.withLock { $0.reserve() } }
 
     /// Frees the slot of a notification that was not taken.
     func release(_ tag: UInt64) {
-        self.slots.withLock { slots in
-            if let index = slots.index(tag) { slots.free(index) }
-        }
+        self.slots.withLock { $0.release(tag) }
     }
 
     /// Waits for the outcome of the notification with this tag.

@@ -83,27 +83,19 @@ extension BinaryClient {
     ///
     /// - Parameter start: when the attempt began, if it led to no connection; otherwise now.
     mutating func failed(_ lane: Lane, _ lastWord: LastWord, since start: NIODeadline, now: Moment) {
-        let limit = RetryLimit(count: self.options.connectionRetryLimit, time: self.options.connectionRetryTime)
-        let wait = lane.failed(since: start, using: &self.jitter)
-        let since = lane.failures.since
-        lane.connection.wait(until: now.monotonic + limit.bounded(wait, since: since, now: now.monotonic))
-        let failures = lane.failures.count
-        guard limit.isReached(failures, since: since, now: now.monotonic) else { return }
-        self.report(
-            .error(
-                ProviderError(
-                    .connectionRetryLimit,
-                    "Within \(now.seconds(since: since)) s \(failures) connections in a row "
-                        + "failed; what was queued is given up. "
-                        + lastWord.sentence,
-                    cause: lastWord.cause
-                )
-            )
-        )
-        self.giveUpQueue(lane, undelivered: .noConnection, uncertain: .positionUnknown)
-        lane.endSearch()
-        lane.forgiveFailures()
-        lane.connection.wait(until: now.monotonic + lane.failures.firstWait)
+        switch lane.failed(since: start, now: now.monotonic, using: &self.jitter) {
+        case .dialAgain(let wait):
+            lane.connection.wait(until: now.monotonic + wait)
+        case .giveUp(let failures, let since, _):
+            let message =
+                "Within \(now.seconds(since: since)) s \(failures) connections in a row failed; what was queued is "
+                + "given up. " + lastWord.sentence
+            self.report(.error(ProviderError(.connectionRetryLimit, message, cause: lastWord.cause)))
+            self.giveUpQueue(lane, undelivered: .noConnection, uncertain: .positionUnknown)
+            lane.endSearch()
+            lane.forgiveFailures()
+            lane.connection.wait(until: now.monotonic + lane.failures.firstWait)
+        }
     }
 
     /// Gives up the queue because the peer refused the credentials: waiting would not help.
@@ -113,8 +105,7 @@ extension BinaryClient {
             self.giveUpQueue(lane, undelivered: .credentials, uncertain: .notRepeated)
         }
         lane.endSearch()
-        let wait = lane.failed(since: now.monotonic, using: &self.jitter)
-        lane.connection.wait(until: now.monotonic + wait)
+        lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
     }
 
     /// Gives an outcome to the queued notifications of a lane.

@@ -8,7 +8,7 @@ extension BinaryClient {
     /// it.
     ///
     /// - Parameter handed: the total number of bytes that the system took of the stream below TLS.
-    package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+    package mutating func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         guard let lane = self.lane(of: id) else { return }
         if lane.connection.establishedID == nil {
             self.notConnected(lane, id, end, now: now)
@@ -18,7 +18,7 @@ extension BinaryClient {
         self.advance(now: now)
     }
 
-    private mutating func notConnected(_ lane: Lane, _ id: ConnectionID, _ end: End, now: Moment) {
+    private mutating func notConnected(_ lane: Lane, _ id: ConnectionID, _ end: ConnectionEnd, now: Moment) {
         guard case .attempt(_, let start) = lane.connection.close() else { return }
         let error: ProviderError
         switch end {
@@ -33,7 +33,8 @@ extension BinaryClient {
         self.failed(lane, .failure(error), since: start, now: now)
     }
 
-    private mutating func endedOpen(_ lane: Lane, _ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+    private mutating func endedOpen(_ lane: Lane, _ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment)
+    {
         var lastWord = LastWord.none
         switch end {
         case .credentialsRejected(let error):

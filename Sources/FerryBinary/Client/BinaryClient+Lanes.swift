@@ -41,8 +41,8 @@ extension BinaryClient {
         // A lane that searches for a culprit neither gives nor takes work.
         guard !lane.queue.isEmpty, lane.search == nil else { return false }
         return switch lane.connection.state {
-        case .idle: lane.failures.count > 0
-        case .dialling: lane.failures.count > 0
+        case .idle: lane.failures.hasFailed
+        case .dialling: lane.failures.hasFailed
         // After a failure, or because the client may not dial now.
         case .waiting: true
         case .open(let open):

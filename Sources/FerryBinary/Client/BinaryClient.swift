@@ -2,7 +2,7 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// A client of the binary protocol, without I/O. Input: notifications, bytes, events and time; output: bytes, actions,
+/// A client of the binary protocol, without I/O. Input: notifications, bytes, events and time; output: bytes, steps,
 /// outcomes and events.
 ///
 /// The life of a notification:
@@ -19,8 +19,6 @@ internal import NIOCore
 ///
 /// `Docs/semantics.md`, "binary client", describes the behaviour.
 package struct BinaryClient: ProviderMachine, ~Copyable {
-    package typealias End = ConnectionEnd
-
     /// Six TLS records.
     package static let chunk = 96 << 10
 
@@ -89,7 +87,11 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.connectionTimeout = TimeAmount(options.connectionTimeout)
         self.cacheLength = max(options.cacheLength, 1)
         self.delay = ErrorDelay(settleTime: options.settleTime)
-        self.lanes = (0..<max(options.maxConnections, 1)).map { _ in Lane(backOff: BackOff(options.backOff)) }
+        let failures = ConnectionFailures(
+            limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),
+            waits: options.backOff
+        )
+        self.lanes = (0..<max(options.maxConnections, 1)).map { _ in Lane(failures: failures) }
     }
 
     // MARK: Queries

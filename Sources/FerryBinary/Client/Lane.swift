@@ -19,8 +19,8 @@ final class Lane {
     /// The number of connections in a row on which the peer did not speak the protocol.
     private(set) var violations = 0
 
-    init(backOff: BackOff) {
-        self.failures = ConnectionFailures(backOff: backOff)
+    init(failures: ConnectionFailures) {
+        self.failures = failures
     }
 
     // MARK: The queue
@@ -121,9 +121,20 @@ final class Lane {
         return self.connection.close()
     }
 
-    /// Notes a connection that was of no use; returns how long to wait before the next one.
-    func failed(since attempt: NIODeadline, using generator: inout some RandomNumberGenerator) -> TimeAmount {
-        self.failures.add(since: attempt, using: &generator)
+    /// Notes a connection that was of no use.
+    ///
+    /// - Parameter start: when the attempt began, if it led to no connection; otherwise now.
+    func failed(
+        since start: NIODeadline,
+        now: NIODeadline,
+        using generator: inout some RandomNumberGenerator
+    ) -> ConnectionFailures.Verdict {
+        self.failures.failed(since: start, now: now, using: &generator)
+    }
+
+    /// Notes that the peer refused the credentials; returns how long to wait before the next connection.
+    func refused(using generator: inout some RandomNumberGenerator) -> TimeAmount {
+        self.failures.refused(using: &generator)
     }
 
     /// Forgets the failures so far, so that new work starts with a full count of attempts.

@@ -22,28 +22,20 @@ struct Dialling {
         case dialling(ConnectionID, since: NIODeadline, next: NIODeadline?)
     }
 
-    /// The connections in a row that failed or brought no answer.
-    private enum Failures {
-        case none
-        /// Their number, and when the first of them failed or was started.
-        case inARow(Int, since: NIODeadline)
-    }
-
     private var state = State.ready
-    private var failures = Failures.none
+    private var failures: ConnectionFailures
     /// The identifier of the connection that was started last; 0 if none was.
     private(set) var lastID: UInt64 = 0
-    private let limit: RetryLimit
     private var limiter = DialLimiter()
-    /// The waits after connections without an answer.
-    private var backOff: BackOff
     /// The waits after ENHANCE_YOUR_CALM. A peer may answer requests before it says that. So an answer ends the waits
     /// only on a connection that has lasted as long as the longest of them.
     private var calmBackOff: BackOff
 
     init(_ options: HTTP2Options) {
-        self.limit = RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime)
-        self.backOff = BackOff(options.backOff)
+        self.failures = ConnectionFailures(
+            limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),
+            waits: options.backOff
+        )
         self.calmBackOff = BackOff(options.backOff)
     }
 
@@ -121,13 +113,12 @@ struct Dialling {
 
     /// Notes that the peer refused the credentials.
     mutating func credentialsRejected(now: NIODeadline, using generator: inout SplitMix64) {
-        self.wait(self.backOff.fail(using: &generator), now: now)
+        self.wait(self.failures.refused(using: &generator), now: now)
     }
 
     /// Notes an answer on a connection that was made at `start`.
     mutating func answered(since start: NIODeadline, now: NIODeadline) {
-        self.failures = .none
-        self.backOff.reset()
+        self.failures.reset()
         if start + self.calmBackOff.cap <= now { self.calmBackOff.reset() }
     }
 
@@ -145,19 +136,13 @@ struct Dialling {
         now: NIODeadline,
         using generator: inout SplitMix64
     ) -> FailureAction {
-        let (count, first) =
-            switch self.failures {
-            case .none: (1, start)
-            case .inARow(let count, let since): (count + 1, since)
-            }
-        let wait = self.backOff.fail(using: &generator)
-        guard self.limit.isReached(count, since: first, now: now) else {
-            self.failures = .inARow(count, since: first)
-            self.wait(self.limit.bounded(wait, since: first, now: now), now: now)
+        switch self.failures.failed(since: start, now: now, using: &generator) {
+        case .dialAgain(let wait):
+            self.wait(wait, now: now)
             return .dialAgain
+        case .giveUp(let failures, let since, let wait):
+            self.wait(wait, now: now)
+            return .giveUp(failures: failures, since: since)
         }
-        self.failures = .none
-        self.wait(wait, now: now)
-        return .giveUp(failures: count, since: first)
     }
 }

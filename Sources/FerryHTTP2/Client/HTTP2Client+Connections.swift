@@ -37,7 +37,7 @@ extension HTTP2Client {
     /// Notes that a connection ended or could not be made.
     ///
     /// - Parameter handed: the number of bytes that the system took of the stream below TLS.
-    package mutating func ended(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+    package mutating func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         if let start = self.dialling.end(id) {
             switch end {
             case .credentialsRejected(let error): self.credentialsRejected(error, id, now: now)
@@ -54,7 +54,7 @@ extension HTTP2Client {
     }
 
     /// Takes back the requests of a connection that is gone, and forgets the connection.
-    private mutating func bury(_ id: ConnectionID, _ end: End, handed: UInt64, now: Moment) {
+    private mutating func bury(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         self.connections[id].end()
         if case .credentialsRejected = end {
             // The peer read no requests, so it processed none.

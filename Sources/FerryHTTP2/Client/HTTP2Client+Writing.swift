@@ -74,7 +74,7 @@ extension HTTP2Client {
             guard self.isInTime(attempt.run, attempt, now: now) else { continue }
             guard self.make(attempt, on: id, now: now) else { return made }
             made += 1
-            if attempt.wasWritten { self.outcomes.resent += 1 }
+            if attempt.wasWritten { self.outcomes.wrote(copies: 1) }
             self.note(attempt.run, in: &tags)
         }
         while made < room, let run = self.fresh.popFirst(atMost: room - made) {

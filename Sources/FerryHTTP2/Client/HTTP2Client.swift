@@ -3,7 +3,7 @@ package import FerryCore
 package import FerryMachine
 internal import NIOCore
 
-/// A client of APNs over HTTP/2, without I/O. Input: notifications, bytes, events and time; output: bytes, actions,
+/// A client of APNs over HTTP/2, without I/O. Input: notifications, bytes, events and time; output: bytes, steps,
 /// outcomes and events.
 ///
 /// The life of a notification:
@@ -18,8 +18,6 @@ internal import NIOCore
 ///               └──────────────────┴────────────────────────────────┴──────┘
 /// ```
 package struct HTTP2Client: ProviderMachine, ~Copyable {
-    package typealias End = ConnectionEnd
-
     /// One TLS record: with larger writes, client and server take turns and each idles.
     package static let chunk = 16 << 10
     /// If at most this many requests may be under way, each notification waits for the answer to another.

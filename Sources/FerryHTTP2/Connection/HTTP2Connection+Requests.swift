@@ -59,6 +59,7 @@ extension HTTP2Connection {
     }
 
     /// Returns the next event in order; nil when all were read.
+    @inline(__always)
     mutating func read(now: NIODeadline, using generator: inout SplitMix64) -> ReadAction? {
         while let event = self.streams.nextEvent(now: now) {
             switch event {

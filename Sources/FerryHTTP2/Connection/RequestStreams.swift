@@ -87,6 +87,10 @@ struct RequestStreams: ~Copyable {
     }
 
     /// Returns the next event in order; nil when all were read.
+    ///
+    /// Inlined up to its caller's switch, as everything that makes an event: each is large, and would be moved three times
+    /// for every answer.
+    @inline(__always)
     mutating func nextEvent(now: NIODeadline) -> Event? {
         if let stream = self.answeredEarly {
             self.answeredEarly = nil
@@ -123,6 +127,7 @@ struct RequestStreams: ~Copyable {
     }
 
     /// Returns the result of the request whose stream ended; nil when it was reported before.
+    @inline(__always)
     private mutating func over(_ stream: HTTP2Session.Stream, _ errorCode: UInt32, now: NIODeadline) -> Event? {
         guard let request = self.inFlight.remove(stream) else { return nil }
         self.lastAnswered = now

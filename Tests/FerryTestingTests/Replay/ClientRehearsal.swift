@@ -137,7 +137,7 @@ struct ClientRehearsal<Connection: Peer>: ~Copyable {
         }
     }
 
-    private mutating func end(_ id: ConnectionID, _ end: BinaryClient.End) throws {
+    private mutating func end(_ id: ConnectionID, _ end: ConnectionEnd) throws {
         guard let link = self.links[id] else { return }
         self.links[id]?.hasEnded = true
         self.client.ended(id, end, handed: link.sent, now: self.moment)

@@ -291,7 +291,7 @@ struct World: ~Copyable {
             self.hasMoved = true
             let link = self.links.remove(at: index)
             self.bury(link)
-            let end: HTTP2Client.End =
+            let end: ConnectionEnd =
                 self.choices.isOne(in: 2) ? .endOfStream : .lost(ProviderError(.connectionLost, "reset"))
             self.client.ended(id, end, handed: link.handed, now: self.moment)
             self.settleAccounts()

@@ -121,13 +121,14 @@ import Testing
         #expect(scenario.errors.count == 1)
     }
 
-    @Test func `refused credentials begin the time of connectionRetryTime, as another failure does`() {
+    @Test func `work after refused credentials has the whole time of connectionRetryTime`() {
         let scenario = Scenario {
             $0.connectionRetryLimit = 0
             $0.connectionRetryTime = .seconds(30)
         }
         scenario.submit(1...1)
         scenario.failDial(.credentialsRejected(ProviderError(.credentialsRejected, "refused")))
+        scenario.pass(.hours(2))
         scenario.submit(2...2)
         scenario.failDial()
         #expect(scenario[2] == nil)

@@ -140,7 +140,7 @@ final class Scenario {
     }
 
     /// Waits until the client dials, and lets the dial fail.
-    func failDial(_ end: BinaryClient.End = .notConnected(ProviderError(.connectFailed, "refused"))) {
+    func failDial(_ end: ConnectionEnd = .notConnected(ProviderError(.connectFailed, "refused"))) {
         self.awaitDial(.minutes(10))
         guard !self.dials.isEmpty else {
             Issue.record("no connection is wanted")
@@ -256,7 +256,7 @@ final class Scenario {
         self.settleAccounts()
     }
 
-    func end(_ end: BinaryClient.End = .endOfStream, on id: ConnectionID? = nil) {
+    func end(_ end: ConnectionEnd = .endOfStream, on id: ConnectionID? = nil) {
         let id = id ?? self.current
         let link = self.links.removeValue(forKey: id)
         self.client.ended(id, end, handed: link?.handed ?? 0, now: self.moment)

@@ -172,7 +172,7 @@ final class Scenario {
     }
 
     /// Waits until the client dials, and lets the dial fail.
-    func failDial(_ end: HTTP2Client.End = .notConnected(ProviderError(.connectFailed, "refused"))) {
+    func failDial(_ end: ConnectionEnd = .notConnected(ProviderError(.connectFailed, "refused"))) {
         self.awaitDial(.minutes(1))
         guard !self.dials.isEmpty else { return self.complain("no connection is wanted") }
         self.client.ended(self.dials.removeFirst(), end, handed: 0, now: self.moment)
@@ -188,7 +188,7 @@ final class Scenario {
     }
 
     /// Ends the connection. The number of bytes that the kernel took is known.
-    func end(_ id: ConnectionID? = nil, _ end: HTTP2Client.End = .endOfStream) {
+    func end(_ id: ConnectionID? = nil, _ end: ConnectionEnd = .endOfStream) {
         let id = id ?? self.current
         let link = self.links.removeValue(forKey: id)
         self.requests.removeAll { $0.connection == id }

@@ -254,8 +254,8 @@ struct HTTP2WindowTests {
         #expect(scenario.underWay == 500)
     }
 
-    @Test(arguments: [HTTP2Client.End.endOfStream, .lost(ProviderError(.connectionLost, "reset"))])
-    func `a connection that ends with requests under way lets the next have fewer`(end: HTTP2Client.End) {
+    @Test(arguments: [ConnectionEnd.endOfStream, .lost(ProviderError(.connectionLost, "reset"))])
+    func `a connection that ends with requests under way lets the next have fewer`(end: ConnectionEnd) {
         let scenario = Scenario()
         scenario.submit(1...300)
         scenario.connect()

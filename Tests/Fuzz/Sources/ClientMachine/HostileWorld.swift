@@ -73,7 +73,7 @@ struct HostileWorld: ~Copyable {
             self.client.received(id, ByteBuffer(bytes: bytes), handed: handed, now: self.moment)
         default:
             let error = ProviderError(.connectionLost, "lost")
-            let ends: [BinaryClient.End] = [
+            let ends: [ConnectionEnd] = [
                 .endOfStream, .lost(error), .notConnected(error), .credentialsRejected(error),
             ]
             self.links[id] = nil
