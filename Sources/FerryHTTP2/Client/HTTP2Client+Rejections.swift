@@ -65,7 +65,7 @@ extension HTTP2Client {
         self.report(
             .transmissionError(
                 rejection,
-                tag: isAwaited ? nil : Tag(attempt.run.entries[0].tag),
+                tag: isAwaited ? nil : PushTag(attempt.run.entries[0].tag),
                 notification: attempt.run.notification(at: 0),
                 device: attempt.run.device(at: 0)
             )
@@ -97,7 +97,7 @@ extension HTTP2Client {
             self.finallyRejected(attempt, rejection)
             return nil
         }
-        attempt.run.entries[0].retries = min(entry.retries, .max - 1) + 1
+        _ = attempt.run.retry(atMost: .max)
         self.delayed.insert(attempt, due: due)
         return due
     }

@@ -252,8 +252,7 @@ package struct HTTP2Session: ~Copyable {
             throw HTTP2Error(.noMoreStreams, "No more requests can be made on this connection.")
         }
         let slot = self.inbox.pointee.open(streamID: 0)
-        self.inbox.pointee.slots[slot].source = body.baseAddress
-        self.inbox.pointee.slots[slot].sourceCount = body.count
+        self.inbox.pointee.slots[slot].send(body)
         var provider = nghttp2_data_provider()
         provider.read_callback = SessionCallbacks.readSource
         let streamID = fields.withFields { fields, count in
@@ -264,7 +263,7 @@ package struct HTTP2Session: ~Copyable {
             try Self.check(streamID)
             throw HTTP2Error(.internalFailure, "libnghttp2 gave no stream.")
         }
-        self.inbox.pointee.slots[slot].streamID = streamID
+        self.inbox.pointee.slots[slot].number(streamID)
         return self.inbox.pointee.handle(slot)
     }
 
@@ -285,13 +284,7 @@ package struct HTTP2Session: ~Copyable {
                 fields.withFields { nghttp2_submit_response(self.session, streamID, $0, $1, nil) }
             )
         }
-        self.inbox.pointee.slots[slot].copy.count = 0
-        body.withUnsafeBufferPointer { bytes in
-            guard let base = bytes.baseAddress else { return }
-            self.inbox.pointee.slots[slot].copy.append(base, bytes.count)
-        }
-        self.inbox.pointee.slots[slot].source = self.inbox.pointee.slots[slot].copy.bytes.baseAddress
-        self.inbox.pointee.slots[slot].sourceCount = body.count
+        self.inbox.pointee.slots[slot].send(copyOf: body)
         var provider = nghttp2_data_provider()
         provider.read_callback = SessionCallbacks.readSource
         try Self.check(
@@ -333,7 +326,7 @@ package struct HTTP2Session: ~Copyable {
     ///
     /// - Parameter lastStreamID: the highest stream that was or may be processed; nil: the last stream that arrived.
     package mutating func goAway(lastStreamID: Int32? = nil, errorCode: UInt32 = 0, debugData: [UInt8] = []) {
-        self.inbox.pointee.isEnding = true
+        self.inbox.pointee.goAway()
         let last = lastStreamID ?? self.lastReceivedStreamID
         _ = nghttp2_submit_goaway(
             self.session,

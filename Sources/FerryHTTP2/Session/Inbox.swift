@@ -13,7 +13,7 @@ struct Inbox {
     /// The slot of the last ``HTTP2Session/Event/closed(_:errorCode:)``. It is freed when the next event is read.
     private var closedSlot: Int32 = -1
     /// Whether a GOAWAY arrived or the owner sent one. If so, the session ends with its last stream.
-    var isEnding = false
+    private(set) var isEnding = false
     /// The number of streams with a slot.
     private(set) var openCount = 0
 
@@ -33,7 +33,7 @@ struct Inbox {
 
     private mutating func link(_ range: Range<Int>) {
         for index in range.reversed() {
-            self.slots[index].nextFree = self.firstFree
+            self.slots[index].link(before: self.firstFree)
             self.firstFree = Int32(truncatingIfNeeded: index)
         }
     }
@@ -63,9 +63,7 @@ struct Inbox {
 
     /// Frees a slot at once, for a stream that was never reported.
     mutating func free(_ index: Int) {
-        self.slots[index].generation &+= 1
-        self.slots[index].streamID = 0
-        self.slots[index].nextFree = self.firstFree
+        self.slots[index].free(before: self.firstFree)
         self.firstFree = Int32(truncatingIfNeeded: index)
         self.openCount -= 1
     }
@@ -99,14 +97,16 @@ struct Inbox {
 
     // MARK: Events
 
+    /// Notes a GOAWAY of either side.
+    mutating func goAway() { self.isEnding = true }
+
     mutating func report(_ event: HTTP2Session.Event) {
         self.events.append(event)
     }
 
     /// Reports the end of a stream, at most once.
     mutating func close(_ index: Int, errorCode: UInt32) {
-        guard self.slots[index].streamID != 0, !self.slots[index].isClosed else { return }
-        self.slots[index].isClosed = true
+        guard self.slots[index].close() else { return }
         self.report(.closed(self.handle(index), errorCode: errorCode))
     }
 

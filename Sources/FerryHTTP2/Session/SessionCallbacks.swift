@@ -55,9 +55,7 @@ enum SessionCallbacks {
             guard let bytes, let inbox = SessionCallbacks.inbox(userData),
                 let slot = SessionCallbacks.slot(session, inbox, streamID)
             else { return 0 }
-            let room = inbox.pointee.maximumBodyLength - inbox.pointee.slots[slot].body.count
-            if count > room { inbox.pointee.slots[slot].isBodyTruncated = true }
-            if room > 0 { inbox.pointee.slots[slot].body.append(bytes, min(count, room)) }
+            inbox.pointee.slots[slot].add(body: bytes, count, limit: inbox.pointee.maximumBodyLength)
             return 0
         }
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { session, frame, userData in
@@ -90,8 +88,7 @@ enum SessionCallbacks {
     ) -> Int32 {
         let streamID = frame.pointee.hd.stream_id
         if let slot = self.slot(session, inbox, streamID) {
-            // The final response replaces an informational one (1xx) before it.
-            if !inbox.pointee.slots[slot].hasFinalFields { inbox.pointee.slots[slot].fields.count = 0 }
+            inbox.pointee.slots[slot].fieldsBegin()
         } else if inbox.pointee.role == .server {
             let slot = inbox.pointee.open(streamID: streamID)
             guard nghttp2_session_set_stream_user_data(session, streamID, Inbox.userData(slot)) == 0 else {
@@ -113,14 +110,11 @@ enum SessionCallbacks {
             guard let slot = self.slot(session, inbox, header.stream_id) else { return }
             let isLast = header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
             let isHeaders = UInt32(header.type) == NGHTTP2_HEADERS.rawValue
-            if isHeaders, !inbox.pointee.slots[slot].hasFinalFields {
-                inbox.pointee.slots[slot].hasFinalFields = !inbox.pointee.slots[slot].isInformational
-                if inbox.pointee.role == .server {
-                    inbox.pointee.report(.headers(inbox.pointee.handle(slot), isLast: isLast))
-                }
+            if isHeaders, inbox.pointee.slots[slot].fieldsEnd(), inbox.pointee.role == .server {
+                inbox.pointee.report(.headers(inbox.pointee.handle(slot), isLast: isLast))
             }
             guard isLast else { return }
-            inbox.pointee.slots[slot].isEnded = true
+            inbox.pointee.slots[slot].end()
             // A client's stream closes in the same moment if its request was sent completely, and then the close is
             // reported. Otherwise `ended` is: libnghttp2 learns of the complete request only when it writes again.
             if inbox.pointee.role == .server || nghttp2_session_get_stream_local_close(session, header.stream_id) == 0 {
@@ -132,7 +126,7 @@ enum SessionCallbacks {
         case NGHTTP2_PING.rawValue where header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0:
             inbox.pointee.report(.pingAnswered)
         case NGHTTP2_GOAWAY.rawValue:
-            inbox.pointee.isEnding = true
+            inbox.pointee.goAway()
             let goAway = frame.pointee.goaway
             let debugData = UnsafeBufferPointer(start: goAway.opaque_data, count: goAway.opaque_data_len)
             inbox.pointee.report(
@@ -153,13 +147,8 @@ enum SessionCallbacks {
         guard let target, let flags, let inbox = SessionCallbacks.inbox(userData),
             let slot = SessionCallbacks.slot(session, inbox, streamID)
         else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-        let sent = min(count, inbox.pointee.slots[slot].sourceCount)
-        if let source = inbox.pointee.slots[slot].source {
-            target.update(from: source, count: sent)
-            inbox.pointee.slots[slot].source = source + sent
-        }
-        inbox.pointee.slots[slot].sourceCount -= sent
-        if inbox.pointee.slots[slot].sourceCount == 0 { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
-        return sent
+        let sent = inbox.pointee.slots[slot].takeBytes(target, atMost: count)
+        if sent.areLast { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
+        return sent.count
     }
 }

@@ -7,28 +7,43 @@ struct StreamSlot {
     static let fieldsLimit = 16 << 10
 
     /// 0 while the slot is free.
-    var streamID: Int32 = 0
+    private(set) var streamID: Int32 = 0
     /// The number of streams that have used the slot.
-    var generation: UInt32 = 0
+    private(set) var generation: UInt32 = 0
     /// The next free slot; -1 if there is none.
-    var nextFree: Int32 = -1
+    private(set) var nextFree: Int32 = -1
 
     /// Whether the end of the stream was reported.
-    var isClosed = false
+    private(set) var isClosed = false
     /// Whether the peer has sent its whole message.
-    var isEnded = false
+    private(set) var isEnded = false
     /// Whether the fields of a final response, or of the request, have arrived. Fields after them are trailers.
-    var hasFinalFields = false
-    var isBodyTruncated = false
+    private(set) var hasFinalFields = false
+    private(set) var isBodyTruncated = false
     /// The fields, one after the other: length of the name and of the value, 2 bytes each; name; value.
-    var fields = ByteStore()
-    var body = ByteStore()
+    private(set) var fields = ByteStore()
+    private(set) var body = ByteStore()
 
     /// The bytes that are still to be sent.
-    var source: UnsafePointer<UInt8>?
-    var sourceCount = 0
+    private var source: UnsafePointer<UInt8>?
+    private(set) var sourceCount = 0
     /// A copy of the bytes to send, if their owner does not keep them.
-    var copy = ByteStore()
+    private var copy = ByteStore()
+
+    // MARK: Its stream
+
+    /// Puts the slot before `nextFree` into the list of free slots.
+    mutating func link(before nextFree: Int32) { self.nextFree = nextFree }
+
+    /// Frees the slot: handles of its stream lead nowhere from now on.
+    mutating func free(before nextFree: Int32) {
+        self.generation &+= 1
+        self.streamID = 0
+        self.nextFree = nextFree
+    }
+
+    /// Notes the number that libnghttp2 gave a request.
+    mutating func number(_ streamID: Int32) { self.streamID = streamID }
 
     mutating func begin(streamID: Int32) {
         self.streamID = streamID
@@ -36,11 +51,73 @@ struct StreamSlot {
         self.isEnded = false
         self.hasFinalFields = false
         self.isBodyTruncated = false
-        self.fields.count = 0
-        self.body.count = 0
+        self.fields.clear()
+        self.body.clear()
         self.source = nil
         self.sourceCount = 0
     }
+
+    /// Notes that the end of the stream is reported. Returns false if it was reported before, or there is no stream.
+    mutating func close() -> Bool {
+        guard self.streamID != 0, !self.isClosed else { return false }
+        self.isClosed = true
+        return true
+    }
+
+    // MARK: The peer's message
+
+    /// Notes the begin of a block of fields. A final response replaces an informational one (1xx) before it.
+    mutating func fieldsBegin() {
+        if !self.hasFinalFields { self.fields.clear() }
+    }
+
+    /// Notes the end of a block of fields. Returns false for trailers.
+    mutating func fieldsEnd() -> Bool {
+        guard !self.hasFinalFields else { return false }
+        self.hasFinalFields = !self.isInformational
+        return true
+    }
+
+    /// Notes bytes of the body, of which at most `limit` are kept.
+    mutating func add(body bytes: UnsafePointer<UInt8>, _ count: Int, limit: Int) {
+        let room = limit - self.body.count
+        if count > room { self.isBodyTruncated = true }
+        if room > 0 { self.body.append(bytes, min(count, room)) }
+    }
+
+    /// Notes that the peer has sent its whole message.
+    mutating func end() { self.isEnded = true }
+
+    // MARK: Our own message
+
+    /// Sends bytes that their owner keeps in place.
+    mutating func send(_ bytes: UnsafeBufferPointer<UInt8>) {
+        self.source = bytes.baseAddress
+        self.sourceCount = bytes.count
+    }
+
+    /// Sends a copy of the bytes.
+    mutating func send(copyOf bytes: [UInt8]) {
+        self.copy.clear()
+        bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            self.copy.append(base, bytes.count)
+        }
+        self.send(self.copy.bytes)
+    }
+
+    /// Copies the next bytes to send, at most `limit`. Returns their number, and whether they are the last.
+    mutating func takeBytes(_ target: UnsafeMutablePointer<UInt8>, atMost limit: Int) -> (count: Int, areLast: Bool) {
+        let count = min(limit, self.sourceCount)
+        if let source = self.source {
+            target.update(from: source, count: count)
+            self.source = source + count
+        }
+        self.sourceCount -= count
+        return (count, self.sourceCount == 0)
+    }
+
+    // MARK: Fields
 
     /// Notes a field; returns false when the fields are too long.
     mutating func add(_ name: UnsafePointer<UInt8>, _ nameCount: Int, _ value: UnsafePointer<UInt8>, _ count: Int)
@@ -95,9 +172,12 @@ struct StreamSlot {
 struct ByteStore {
     private(set) var start: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
-    var count = 0
+    private(set) var count = 0
 
     var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: self.start, count: self.count) }
+
+    /// Removes all bytes, and keeps the memory.
+    mutating func clear() { self.count = 0 }
 
     @inline(__always)
     mutating func append(_ added: Int, fill: (UnsafeMutableRawPointer) -> Void) {
