@@ -35,7 +35,7 @@ package struct RunQueue {
         self.runs.insert(run, at: index)
     }
 
-    /// Removes and returns up to `limit` notifications from the front, all of one storage.
+    /// Removes and returns up to `limit` notifications of the first run; nil if the queue is empty.
     package mutating func popFirst(atMost limit: Int) -> BatchRun? {
         guard limit > 0, !self.runs.isEmpty else { return nil }
         let run: BatchRun

@@ -10,6 +10,17 @@ package import NIOCore
 ///     first    TCP ── handshake ─────────────▶ the first that completes its handshake wins
 ///     second           └ TCP ── handshake ───▶ begun 250 ms after the first, or 2 s if that has TCP
 /// ```
+///
+/// Each address that was started:
+///
+/// ```
+///                TCP
+///   connecting ─────────▶ connected
+///       │                     │
+///       └──────────┬──────────┘
+///                  ▼ an error
+///               failed
+/// ```
 package struct AddressRace: Sendable {
     package enum Action: Equatable, Sendable {
         /// Connect to the address with this index, and call ``next(now:)`` again.

@@ -98,7 +98,7 @@ extension TLSConnector {
         return ProviderError(telling.code, "No connection to \(self.peer). \(details)", cause: telling.cause)
     }
 
-    /// The sentence for a peer with one address.
+    /// The whole message when only one address was tried.
     private func sentence(_ fault: DialFault) -> String {
         switch fault {
         case .silent(.connecting), .silent(.asking):

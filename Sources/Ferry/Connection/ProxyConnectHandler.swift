@@ -3,6 +3,14 @@ internal import NIOCore
 
 /// A handler between the socket and TLS: asks an HTTP proxy for a tunnel, and starts TLS once the tunnel is open.
 ///
+/// ```
+///            status 2xx
+///   asking ─────────────▶ established
+///     │
+///     └─────────────────▶ failed
+///       another answer, or the end
+/// ```
+///
 /// It has no time limit; the owner sets one. Belongs to the channel's event loop.
 final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer

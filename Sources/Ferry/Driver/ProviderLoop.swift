@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The interface of a driver without its machine, for callers on any thread.
+/// The interface of a driver without the type of its machine.
 protocol ProviderLoop: AnyObject, Sendable {
     var eventLoop: any EventLoop { get }
 

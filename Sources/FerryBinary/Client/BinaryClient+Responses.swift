@@ -80,7 +80,8 @@ extension BinaryClient {
         self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
     }
 
-    /// Settles all notifications that the response decides, and gives up the connection.
+    /// Accepts the notifications before the named one, accepts or rejects the named one as the status says, queues the
+    /// later ones again, and gives up the connection.
     private mutating func settle(_ sequence: UInt64, by status: BinaryStatus, on lane: Lane, now: Moment) {
         lane.endSearch()
         let acceptedEnd = status.namesAccepted ? sequence + 1 : sequence

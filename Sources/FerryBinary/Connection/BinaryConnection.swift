@@ -158,8 +158,8 @@ struct BinaryConnection: ~Copyable {
     /// Removes the bytes of the oldest notifications until only `count` have theirs.
     mutating func evict(keeping count: Int) { self.cache.evict(keeping: count) }
 
-    /// Removes the bytes of the notifications that were settled first; returns how many notifications lost how many
-    /// bytes.
+    /// Removes the bytes of the oldest settled run. Returns the numbers of its notifications and bytes; nil if no settled
+    /// run has bytes.
     mutating func evictOldestHistory() -> (count: Int, bytes: Int)? { self.cache.evictOldestHistory() }
 
     mutating func forget(settledUntil deadline: NIODeadline, stubLimit: Int) {

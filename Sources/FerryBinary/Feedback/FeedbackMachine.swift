@@ -6,8 +6,8 @@ package import NIOCore
 /// ```
 ///        start             opened           pause
 ///  idle ───────▶ connecting ───────▶ reading ◀─────▶ paused
-///                    │                  │    resume    │
-///                    └──────────────────┴───────┬──────┘
+///   │                │                  │    resume    │
+///   └────────────────┴──────────────────┴───────┬──────┘
 ///                                               ▼ an end, a deadline, a cancellation
 ///                                             ended
 /// ```

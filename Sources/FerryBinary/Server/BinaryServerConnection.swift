@@ -1,7 +1,6 @@
 package import NIOCore
 
-/// The server's end of one connection of the binary protocol, without I/O: it puts out notifications and faults, and
-/// its
+/// The server's end of one connection of the binary protocol, without I/O. It puts out notifications and faults; its
 /// owner decides what to answer.
 ///
 /// ```

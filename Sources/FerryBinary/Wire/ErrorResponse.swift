@@ -39,7 +39,7 @@ package struct ErrorResponse: Hashable, Sendable {
 ///
 /// Six complete bytes count even if a reset, the end of the stream or nothing follows.
 package struct ErrorResponseDecoder: Sendable {
-    /// The meaning of the bytes.
+    /// The result of reading the bytes so far.
     package enum Step: Hashable, Sendable {
         /// All bytes are taken. A response may have begun.
         case needMore

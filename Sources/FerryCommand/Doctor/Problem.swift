@@ -1,4 +1,4 @@
-/// The name of a problem, for machines. Published names never change.
+/// The name of a problem, for programs that read the doctor's JSON. Published names never change.
 enum Problem: String, Sendable, Encodable, CaseIterable {
     // The path to the host.
     case serviceRetired

@@ -76,7 +76,8 @@ struct NodeAPNOptions: Equatable, Sendable {
 }
 
 extension NodeAPNOption {
-    /// The value for a message. Of text, only host names are shown, because other text may be a secret.
+    /// The value for a message; nil if it must not be shown. Of text, only host names are shown, because other text may
+    /// be a secret.
     fileprivate func shows(_ value: NodeAPNValue) -> String? {
         switch (self.effect, value) {
         case (.secret, _), (.material, _), (.materials, _): value == .null ? value.shown : nil

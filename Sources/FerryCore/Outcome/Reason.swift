@@ -101,16 +101,16 @@ extension Reason {
 // MARK: - Reasons of the binary protocol alone
 
 extension Reason {
-    /// Status 0.
+    /// Binary status 0.
     public static let noErrorsEncountered = Reason(rawValue: "NoErrorsEncountered")
-    /// Status 1.
+    /// Binary status 1.
     public static let processingError = Reason(rawValue: "ProcessingError")
-    /// Status 5.
+    /// Binary status 5.
     public static let invalidTokenSize = Reason(rawValue: "InvalidTokenSize")
-    /// Status 6.
+    /// Binary status 6.
     public static let invalidTopicSize = Reason(rawValue: "InvalidTopicSize")
-    /// Status 128.
+    /// Binary status 128.
     public static let protocolError = Reason(rawValue: "ProtocolError")
-    /// Status 255: the peer refused and gave no reason.
+    /// Binary status 255: the peer refused and gave no reason.
     public static let unknown = Reason(rawValue: "Unknown")
 }

@@ -6,9 +6,9 @@ internal import NIOCore
 /// ```
 ///            threshold in a row                      pause over
 ///   closed ─────────────────────▶ open (nothing) ───────────────▶ half open (a few)
-///     ▲                             ▲                                 │     │
-///     └─────────────────────────────┼──────── any other answer ───────┼─────┘
-///                                   └──────── all of them rejected ───┘
+///     ▲                             │  ▲                              │     │
+///     └─────── any other answer ────┴──┼──────── any other answer ────┼─────┘
+///                                      └──────── all rejected ────────┘
 /// ```
 struct CircuitBreaker {
     private enum State {

@@ -6,9 +6,10 @@ internal import NIOCore
 ///                      some                 none
 ///   awaited ─────────────────▶ allowing ──────────▶ closed ◀───────┐
 ///      │                          ▲                 ▲    │         │
-///      │ none                     │ requests may    │    │ some    │ none
+///      │ none                     │                 │    │ some    │ none
 ///      └──────────────────────────│─────────────────┘    ▼         │
 ///                                 └───────────────── reopened ─────┘
+///                                  a request is written
 /// ```
 ///
 /// If streams are allowed and withdrawn before a request could be written, the closed time continues. Otherwise a peer

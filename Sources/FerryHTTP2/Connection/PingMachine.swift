@@ -5,8 +5,8 @@ internal import NIOCore
 /// ```
 ///          quiet for the interval: ping              no answer in time
 ///   idle ───────────────────────────────▶ awaiting ────────────────────▶ overdue
-///    ▲                                       │
-///    └──────────────── answer ───────────────┘
+///    ▲                                       │                            │
+///    └──────────────── answer ───────────────┴──── answer after all ──────┘
 /// ```
 ///
 /// Source: RFC 9113, section 6.7.

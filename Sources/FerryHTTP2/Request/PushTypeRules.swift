@@ -53,7 +53,7 @@ package struct PushTypeRules: Sendable {
 
 /// The rules of all push types, by ``PushType/code``.
 package struct PushTypeTable: Sendable {
-    /// The rules in the order of the codes, which begin at 1.
+    /// The rules in the order of ``PushType/code``, which begins at 1. The subscript relies on it.
     package let all: [PushTypeRules]
 
     /// The rules of the type with that code; nil for 0, which means no type, and for unknown codes.
@@ -65,6 +65,7 @@ package struct PushTypeTable: Sendable {
     /// - Parameter complicationSuffix: the suffix for complications. Sources disagree about it: Apple's page appends
     ///   `.complication` to the bundle ID. If that is refused, pass another suffix, or none.
     package init(complicationSuffix: TopicSuffix = TopicSuffix(".complication" as StaticString)) {
+        // A new type goes to the end: its place is its code.
         self.all = [
             // "If the notification requires immediate action from the user, set notification priority to 10; otherwise
             // use 5" is advice only. Priority 1 is for notifications that must not wake the device, and these are

@@ -12,15 +12,14 @@ package import NIOCore
 /// ```
 ///          ask                 signed
 ///   empty ─────▶ signing ─────────────────▶ minted ◀─┐ ask, under 50 minutes old: that token
-///     ▲             │ ▲                      │ │ └───┘
-///     └─────────────┘ │   ask, 50 minutes old│ │
-///       signFailed    ├──────────────────────┘ │ refused: ExpiredProviderToken, of this token
-///       (back-off)    │                        ▼
-///                     └────────────────────── refused ◀─┐ ask, under 20 minutes old: held
-///                       ask, 20 minutes old       └─────┘
-///
-///   any state, refused: TooManyProviderTokenUpdates ──▶ frozen: held for 20 minutes, then as before
+///     ▲             │ ▲                      │   └───┘
+///     └─────────────┘ └──────────────────────┘
+///       signFailed      ask, 50 minutes old
+///       (back-off)
 /// ```
+///
+/// A minted token that APNs refused with ExpiredProviderToken is held until it is 20 minutes old, and then replaced.
+/// After TooManyProviderTokenUpdates any token is held for 20 minutes.
 ///
 /// Another key (``replaceKey(_:)``) starts again at `empty`.
 ///

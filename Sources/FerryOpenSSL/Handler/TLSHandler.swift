@@ -3,10 +3,11 @@ package import NIOCore
 /// TLS as a channel handler, for either side: ciphertext below, plaintext above.
 ///
 /// ```
-///            active        handshake done          close          both sides done, or deadline
+///            active        handshake done     close, failure      both sides done, or deadline
 ///    idle ─────────▶ handshaking ─────────▶ active ─────▶ closing ─────────▶ closed
-///                        │                    │              │                 ▲
-///                        └────────────────────┴──────────────┴── failure, EOF ─┘
+///                      │    │                 │             ▲ │                ▲
+///                      │    └── failure ──────│─────────────┘ │                │
+///                      └──── close, EOF ──────┴───────────────┴────── EOF ─────┘
 /// ```
 ///
 /// The handler fires:

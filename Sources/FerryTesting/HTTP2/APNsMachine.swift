@@ -19,6 +19,7 @@ package enum APNsAction: Hashable, Sendable {
 ///                ┌─────────┐ stopReading    ┌─────────┐
 ///     init ─────▶│ serving │───────────────▶│ stalled │
 ///                └─────────┘                └─────────┘
+///                  │     │                       │ end: `ending`
 ///                  │     │ reset            ┌─────────┐
 ///                  │     └─────────────────▶│ closed  │
 ///      close, end, │                        └─────────┘

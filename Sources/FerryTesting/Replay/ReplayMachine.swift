@@ -140,7 +140,7 @@ package struct ReplayMachine {
         return self.mismatch(event, found: "nothing")
     }
 
-    // MARK: The peer's side
+    // MARK: What the peer sends
 
     private mutating func compare(_ message: WireMessage) throws(ReplayMismatch) {
         guard !self.isParting else { return }

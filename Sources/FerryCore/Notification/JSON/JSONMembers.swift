@@ -2,6 +2,15 @@
 ///
 /// A name that occurs twice is returned twice. The walk checks each value in full, so a text that was walked to its end
 /// is one JSON object and nothing else. For an object inside, walk ``JSONValue/bytes(in:)``.
+///
+/// ```
+///                 a member                   another member
+///   beforeFirst ────────────▶ betweenMembers ◀─────┐
+///       │                        │   │             │
+///       └──── "}", a fault ──────┤   └─────────────┘
+///                                ▼
+///                              ended
+/// ```
 package struct JSONMembers {
     private enum State {
         case beforeFirst
