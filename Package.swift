@@ -149,9 +149,9 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
-            name: "OneProgramBothWires",
+            name: "OneProgramBothProtocols",
             dependencies: ["Ferry", "FerryTesting"],
-            path: "Examples/OneProgramBothWires",
+            path: "Examples/OneProgramBothProtocols",
             swiftSettings: settings
         ),
         .executableTarget(

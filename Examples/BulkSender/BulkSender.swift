@@ -29,7 +29,7 @@ struct BulkSender {
             var batch = PushBatch(capacity: self.batchSize)
             for index in 0..<self.deviceCount {
                 // The tag comes back with the outcome. Here it is the number of the device.
-                try batch.append(notification, to: self.device(index), tag: Tag(UInt64(index)))
+                try batch.append(notification, to: self.device(index), tag: PushTag(UInt64(index)))
                 // Waits while the provider has no room, so that nothing piles up.
                 if batch.count == self.batchSize { try await provider.submit(&batch) }
             }

@@ -30,10 +30,10 @@ struct Program {
         let credentials = try TestCredentials()
         var simulated = SimulatedFeedback.Configuration(credentials: credentials)
         simulated.script = FeedbackScript([
-            .init(time: 1_700_000_000, token: gone.bytes),
-            .init(time: 1_700_000_000, token: back.bytes),
-            .init(time: 1_700_000_100, token: []),
-            .init(time: 1_700_000_200, token: gone.bytes),
+            .init(time: Date(timeIntervalSince1970: 1_700_000_000), token: gone.bytes),
+            .init(time: Date(timeIntervalSince1970: 1_700_000_000), token: back.bytes),
+            .init(time: Date(timeIntervalSince1970: 1_700_000_100), token: []),
+            .init(time: Date(timeIntervalSince1970: 1_700_000_200), token: gone.bytes),
         ])
         let service = try await SimulatedFeedback.start(simulated)
         var configuration = FeedbackConfiguration(
@@ -43,8 +43,11 @@ struct Program {
         )
         configuration.trustRoots = credentials.trustRoots
 
-        // The registrations that a provider keeps, in UNIX seconds.
-        var devices: [DeviceToken: UInt32] = [gone: 1_600_000_000, back: 1_700_000_500]
+        // The registrations that a provider keeps.
+        var devices = [
+            gone: Date(timeIntervalSince1970: 1_600_000_000),
+            back: Date(timeIntervalSince1970: 1_700_000_500),
+        ]
         let whole = try await sweep(configuration) { tuple in
             // A device that registered after the entry's time has the app again.
             guard let registered = devices[tuple.token], registered <= tuple.time else { return }

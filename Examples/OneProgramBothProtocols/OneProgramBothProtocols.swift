@@ -1,13 +1,13 @@
 // Sends over the binary protocol and over HTTP/2 with the same function: only the configuration knows the protocol.
 //
-//     swift run OneProgramBothWires
+//     swift run OneProgramBothProtocols
 
 import Ferry
 import FerryTesting
 import Foundation
 
 @main
-struct OneProgramBothWires {
+struct OneProgramBothProtocols {
     static let topic = "com.example.ferry"
 
     static func main() async throws {
@@ -31,10 +31,10 @@ struct OneProgramBothWires {
         )
         var batch = PushBatch(capacity: devices.count)
         for (index, device) in devices.enumerated() {
-            try batch.append(notification, to: device, tag: Tag(UInt64(index)))
+            try batch.append(notification, to: device, tag: PushTag(UInt64(index)))
         }
         try await provider.submit(&batch)
-        return await provider.shutdown(within: .seconds(30), proof: .automatic)
+        return await provider.shutDown(within: .seconds(30), proof: .automatic)
     }
 
     static func overBinary(
@@ -78,10 +78,10 @@ struct OneProgramBothWires {
         try tell("HTTP/2", report, expected: devices.count - bad.count)
     }
 
-    static func tell(_ wire: String, _ report: DrainReport, expected: Int) throws {
+    static func tell(_ name: String, _ report: DrainReport, expected: Int) throws {
         let counts = report.outcomes
         print(
-            "\(wire): \(counts.confirmed) proved and \(counts.presumed) presumed to be accepted, "
+            "\(name): \(counts.confirmed) proved and \(counts.presumed) presumed to be accepted, "
                 + "\(counts.rejected) rejected, \(report.resent) copies sent again"
         )
         guard counts.accepted == expected else { throw Miscount() }

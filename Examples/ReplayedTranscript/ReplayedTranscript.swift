@@ -38,17 +38,17 @@ struct ReplayedTranscript {
         var batch = PushBatch()
         for (index, hex) in ["aaaaaaaa", "bbbbbbbb", "cccccccc"].enumerated() {
             let notification = try PushNotification(Payload(badge: 1))
-            try batch.append(notification, to: DeviceToken(hex: hex), tag: Tag(UInt64(index)))
+            try batch.append(notification, to: DeviceToken(hex: hex), tag: PushTag(UInt64(index)))
         }
         let provider = try BinaryProvider(configuration)
         try await provider.submit(&batch)
-        let report = await provider.shutdown(within: .seconds(10), proof: .silence)
-        var outcomes: [Tag: Outcome] = [:]
+        let report = await provider.shutDown(within: .seconds(10), proof: .silence)
+        var outcomes: [PushTag: Outcome] = [:]
         for await record in provider.outcomes { outcomes[record.tag] = record.outcome }
 
         // Throws, with the line of the transcript, if the provider sent anything else.
         try await socket.finish(within: .seconds(10))
-        guard case .rejected(let rejection) = outcomes[Tag(1)], rejection.reason == .badDeviceToken else {
+        guard case .rejected(let rejection) = outcomes[PushTag(1)], rejection.reason == .badDeviceToken else {
             throw UnexpectedOutcome()
         }
         print("\(report.outcomes.accepted) accepted, and the second rejected: \(rejection.reason.explanation ?? "")")

@@ -35,7 +35,7 @@ struct SendAndHandleErrors {
 
         try await submit(to: scene.devices, provider)
         // Gives every notification its outcome, within a minute at most, and ends `outcomes` and `events`.
-        let report = await provider.shutdown(within: .seconds(60))
+        let report = await provider.shutDown(within: .seconds(60))
 
         let summary = await outcomes
         let late = await corrections
@@ -61,7 +61,7 @@ struct SendAndHandleErrors {
         var batch = PushBatch()
         for (index, device) in devices.enumerated() {
             // A tag is any number of 64 bits. Here it is the index of the device; it may be a row in a database.
-            try batch.append(notification, to: device, tag: Tag(UInt64(index)))
+            try batch.append(notification, to: device, tag: PushTag(UInt64(index)))
         }
         // Waits while the queue is full. After an error, the notifications that are left in the batch were not taken.
         try await provider.submit(&batch)

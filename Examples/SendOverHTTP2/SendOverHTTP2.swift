@@ -84,11 +84,11 @@ struct SendOverHTTP2 {
         async let dead = report(provider.outcomes, devices)
         var batch = PushBatch(capacity: devices.count)
         for (index, device) in devices.enumerated() {
-            try batch.append(notification, to: device, tag: Tag(UInt64(index)))
+            try batch.append(notification, to: device, tag: PushTag(UInt64(index)))
         }
         try await provider.submit(&batch)
         // After the shutdown every notification has its outcome, and the stream ends.
-        _ = await provider.shutdown(within: .seconds(60))
+        _ = await provider.shutDown(within: .seconds(60))
         return await dead
     }
 

@@ -22,10 +22,10 @@ extension BatchRun {
     }
 
     /// The tags that callers chose. Awaited notifications are left out, because their tags are the provider's own.
-    package var tags: [Tag] {
+    package var tags: [PushTag] {
         (0..<self.count).compactMap { index in
             let entry = self.entries[index]
-            return entry.fields.isAwaited ? nil : Tag(entry.tag)
+            return entry.fields.isAwaited ? nil : PushTag(entry.tag)
         }
     }
 

@@ -40,9 +40,9 @@ package struct OutcomeLog {
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
         var contradictedCount = 0
-        var contradicted: [Tag] = []
+        var contradicted: [PushTag] = []
         for index in 0..<run.count {
-            let tag = Tag(entries[index].tag)
+            let tag = PushTag(entries[index].tag)
             guard !entries[index].marks.isSettled else {
                 assert(apnsID == nil, "a second outcome where each notification has a name, and so one answer")
                 if contradiction != nil {
@@ -70,7 +70,7 @@ package struct OutcomeLog {
     }
 
     /// Notes outcomes that turned out wrong.
-    package mutating func contradict(count: Int, upTo most: Int? = nil, tags: [Tag], kind: Contradiction.Kind) {
+    package mutating func contradict(count: Int, upTo most: Int? = nil, tags: [PushTag], kind: Contradiction.Kind) {
         guard count > 0 else { return }
         self.contradicted += count
         guard most == nil, let last = self.contradictions.indices.last, self.contradictions[last].kind == kind,

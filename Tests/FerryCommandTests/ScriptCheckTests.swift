@@ -29,7 +29,7 @@ import Testing
         #expect(check.warnings.first?.hasPrefix("The script says \"rules\" to the binary gateway") == true)
     }
 
-    @Test func `rules for one of two wires that are simulated are named`() throws {
+    @Test func `rules for one of two simulated protocols are named`() throws {
         #expect(
             try Self.check("{\(Self.rules)}", .binary, .http2).warnings
                 == ["The script's rules are for the binary gateway only; those for HTTP/2 stand under \"http2\"."]

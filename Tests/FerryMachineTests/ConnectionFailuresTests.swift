@@ -6,7 +6,7 @@ import Testing
     private var generator = SplitMix64(seed: 1)
     private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-    private static func failures(count: Int = 0, time: Duration = .zero) -> ConnectionFailures {
+    private static func failures(count: Int? = nil, time: Duration? = nil) -> ConnectionFailures {
         ConnectionFailures(limit: RetryLimit(count: count, time: time), waits: .seconds(1) ... .seconds(30))
     }
 

@@ -8,7 +8,7 @@ import Testing
         var queue = RunQueue()
         queue.append(try makeRun(3, order: 1))
         queue.append(try makeRun(2, first: 3, order: 2))
-        var taken: [[FerryCore.Tag]] = []
+        var taken: [[PushTag]] = []
         while let run = queue.popFirst(atMost: 2) { taken.append(run.tags) }
         #expect(taken == [[0, 1], [2], [3, 4]])
         #expect(queue.isEmpty)

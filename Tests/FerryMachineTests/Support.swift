@@ -8,7 +8,7 @@ func makeRun(_ count: Int, first: UInt64 = 0, order: UInt64 = 0) throws -> Batch
         try batch.append(
             PushNotification(json: Array("{}".utf8)),
             to: DeviceToken(Array(repeating: UInt8(truncatingIfNeeded: tag), count: 32)),
-            tag: Tag(tag)
+            tag: PushTag(tag)
         )
     }
     var run = batch.takeFirst(count)

@@ -5,7 +5,6 @@ internal import NIOCore
 extension ProviderConnector {
     /// Makes a connector to a gateway of the binary protocol.
     init(_ configuration: BinaryConfiguration) throws {
-        let timeout = configuration.options.connectTimeout
         self.init(
             tls: try TLSConnector(
                 host: configuration.host,
@@ -18,7 +17,7 @@ extension ProviderConnector {
                     versions: configuration.tlsProfile.widened(configuration.tlsVersions)
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
-                connectTimeout: timeout > .zero ? timeout : Self.connectLimit,
+                connectTimeout: configuration.options.connectTimeout,
                 source: configuration.addressSource
             ),
             stallLimit: Silence.stallLimit,

@@ -21,8 +21,6 @@ struct ProviderConnector: Sendable {
     /// buffer.
     static let unsentLimit = 128 << 10
     static let keepAlive: Duration = .seconds(60)
-    /// The limit for `connectTimeout` 0: the time that Linux itself tries (127 s, six repeats of the SYN).
-    static let connectLimit: Duration = .seconds(127)
 
     let tls: TLSConnector
     /// How long the peer's TCP may leave bytes unacknowledged. After that Linux closes the connection.

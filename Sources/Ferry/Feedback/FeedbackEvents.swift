@@ -26,10 +26,10 @@ public struct FeedbackEvents: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     let reader: FeedbackReader
-    let interval: Duration
+    let interval: Duration?
     private let wait = FeedbackWait()
 
-    init(reader: FeedbackReader, interval: Duration) {
+    init(reader: FeedbackReader, interval: Duration?) {
         self.reader = reader
         self.interval = interval
     }
@@ -51,12 +51,12 @@ public struct FeedbackEvents: AsyncSequence, Sendable {
     /// ``FeedbackEvents/stop()`` to leave the loop without loss.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: FeedbackReader
-        private let interval: Duration
+        private let interval: Duration?
         private let wait: FeedbackWait
         private var sweep: FeedbackSweep?
         private var isFirst = true
 
-        fileprivate init(reader: FeedbackReader, interval: Duration, wait: FeedbackWait) {
+        fileprivate init(reader: FeedbackReader, interval: Duration?, wait: FeedbackWait) {
             self.reader = reader
             self.interval = interval
             self.wait = wait
@@ -89,8 +89,8 @@ public struct FeedbackEvents: AsyncSequence, Sendable {
         /// Waits for the time of the next reading. Returns false if there will be no further reading.
         private func mayBegin() async -> Bool {
             if !self.isFirst {
-                guard self.interval > .zero else { return false }
-                await self.wait.wait(for: self.interval)
+                guard let interval else { return false }
+                await self.wait.wait(for: interval)
             }
             return !Task.isCancelled && !self.wait.isStopped
         }

@@ -22,7 +22,7 @@ extension ProviderConnector {
                     applicationProtocols: ["h2"]
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
-                connectTimeout: configuration.options.connectLimit,
+                connectTimeout: configuration.options.connectTimeout,
                 proxy: configuration.proxy
             ),
             stallLimit: Self.http2StallLimit,

@@ -16,10 +16,10 @@ internal import Foundation
 ///
 /// * The outcome of ``send(_:to:)`` comes with the answer of APNs, and at the latest after `deadline` plus
 ///   `attemptTimeout`.
-/// * ``shutdown(within:proof:)`` waits until everything has its outcome, then sends GOAWAY on each connection and
+/// * ``shutDown(within:proof:)`` waits until everything has its outcome, then sends GOAWAY on each connection and
 ///   closes it. `proof` is ignored, because every acceptance is proved.
 ///
-/// Shut a provider down with ``shutdown(within:proof:)``, or use ``withProvider(_:_:)``, which does it. If the last
+/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:_:)``, which does it. If the last
 /// reference is dropped instead, the connections close. Notifications that were not written end as
 /// `undelivered(.released)`, and those that were written and not answered as `uncertain(.released)`.
 public final class HTTP2Provider: LoopProvider {
@@ -32,11 +32,11 @@ public final class HTTP2Provider: LoopProvider {
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
     ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535 or
-    ///   the proxy is invalid; ``ValidationError`` when `topic` cannot be a topic.
+    ///   the proxy is invalid; ``PushValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
         try configuration.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: configuration.topic)
-        guard faults.isEmpty else { throw ValidationError(faults) }
+        guard faults.isEmpty else { throw PushValidationError(faults) }
         let options = configuration.options
         let client = HTTP2Client(
             options: options,

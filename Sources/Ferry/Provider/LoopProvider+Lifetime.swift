@@ -29,10 +29,10 @@ public func withProvider<Configuration: ProviderConfiguration, Result>(
     let provider = try configuration.makeProvider()
     do {
         let result = try await body(provider)
-        _ = await provider.shutdown(within: Task.isCancelled ? .zero : limit, proof: proof)
+        _ = await provider.shutDown(within: Task.isCancelled ? .zero : limit, proof: proof)
         return result
     } catch {
-        _ = await provider.shutdown(within: .zero, proof: .silence)
+        _ = await provider.shutDown(within: .zero, proof: .silence)
         throw error
     }
 }
@@ -47,9 +47,9 @@ extension LoopProvider {
         do {
             try await gracefulShutdown()
         } catch {
-            _ = await self.shutdown(within: .zero, proof: .silence)
+            _ = await self.shutDown(within: .zero, proof: .silence)
             throw error
         }
-        _ = await self.shutdown(within: Self.gracefulLimit, proof: .silence)
+        _ = await self.shutDown(within: Self.gracefulLimit, proof: .silence)
     }
 }

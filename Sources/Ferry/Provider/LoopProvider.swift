@@ -55,7 +55,7 @@ extension LoopProvider {
 
     /// Takes no more notifications, sends those that were taken, and gives each its outcome: see
     /// ``PushProvider/shutdown(within:proof:)``.
-    public func shutdown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
+    public func shutDown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
         await self.body.shutDown(within: limit, proof: proof)
     }
 }

@@ -55,7 +55,7 @@ extension BinaryClient {
         let entry = run.entries[0]
         return .transmissionError(
             rejection,
-            tag: entry.fields.isAwaited ? nil : Tag(entry.tag),
+            tag: entry.fields.isAwaited ? nil : PushTag(entry.tag),
             notification: isCached ? run.notification(at: 0) : nil,
             device: isCached ? run.device(at: 0) : nil
         )

@@ -51,9 +51,8 @@ extension BinaryClient {
 
     /// When an open connection without unsettled notifications has been idle for too long; nil when never.
     private func idleDeadline(_ lane: Lane, _ open: BinaryConnection.Open) -> NIODeadline? {
-        guard self.connectionTimeout > .zero, lane.queue.isEmpty, lane.connection.cache.unsettledCount == 0
-        else { return nil }
-        return open.activeAt + self.connectionTimeout
+        guard let idleTimeout, lane.queue.isEmpty, lane.connection.cache.unsettledCount == 0 else { return nil }
+        return open.activeAt + idleTimeout
     }
 
     private func nextLook(_ lane: Lane) -> NIODeadline? {

@@ -59,7 +59,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     static let lingerLimit: TimeAmount = .seconds(5)
 
     let options: BinaryOptions
-    let connectionTimeout: TimeAmount
+    let idleTimeout: TimeAmount?
     let lanes: [Lane]
     package var outcomes = OutcomeLog()
     var delay: ErrorDelay
@@ -84,7 +84,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     package init(options: BinaryOptions, seed: UInt64 = .random(in: .min ... .max)) {
         self.options = options
         self.jitter = SplitMix64(seed: seed)
-        self.connectionTimeout = TimeAmount(options.connectionTimeout)
+        self.idleTimeout = options.idleTimeout.map { TimeAmount($0) }
         self.cacheLength = max(options.cacheLength, 1)
         self.delay = ErrorDelay(settleTime: options.settleTime)
         let failures = ConnectionFailures(

@@ -80,17 +80,16 @@ public struct BinaryOptions: Sendable, Hashable {
     public var retryLimit = 0
     /// The number of connections, at least 1. Devices are spread over the connections by their token.
     public var maxConnections = 1
-    /// How long connecting may take: name look-up, TCP and TLS together. 0, node-apn's "no limit", is 127 s: the time
-    /// for which Linux itself would try.
+    /// How long connecting may take: name look-up, TCP and TLS together.
     public var connectTimeout: Duration = .seconds(10)
-    /// A connection that is idle for this time, without unsettled notifications, is closed. 0: never.
-    public var connectionTimeout: Duration = .seconds(3600)
+    /// A connection that is idle for this time, without unsettled notifications, is closed. Nil: never.
+    public var idleTimeout: Duration? = .seconds(3600)
     /// How many connections in a row may fail, or end before a notification is accepted or rejected by name. After one
-    /// more, queued notifications end as `undelivered(.noConnection)`. 0: no limit.
-    public var connectionRetryLimit = 10
+    /// more, queued notifications end as `undelivered(.noConnection)`. Nil: no limit.
+    public var connectionRetryLimit: Int? = 10
     /// How long connections in a row may fail so, from the start of the first. The first failure after that time gives
-    /// up the queue, too. 0: no limit. The last attempt begins within this time, and may take ``connectTimeout``.
-    public var connectionRetryTime: Duration = .zero
+    /// up the queue, too. Nil: no limit. The last attempt begins within this time, and may take ``connectTimeout``.
+    public var connectionRetryTime: Duration?
     /// The first and the longest wait after a failed connection. The wait doubles in between. A random factor makes
     /// each wait 75 to 100 % of that.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)

@@ -1,7 +1,13 @@
 public import FerryCore
 package import NIOCore
 
-/// One entry of the feedback list: the app was gone from the device at that time.
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// One entry of the feedback list: a device that lost the app, and when APNs found out.
 ///
 /// ```
 /// u32 time_t | u16 token length | token
@@ -9,23 +15,26 @@ package import NIOCore
 ///
 /// Source: Apple, "Binary Provider API".
 public struct FeedbackTuple: Hashable, Sendable {
-    /// The length of time and token length.
+    /// The length of the fields before the token, in bytes.
     package static let headerLength = 6
 
-    /// When APNs found that the app is gone, in UNIX seconds, UTC. If an app registered after that time, it is back.
-    public var time: UInt32
+    /// When APNs found that the app is gone, in whole seconds. If an app registered after that time, it is back.
+    public var time: Date
     /// The token of the device.
     public var token: DeviceToken
 
-    /// Creates an entry of a list.
-    public init(time: UInt32, token: DeviceToken) {
+    /// Creates an entry of a list. The protocol has 32 bits for the time: 1970 to 2106.
+    public init(time: Date, token: DeviceToken) {
         self.time = time
         self.token = token
     }
 
     package func write(to buffer: inout ByteBuffer) {
         // A token has at most 100 bytes.
-        buffer.writeMultipleIntegers(self.time, UInt16(truncatingIfNeeded: self.token.bytes.count))
+        buffer.writeMultipleIntegers(
+            UInt32(clamping: self.time.unixSeconds),
+            UInt16(truncatingIfNeeded: self.token.bytes.count)
+        )
         buffer.writeBytes(self.token.bytes)
     }
 }
@@ -66,7 +75,10 @@ package struct FeedbackDecoder: Sendable {
                 return nil
             }
             if (1...DeviceToken.maximumLength).contains(Int(length)) {
-                return FeedbackTuple(time: time, token: DeviceToken(unchecked: token.readableBytesView))
+                return FeedbackTuple(
+                    time: Date(timeIntervalSince1970: Double(time)),
+                    token: DeviceToken(unchecked: token.readableBytesView)
+                )
             }
             self.skipped += 1
         }

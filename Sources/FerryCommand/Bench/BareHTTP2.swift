@@ -60,7 +60,7 @@ struct BareHTTP2 {
         init(token: String) throws {
             let notification = try BenchLoad.makeNotification()
             var batch = PushBatch(capacity: BenchLoad.deviceCount)
-            for device in try BenchLoad.makeDevices() { try batch.append(notification, to: device, tag: Tag(0)) }
+            for device in try BenchLoad.makeDevices() { try batch.append(notification, to: device, tag: PushTag(0)) }
             self.run = batch.takeFirst(batch.count)
             self.token = ProviderToken(generation: 1, headerValue: Array("bearer \(token)".utf8))
         }

@@ -76,7 +76,7 @@ final class BenchLoad: Sendable {
     private func batches(_ count: Int, isTimed: Bool) async throws {
         var batch = PushBatch(capacity: Self.batch)
         for number in 0..<count {
-            let tag = Tag(self.tag(number, isTimed))
+            let tag = PushTag(self.tag(number, isTimed))
             try batch.append(self.notification, to: self.devices[number % self.devices.count], tag: tag)
             if batch.count == Self.batch { try await self.provider.submit(&batch) }
         }
@@ -89,7 +89,7 @@ final class BenchLoad: Sendable {
                 Submission(
                     self.notification,
                     to: self.devices[number % self.devices.count],
-                    tag: Tag(self.tag(number, isTimed))
+                    tag: PushTag(self.tag(number, isTimed))
                 )
             }
         )
@@ -134,7 +134,7 @@ final class BenchLoad: Sendable {
             try batch.append(
                 self.notification,
                 to: self.devices[number % self.devices.count],
-                tag: Tag(base + UInt64(number))
+                tag: PushTag(base + UInt64(number))
             )
             guard batch.count == Self.burst || number == count - 1 else { continue }
             try await Task.sleep(until: next, tolerance: .zero, clock: .continuous)

@@ -64,7 +64,7 @@ extension Benchmark {
             }
             return latencies
         }
-        let report = await provider.shutdown(within: .seconds(10), proof: .silence)
+        let report = await provider.shutDown(within: .seconds(10), proof: .silence)
 
         let (expected, total) = (count + warmUp, load.accepted + sink.accepted)
         guard report.outcomes[keyPath: proof] == expected, report.outcomes.settled == expected, total == expected,

@@ -99,7 +99,7 @@ struct BinaryDemo {
         _ = await provider.drain(within: DemoBatch.limit)
         // Everything has its outcome already. A probe would only add to the notifications that the gateway counts as
         // refused.
-        let report = await provider.shutdown(within: DemoBatch.limit, proof: .silence)
+        let report = await provider.shutDown(within: DemoBatch.limit, proof: .silence)
         await telling.value
         return self.compare(report, gateway.counts)
     }

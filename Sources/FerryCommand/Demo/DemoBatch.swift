@@ -17,7 +17,7 @@ enum DemoBatch {
         let notification = try PushNotification(Payload(alert: "Hello", badge: 1))
         var batch = PushBatch(capacity: numbers.count)
         for number in numbers {
-            try batch.append(notification, to: self.device(number), tag: Tag(UInt64(number)))
+            try batch.append(notification, to: self.device(number), tag: PushTag(UInt64(number)))
         }
         try await provider.submit(&batch)
     }

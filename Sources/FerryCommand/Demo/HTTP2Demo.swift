@@ -1,14 +1,20 @@
 internal import Ferry
 internal import FerryTesting
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the
 /// middle.
 struct HTTP2Demo {
     static let count = 20_000
     /// The number of notifications after which APNs sends GOAWAY, once.
     static let goAwayAfter = 6000
-    /// The time at which APNs learned that a device lost the app, in milliseconds since the UNIX epoch.
-    static let lostAt: Int64 = 1_700_000_000_000
+    /// The time at which APNs learned that a device lost the app.
+    static let lostAt = Date(timeIntervalSince1970: 1_700_000_000)
 
     /// The numbers of notifications with bad device tokens, and of those whose devices lost the app.
     static let bad = [999, 5000, 5001, 12_345, 19_999]
@@ -77,7 +83,7 @@ struct HTTP2Demo {
                 + "\(Self.gone.count) to devices that lost the app; APNs leaves in the middle"
         )
         try await DemoBatch.submit(0..<Self.count, to: provider)
-        let report = await provider.shutdown(within: DemoBatch.limit)
+        let report = await provider.shutDown(within: DemoBatch.limit)
         await telling.value
         return try self.compare(report, apns.counts, tokensMade: Int(tokens.mintCount))
     }

@@ -115,7 +115,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         do {
             let file = try subject.readConfiguration()
             try await subject.examine(file)
-        } catch let error as ArgumentParser.ValidationError {
+        } catch let error as ValidationError {
             throw CommandFailure.usage(error.message)
         }
     }

@@ -101,7 +101,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         let configuration: FeedbackConfiguration
         do {
             configuration = try self.configuration()
-        } catch let error as ArgumentParser.ValidationError {
+        } catch let error as ValidationError {
             throw CommandFailure.usage(error.message)
         }
         let reader: FeedbackReader
@@ -118,9 +118,9 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
             }
             try result.get()
         }
-        run.since = self.since?.seconds ?? 0
+        run.since = self.since?.date
         run.isJSON = self.json
-        run.repeats = configuration.interval > .zero
+        run.repeats = configuration.interval != nil
         let status = try await run.run()
         if status != .success { throw status }
     }
@@ -148,7 +148,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         configuration.connectTimeout = self.connectTimeout.duration
         configuration.idleTimeout = self.idleTimeout.duration
         configuration.sweepTimeout = self.sweepTimeout.duration
-        configuration.interval = self.every?.duration ?? file.interval ?? .zero
+        configuration.interval = self.every?.duration ?? file.interval?.limit
         return configuration
     }
 

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryCore
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -18,10 +19,10 @@ enum FeedbackLine {
 
     /// A line of JSON: `{"token":"00fc…","timestamp":1585656000,"date":"2020-03-31T12:00:00Z"}`
     static func json(_ tuple: FeedbackTuple) -> String {
-        #"{"token":"\#(tuple.token.hex)","timestamp":\#(tuple.time),"date":"\#(self.date(tuple))"}"#
+        #"{"token":"\#(tuple.token.hex)","timestamp":\#(tuple.time.unixSeconds),"date":"\#(self.date(tuple))"}"#
     }
 
     private static func date(_ tuple: FeedbackTuple) -> String {
-        Date(timeIntervalSince1970: Double(tuple.time)).formatted(.iso8601)
+        tuple.time.formatted(.iso8601)
     }
 }

@@ -1,12 +1,18 @@
 internal import Ferry
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// One run of `ferry feedback`: from the first reading to the last.
 struct FeedbackRun {
     var reader: FeedbackReader
     /// Whether the program shows a certificate.
     var hasIdentity: Bool
-    /// The first time, in UNIX seconds, whose tuples are written. Older tuples are left out.
-    var since: UInt32 = 0
+    /// The first time whose tuples are written. Older tuples are left out. Nil: all are written.
+    var since: Date?
     var isJSON = false
     /// Whether to read the list again and again.
     var repeats = false
@@ -53,7 +59,7 @@ struct FeedbackRun {
         for await event in events {
             switch event {
             case .tuple(let tuple):
-                guard tuple.time >= self.since else {
+                if let since, tuple.time < since {
                     tally.older += 1
                     continue
                 }

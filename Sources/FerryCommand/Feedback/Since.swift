@@ -9,17 +9,17 @@ internal import Foundation
 /// The time of an option: `2020-03-31`, `2020-03-31T12:00:00Z` with any offset, or UNIX seconds. UTC if no zone is
 /// given.
 struct Since: ExpressibleByArgument, Equatable {
-    /// The first second that counts, in UNIX seconds.
-    var seconds: UInt32
+    /// The first second that counts.
+    var date: Date
 
     init?(argument: String) {
         if let seconds = UInt32(argument) {
-            self.seconds = seconds
+            self.date = Date(timeIntervalSince1970: Double(seconds))
             return
         }
         guard let date = Self.date(argument), let seconds = UInt32(exactly: date.timeIntervalSince1970.rounded(.up))
         else { return nil }
-        self.seconds = seconds
+        self.date = Date(timeIntervalSince1970: Double(seconds))
     }
 
     private static func date(_ text: String) -> Date? {

@@ -197,7 +197,7 @@ extension NodeAPNOption {
         .init(
             "connectionTimeout",
             .milliseconds {
-                $1.connectionTimeout = $0
+                $1.idleTimeout = $0
                 return $0 == .zero
                     ? "an idle connection is never closed"
                     : "an idle connection is closed after \($0.inSeconds) seconds"

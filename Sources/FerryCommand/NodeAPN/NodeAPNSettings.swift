@@ -21,10 +21,14 @@ struct NodeAPNSettings: Equatable, Sendable {
     var buffersNotifications: Bool?
     var maxConnections: Int?
     var connectTimeout: Duration?
-    var connectionTimeout: Duration?
+    var idleTimeout: Duration?
     var connectionRetryLimit: Int?
     /// For feedback: the pause between two readings. Zero: only one reading.
     var interval: Duration?
+
+    /// The time for which Linux itself tries to connect: six repeats of the SYN. node-apn's `connectTimeout: 0` leaves
+    /// the limit to the system.
+    private static let linuxConnectTime: Duration = .seconds(127)
 
     /// Whether the object names a server.
     var namesServer: Bool { self.host != nil || self.production != nil }
@@ -48,11 +52,11 @@ struct NodeAPNSettings: Equatable, Sendable {
         if let autoAdjustCache { options.autoAdjustCache = autoAdjustCache }
         if let buffersNotifications { options.buffersNotifications = buffersNotifications }
         if let maxConnections { options.maxConnections = maxConnections }
-        if let connectTimeout { options.connectTimeout = connectTimeout }
-        if let connectionTimeout { options.connectionTimeout = connectionTimeout }
+        if let connectTimeout { options.connectTimeout = connectTimeout.limit ?? Self.linuxConnectTime }
+        if let idleTimeout { options.idleTimeout = idleTimeout.limit }
         if let connectionRetryLimit {
-            options.connectionRetryLimit = connectionRetryLimit
-            options.connectionRetryTime = .zero
+            options.connectionRetryLimit = connectionRetryLimit.limit
+            options.connectionRetryTime = nil
         }
     }
 

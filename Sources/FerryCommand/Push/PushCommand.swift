@@ -132,7 +132,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
             try self.check()
             backend = try self.backendToUse()
             try FileDescriptorLimit.require(sockets: backend.connectionLimit)
-        } catch let error as ArgumentParser.ValidationError {
+        } catch let error as ValidationError {
             throw CommandFailure.usage(error.message)
         }
         if self.dryRun {

@@ -32,13 +32,13 @@ public struct PushBatch: ~Copyable, Sendable {
     /// Appends a notification to a device.
     ///
     /// - Parameter tag: the number that comes back with the outcome.
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/batchFull`` if the batch would hold more than 4 GiB.
+    /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/batchFull`` if the batch would hold more than 4 GiB.
     ///   The batch is then unchanged.
     public mutating func append(
         _ notification: PushNotification,
         to device: DeviceToken,
-        tag: Tag
-    ) throws(ValidationError) {
+        tag: PushTag
+    ) throws(PushValidationError) {
         try self.append(notification, to: device, tag: tag.rawValue, fields: BatchEntry.Fields())
     }
 
@@ -47,7 +47,7 @@ public struct PushBatch: ~Copyable, Sendable {
         to device: DeviceToken,
         tag: UInt64,
         fields: BatchEntry.Fields
-    ) throws(ValidationError) {
+    ) throws(PushValidationError) {
         let added = notification.withBytes { payload, topic, collapseID in
             device.bytes.withUnsafeBufferPointer { token in
                 self.append(
@@ -64,7 +64,7 @@ public struct PushBatch: ~Copyable, Sendable {
                 )
             }
         }
-        guard added else { throw ValidationError([.init(.batchFull, "a batch holds at most 4 GiB")]) }
+        guard added else { throw PushValidationError([.init(.batchFull, "a batch holds at most 4 GiB")]) }
     }
 
     /// Appends bytes that were validated elsewhere; false if the batch is full.

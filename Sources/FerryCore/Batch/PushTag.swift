@@ -2,7 +2,7 @@
 ///
 /// Ferry never interprets a tag and never checks that it is unique. With it, the caller finds its row, its index or its
 /// pointer again, so Ferry needs no table of tickets. The idea is io_uring's `user_data`.
-public struct Tag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+public struct PushTag: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
     /// The number itself, any of 64 bits.
     public var rawValue: UInt64
 

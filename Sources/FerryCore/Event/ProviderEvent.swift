@@ -12,20 +12,20 @@ public enum ProviderEvent: Sendable {
     /// fate.
     ///
     /// `tags` are those of one write. Each event costs an array, so it is made only while someone listens.
-    case transmitted(ConnectionID, tags: [Tag])
+    case transmitted(ConnectionID, tags: [PushTag])
     /// No notification is queued or unsettled any more. Sent each time this becomes true: again after a repair.
     case completed
     /// An error response named a notification older than the cache. A cache with `by` more entries would have held it.
     case cacheTooSmall(by: Int)
     /// The peer rejected a notification. `notification` and `device` are nil if the cache no longer held them. `tag` is
     /// nil if the rejected notification is unknown, and for one that ``PushProvider/send(_:to:)`` awaits.
-    case transmissionError(Rejection, tag: Tag?, notification: PushNotification?, device: DeviceToken?)
+    case transmissionError(Rejection, tag: PushTag?, notification: PushNotification?, device: DeviceToken?)
     /// The peer reset a request without an answer, so nothing shows whether it has the notification. HTTP/2 only. `tag`
     /// is nil for a notification that ``PushProvider/send(_:to:)`` awaits.
-    case requestReset(ConnectionID, HTTP2ErrorCode, tag: Tag?)
+    case requestReset(ConnectionID, HTTP2ErrorCode, tag: PushTag?)
     /// A connection failed, or could not be made.
     case socketError(ConnectionID, ProviderError)
-    /// A connection was idle for `connectionTimeout` and is being closed.
+    /// A connection was idle for `idleTimeout` and is being closed.
     case timeout(ConnectionID)
     /// An error that needs a person: ``ProviderError/Code/credentialsRejected``,
     /// ``ProviderError/Code/connectionRetryLimit`` or ``ProviderError/Code/protocolViolation``.
@@ -54,7 +54,7 @@ public struct Contradiction: Sendable, Hashable {
     /// The number of outcomes that may be wrong, `count` included.
     public var upTo: Int
     /// The tags of all outcomes that may be wrong, as far as they were still known.
-    public var tags: [Tag]
+    public var tags: [PushTag]
     /// The true fate of the notifications.
     public var kind: Kind
 
@@ -73,7 +73,7 @@ public struct Contradiction: Sendable, Hashable {
     /// - Parameters:
     ///   - upTo: nil means `count`.
     ///   - tags: the tags that are known; at most `upTo`.
-    public init(count: Int, upTo: Int? = nil, tags: [Tag], kind: Kind) {
+    public init(count: Int, upTo: Int? = nil, tags: [PushTag], kind: Kind) {
         self.count = count
         self.upTo = max(upTo ?? count, count)
         self.tags = tags

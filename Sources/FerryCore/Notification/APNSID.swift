@@ -22,10 +22,10 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// - Parameter string: 32 hexadecimal digits of either case in groups of 8-4-4-4-12.
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/badAPNSID`` when `string` has another form.
-    public init(_ string: String) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/badAPNSID`` when `string` has another form.
+    public init(_ string: String) throws(PushValidationError) {
         guard let value = Self.parse(string.utf8) else {
-            throw ValidationError([.init(.badAPNSID, "the apns-id is not a UUID of the form 8-4-4-4-12")])
+            throw PushValidationError([.init(.badAPNSID, "the apns-id is not a UUID of the form 8-4-4-4-12")])
         }
         self = value
     }

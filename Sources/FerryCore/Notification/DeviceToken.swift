@@ -8,22 +8,22 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     /// The token itself: 1 to ``maximumLength`` bytes.
     public let bytes: [UInt8]
 
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/emptyToken`` or ``ValidationError/Code/tokenTooLong``.
-    public init(_ bytes: some Sequence<UInt8>) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/emptyToken`` or ``PushValidationError/Code/tokenTooLong``.
+    public init(_ bytes: some Sequence<UInt8>) throws(PushValidationError) {
         let bytes = Array(bytes)
         let faults = Self.faults(length: bytes.count)
-        guard faults.isEmpty else { throw ValidationError(faults) }
+        guard faults.isEmpty else { throw PushValidationError(faults) }
         self.bytes = bytes
     }
 
     /// - Parameter hex: an even number of hexadecimal digits of either case, and nothing else.
-    /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/oddHex``,
-    ///   ``ValidationError/Code/notHex``, and those of the length.
-    public init(hex: String) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` with every fault: ``PushValidationError/Code/oddHex``,
+    ///   ``PushValidationError/Code/notHex``, and those of the length.
+    public init(hex: String) throws(PushValidationError) {
         var hex = hex
-        let decoded = hex.withUTF8 { digits -> Result<[UInt8], ValidationError> in
+        let decoded = hex.withUTF8 { digits -> Result<[UInt8], PushValidationError> in
             let faults = Self.faults(hex: digits)
-            guard faults.isEmpty else { return .failure(ValidationError(faults)) }
+            guard faults.isEmpty else { return .failure(PushValidationError(faults)) }
             return .success(
                 [UInt8](unsafeUninitializedCapacity: digits.count / 2) { target, count in
                     count = Self.decode(hex: digits, into: target) ? digits.count / 2 : 0
@@ -43,7 +43,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     /// The length of the token, without its bytes.
     public var description: String { "device token of \(self.bytes.count) bytes" }
 
-    package static func faults(length: Int) -> [ValidationError.Fault] {
+    package static func faults(length: Int) -> [PushValidationError.Fault] {
         if length == 0 { return [.init(.emptyToken, "the device token is empty")] }
         guard length <= self.maximumLength else {
             return [.init(.tokenTooLong, "the device token has \(length) bytes; the limit is \(self.maximumLength)")]
@@ -51,8 +51,8 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         return []
     }
 
-    package static func faults(hex digits: UnsafeBufferPointer<UInt8>) -> [ValidationError.Fault] {
-        var faults: [ValidationError.Fault] = []
+    package static func faults(hex digits: UnsafeBufferPointer<UInt8>) -> [PushValidationError.Fault] {
+        var faults: [PushValidationError.Fault] = []
         if !digits.count.isMultiple(of: 2) {
             faults.append(.init(.oddHex, "a device token has an even number of hex digits"))
         }

@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-internal import FoundationEssentials
+public import FoundationEssentials
 #else
-internal import Foundation
+public import Foundation
 #endif
 
 /// The time until which APNs keeps a notification for a device that it cannot reach: whole seconds since the UNIX
@@ -17,10 +17,10 @@ public struct Expiration: Hashable, Sendable {
         self.epochSeconds = epochSeconds
     }
 
-    /// - Throws: ``ValidationError`` when `seconds` is negative or does not fit into 32 bits.
-    public init(validating seconds: Int64) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` when `seconds` is negative or does not fit into 32 bits.
+    public init(validating seconds: Int64) throws(PushValidationError) {
         guard let seconds = UInt32(exactly: seconds) else {
-            throw ValidationError([
+            throw PushValidationError([
                 .init(.badExpiration, "the expiration \(seconds) is not within 0…4294967295 seconds since 1970")
             ])
         }
@@ -30,11 +30,16 @@ public struct Expiration: Hashable, Sendable {
     /// APNs tries once and stores nothing.
     public static let once = Expiration(epochSeconds: 0)
 
+    /// Returns `date` as an expiration, rounded up to a whole second, within 1970-01-01T00:00:01Z and the year 2106. An
+    /// earlier date is a time that has passed, not ``once``.
+    public static func at(_ date: Date) -> Expiration {
+        let end = date.timeIntervalSince1970.rounded(.up)
+        return Expiration(epochSeconds: end > 1 ? UInt32(min(end, Double(UInt32.max))) : 1)
+    }
+
     /// Returns the time `duration` from now by the system's clock, rounded up to a whole second; at the latest in 2106.
     public static func after(_ duration: Duration) -> Expiration {
-        let now = Date().timeIntervalSince1970
-        // A `Double` holds every second of this range exactly, and the sum cannot overflow.
-        let end = now + Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
-        return Expiration(epochSeconds: UInt32(min(max(end.rounded(.up), 0), Double(UInt32.max))))
+        let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) * 1e-18
+        return .at(Date().addingTimeInterval(seconds))
     }
 }

@@ -38,9 +38,9 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
     /// Creates a notification from JSON, which is sent as it stands.
     ///
     /// - Parameter payload: a JSON object in UTF-8, at most ``maximumPayloadLength`` bytes.
-    /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/emptyPayload``,
-    ///   ``ValidationError/Code/payloadTooLarge``, ``ValidationError/Code/payloadNotJSON``,
-    ///   ``ValidationError/Code/badTopic``, ``ValidationError/Code/badCollapseID``.
+    /// - Throws: ``PushValidationError`` with every fault: ``PushValidationError/Code/emptyPayload``,
+    ///   ``PushValidationError/Code/payloadTooLarge``, ``PushValidationError/Code/payloadNotJSON``,
+    ///   ``PushValidationError/Code/badTopic``, ``PushValidationError/Code/badCollapseID``.
     /// - Complexity: O(n) in the length of the payload, all of which is checked.
     public init(
         json payload: some Sequence<UInt8>,
@@ -50,7 +50,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         expiration: Expiration? = nil,
         collapseID: String? = nil,
         apnsID: APNSID? = nil
-    ) throws(ValidationError) {
+    ) throws(PushValidationError) {
         let payload = Array(payload)
         try Self.check(payload, topic: topic, collapseID: collapseID)
         self.init(
@@ -88,17 +88,17 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         _ payload: [UInt8],
         topic: String?,
         collapseID: String?,
-        knownFaults: [ValidationError.Fault] = []
-    ) throws(ValidationError) {
+        knownFaults: [PushValidationError.Fault] = []
+    ) throws(PushValidationError) {
         let faults =
             knownFaults + payload.withUnsafeBufferPointer(Self.faults(payload:))
             + Self.faults(topic: topic) + Self.faults(collapseID: collapseID)
-        guard faults.isEmpty else { throw ValidationError(faults) }
+        guard faults.isEmpty else { throw PushValidationError(faults) }
     }
 
-    package static func faults(payload: UnsafeBufferPointer<UInt8>) -> [ValidationError.Fault] {
+    package static func faults(payload: UnsafeBufferPointer<UInt8>) -> [PushValidationError.Fault] {
         if payload.isEmpty { return [.init(.emptyPayload, "the payload is empty")] }
-        var faults: [ValidationError.Fault] = []
+        var faults: [PushValidationError.Fault] = []
         if payload.count > self.maximumPayloadLength {
             faults.append(
                 .init(
@@ -113,7 +113,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         return faults
     }
 
-    package static func faults(topic: String?) -> [ValidationError.Fault] {
+    package static func faults(topic: String?) -> [PushValidationError.Fault] {
         guard let topic else { return [] }
         guard (1...self.maximumTopicLength).contains(topic.utf8.count), topic.utf8.allSatisfy({ 0x21...0x7e ~= $0 })
         else {
@@ -122,9 +122,9 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
         return []
     }
 
-    package static func faults(collapseID: String?) -> [ValidationError.Fault] {
+    package static func faults(collapseID: String?) -> [PushValidationError.Fault] {
         guard let collapseID else { return [] }
-        var faults: [ValidationError.Fault] = []
+        var faults: [PushValidationError.Fault] = []
         if !(1...self.maximumCollapseIDLength).contains(collapseID.utf8.count) {
             let length = collapseID.utf8.count
             let limit = self.maximumCollapseIDLength

@@ -1,5 +1,5 @@
 /// The faults of a notification or a device token: every fault, not only the first.
-public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct PushValidationError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The faults, in the order in which they were found; never empty.
     public var faults: [Fault]
 

@@ -100,7 +100,7 @@ extension Rejection.Origin: CustomStringConvertible {
 }
 
 extension OutcomeRecord: CustomStringConvertible {
-    /// Tag and outcome: "7: accepted (confirmed)", "8: uncertain: reset, INTERNAL_ERROR (2)".
+    /// PushTag and outcome: "7: accepted (confirmed)", "8: uncertain: reset, INTERNAL_ERROR (2)".
     public var description: String {
         "\(self.tag): \(self.outcome)" + (self.errorCode.map { ", \($0)" } ?? "")
     }

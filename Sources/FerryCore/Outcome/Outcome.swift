@@ -74,7 +74,7 @@ public struct OutcomeRecord: Hashable, Sendable {
     }
 
     /// The tag given to ``PushBatch/append(_:to:tag:)``.
-    public var tag: Tag
+    public var tag: PushTag
     /// The final state of the notification.
     public var outcome: Outcome
     /// The notification's `apns-id` at APNs; nil on the binary protocol, which has no such field.
@@ -96,7 +96,7 @@ public struct OutcomeRecord: Hashable, Sendable {
     ///
     /// Cost: no allocation without `errorCode` and `apnsUniqueID`.
     public init(
-        tag: Tag,
+        tag: PushTag,
         outcome: Outcome,
         apnsID: APNSID? = nil,
         errorCode: HTTP2ErrorCode? = nil,

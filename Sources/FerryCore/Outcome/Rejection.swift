@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A refusal of a notification: the reason, the side that refused, and the status.
 public struct Rejection: Hashable, Sendable {
     /// The reason.
@@ -7,9 +13,9 @@ public struct Rejection: Hashable, Sendable {
     /// The number in the peer's answer: a ``BinaryStatus`` (0–255) or an HTTP status (400–599). Nil if no peer
     /// answered.
     public var status: Int?
-    /// The time at which APNs confirmed that the token was no longer valid, in milliseconds since the UNIX epoch. Only
-    /// with HTTP status 410.
-    public var timestamp: Int64?
+    /// The time at which APNs confirmed that the token was no longer valid, to the millisecond. Only with HTTP status
+    /// 410.
+    public var timestamp: Date?
 
     /// The side that refused.
     @nonexhaustive
@@ -25,7 +31,7 @@ public struct Rejection: Hashable, Sendable {
     }
 
     /// A refusal.
-    public init(reason: Reason, origin: Origin, status: Int? = nil, timestamp: Int64? = nil) {
+    public init(reason: Reason, origin: Origin, status: Int? = nil, timestamp: Date? = nil) {
         self.reason = reason
         self.origin = origin
         self.status = status

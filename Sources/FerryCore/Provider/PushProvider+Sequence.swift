@@ -5,11 +5,11 @@ public struct Submission: Sendable {
     /// The device to send it to.
     public var device: DeviceToken
     /// The number that comes back with the outcome.
-    public var tag: Tag
+    public var tag: PushTag
 
     /// A notification to a device.
     @inlinable
-    public init(_ notification: PushNotification, to device: DeviceToken, tag: Tag) {
+    public init(_ notification: PushNotification, to device: DeviceToken, tag: PushTag) {
         self.notification = notification
         self.device = device
         self.tag = tag

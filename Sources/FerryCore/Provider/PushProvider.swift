@@ -57,7 +57,7 @@ public protocol PushProvider: AnyObject, Sendable {
     /// Returns when the connections are closed. May be called more than once; each call returns the report.
     ///
     /// - Parameter proof: the way to find out whether the last notifications were accepted.
-    func shutdown(within limit: Duration, proof: Proof) async -> DrainReport
+    func shutDown(within limit: Duration, proof: Proof) async -> DrainReport
 }
 
 /// The way to find out whether the last notifications were accepted. No later notification can prove them.

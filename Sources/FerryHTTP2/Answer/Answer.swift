@@ -1,5 +1,11 @@
 package import FerryCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// APNs' answer to one request: the fields of its response, and the content of its body.
 ///
 /// Source: "Handling notification responses from APNs" (Apple).
@@ -47,7 +53,7 @@ package struct Answer: Hashable, Sendable {
             reason: self.reason ?? .unknown,
             origin: .apns,
             status: self.status.rawValue,
-            timestamp: self.timestamp
+            timestamp: self.timestamp.map { Date(unixMilliseconds: $0) }
         )
     }
 }

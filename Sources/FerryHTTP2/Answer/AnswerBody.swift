@@ -1,5 +1,11 @@
 package import FerryCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The JSON that gives the reason: the body of a failure, or the debug data of a GOAWAY.
 ///
 /// ```
@@ -18,6 +24,8 @@ package struct AnswerBody: Hashable, Sendable {
 
     /// The longest body that is read; APNs' bodies are far shorter. The limit bounds the cost of one body.
     package static let maximumLength = 8192
+    /// The times that are read, in milliseconds: until the year 9999. A later time is no time.
+    private static let times = 0...Date.unixMillisecondsRange.upperBound
     /// The longest reason; Apple's longest has 27 characters. A reason appears in outcomes and on screens, so its
     /// length is bounded and it may have no control character.
     package static let maximumReasonLength = 128
@@ -31,7 +39,7 @@ package struct AnswerBody: Hashable, Sendable {
                 if member.key.equals("reason", in: text) {
                     reason = Self.reason(member.value, in: text)
                 } else if member.key.equals("timestamp", in: text) {
-                    timestamp = member.value.integer(in: text).flatMap { $0 < 0 ? nil : $0 }
+                    timestamp = member.value.integer(in: text).flatMap { Self.times ~= $0 ? $0 : nil }
                 }
             }
         } catch {

@@ -7,9 +7,9 @@ internal import NIOCore
 /// ```
 ///             a wait was asked for                time passes
 ///   ready ────────────────────────▶ waiting ──────────────────────▶ ready
-///     │                                ▲
-///     │ begin                          │ it is made or has failed, and a wait was asked for meanwhile
-///     ▼                                │
+///     │                              │ ▲
+///     │ begin      begin, time passed│ │ it is made or has failed, and a wait was asked for meanwhile
+///     ▼                              ▼ │
 ///   dialling ──────────────────────────┴── it is made or has failed ──▶ ready
 /// ```
 struct Dialling {

@@ -65,7 +65,7 @@ extension HTTP2Client {
             self.connections[id].beginAnew()
         }
         let entry = attempt.run.entries[0]
-        self.report(.requestReset(id, errorCode, tag: entry.fields.isAwaited ? nil : Tag(entry.tag)))
+        self.report(.requestReset(id, errorCode, tag: entry.fields.isAwaited ? nil : PushTag(entry.tag)))
         guard let attempt = self.unknown(attempt, .reset, errorCode) else { return }
         self.connections[id].pause(now: now.monotonic, using: &self.generator)
         self.sendAgain([attempt])

@@ -22,7 +22,7 @@ extension HTTP2Client {
         guard self.connections.contains(id), !self.connections[id].isFinished else { return false }
         self.connections[id].beginWriting()
         let start = buffer.writerIndex
-        var tags: [Tag] = []
+        var tags: [PushTag] = []
         while buffer.writerIndex - start < limit {
             let requests = self.request(on: id, atMost: Self.stride, tags: &tags, now: now)
             let left = limit - (buffer.writerIndex - start)
@@ -61,7 +61,7 @@ extension HTTP2Client {
     private mutating func request(
         on id: ConnectionID,
         atMost limit: Int,
-        tags: inout [Tag],
+        tags: inout [PushTag],
         now: Moment
     ) -> Int {
         guard self.mayWrite(to: id, now: now) else { return 0 }
@@ -96,9 +96,9 @@ extension HTTP2Client {
 
     /// Collects the tags of written notifications, if the program wants them. The tag of an awaited notification is
     /// internal to the provider.
-    private func note(_ run: BatchRun, in tags: inout [Tag]) {
+    private func note(_ run: BatchRun, in tags: inout [PushTag]) {
         guard self.reportsTransmitted, !run.entries[0].fields.isAwaited else { return }
-        tags.append(Tag(run.entries[0].tag))
+        tags.append(PushTag(run.entries[0].tag))
     }
 
     /// Returns whether a device may get a notification now. If not, the notification waits or gets its outcome.

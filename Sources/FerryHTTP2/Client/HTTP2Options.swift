@@ -33,7 +33,7 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How many requests may be under way on one connection: 1 to 100,000. The limit in APNs' SETTINGS applies, too.
     public var maxStreams = 1000
     /// How long connecting may take: name look-up, TCP, proxy and TLS together. The first SETTINGS may take the same
-    /// time again. 0, node-apn's "no limit", is 127 s: the time for which Linux itself would try.
+    /// time again.
     public var connectTimeout: Duration = .seconds(10)
     /// How long APNs may take for one answer.
     public var attemptTimeout: Duration = .seconds(10)
@@ -47,11 +47,11 @@ public struct HTTP2Options: Sendable, Hashable {
     /// The behaviour for a request when nothing says whether APNs processed it.
     public var onUnknown: UnknownPolicy = .report
     /// How many connections in a row may fail, or end without an answer. After one more, queued notifications end as
-    /// `undelivered(.noConnection)`. 0: no limit.
-    public var connectionRetryLimit = 10
+    /// `undelivered(.noConnection)`. Nil: no limit.
+    public var connectionRetryLimit: Int? = 10
     /// How long connections in a row may fail so, from the start of the first. The first failure after that time gives
-    /// up the queue, too. 0: no limit. The last attempt begins within this time, and may take ``connectTimeout``.
-    public var connectionRetryTime: Duration = .zero
+    /// up the queue, too. Nil: no limit. The last attempt begins within this time, and may take ``connectTimeout``.
+    public var connectionRetryTime: Duration?
     /// The first and the longest wait after a failed connection, and after a GOAWAY with ENHANCE_YOUR_CALM. The wait
     /// doubles in between. A random factor makes each wait 75 to 100 % of that.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)
@@ -70,9 +70,6 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How many notifications may wait for their next attempt. If APNs asks to delay more, they end with APNs' answer.
     /// They count for ``queueLimit``.
     public var delayLimit = 4096
-
-    /// The time limit for connecting, with the meaning of 0 applied.
-    package var connectLimit: Duration { self.connectTimeout > .zero ? self.connectTimeout : .seconds(127) }
 
     /// Creates the default options.
     public init() {}

@@ -14,7 +14,7 @@ struct ConnectionLimits {
     let startsWithOne: Bool
 
     init(_ options: HTTP2Options, usesTokens: Bool) {
-        self.connectTimeout = TimeAmount(options.connectLimit)
+        self.connectTimeout = TimeAmount(options.connectTimeout)
         self.attemptTimeout = max(TimeAmount(options.attemptTimeout), .milliseconds(1))
         self.pingInterval = max(TimeAmount(options.pingInterval), .seconds(1))
         self.maxStreams = min(max(options.maxStreams, 1), 100_000)

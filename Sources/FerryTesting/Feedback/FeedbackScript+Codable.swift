@@ -1,5 +1,11 @@
 internal import FerryCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 extension FeedbackScript: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case handshake, tuples, pieceLength, fault, times
@@ -41,13 +47,13 @@ extension FeedbackScript.Tuple: Codable {
         try container.require(token?.count ?? 0 <= Int(UInt16.max), .token, "has more than 65535 bytes")
         let time: UInt32? = try container.number(.time)
         try container.require(time != nil, .time, "is missing")
-        self.init(time: time ?? 0, token: token ?? [])
+        self.init(time: Date(timeIntervalSince1970: Double(time ?? 0)), token: token ?? [])
     }
 
     /// Writes both keys.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(self.time, forKey: .time)
+        try container.encode(UInt32(clamping: self.time.unixSeconds), forKey: .time)
         try container.encode(DeviceToken(unchecked: self.token).hex, forKey: .token)
     }
 }

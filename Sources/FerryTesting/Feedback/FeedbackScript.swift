@@ -1,3 +1,11 @@
+internal import FerryCore
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// The behaviour of a ``SimulatedFeedback``: its list and its faults.
 ///
 /// The empty script is a service with an empty list and without faults. In JSON, with the keys that the comments of the
@@ -24,13 +32,13 @@ public struct FeedbackScript: Hashable, Sendable {
 
     /// One entry of the list, valid or invalid.
     public struct Tuple: Hashable, Sendable {
-        /// `time`: UNIX seconds.
-        public var time: UInt32
+        /// `time`: UNIX seconds, from 1970 to 2106.
+        public var time: Date
         /// `token`, a hexadecimal string: 0 to 65,535 bytes. A valid device token has 1 to 100 bytes.
         public var token: [UInt8]
 
         /// Creates an entry. A token of more than 65,535 bytes is truncated.
-        public init(time: UInt32, token: [UInt8]) {
+        public init(time: Date, token: [UInt8]) {
             self.time = time
             self.token = Array(token.prefix(Int(UInt16.max)))
         }
@@ -102,7 +110,8 @@ extension FeedbackScript.Tuple {
     /// The entry's bytes on the wire.
     fileprivate var bytes: [UInt8] {
         let length = UInt16(truncatingIfNeeded: self.token.count)
-        return stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: self.time >> UInt32($0)) }
+        let time = UInt32(clamping: self.time.unixSeconds)
+        return stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: time >> UInt32($0)) }
             + [UInt8(length >> 8), UInt8(truncatingIfNeeded: length)] + self.token
     }
 }

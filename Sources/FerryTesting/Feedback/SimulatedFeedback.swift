@@ -13,7 +13,7 @@ public import NIOCore
 /// ```swift
 /// let credentials = try TestCredentials()
 /// var configuration = SimulatedFeedback.Configuration(credentials: credentials)
-/// configuration.script = FeedbackScript([.init(time: 1_700_000_000, token: token.bytes)], fault: .truncates, times: 1)
+/// configuration.script = FeedbackScript([.init(time: .now, token: token.bytes)], fault: .truncates, times: 1)
 /// let service = try await SimulatedFeedback.start(configuration)
 /// // … read from service.host and service.port, trusting credentials.trustRoots, as credentials.client …
 /// await service.stop()

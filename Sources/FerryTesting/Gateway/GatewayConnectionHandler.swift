@@ -2,6 +2,12 @@ internal import FerryServer
 internal import NIOCore
 internal import NIOTLS
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The handler that runs one connection's ``GatewayMachine`` on its channel.
 final class GatewayConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
@@ -61,7 +67,7 @@ final class GatewayConnectionHandler: ChannelInboundHandler {
             case .stopReading:
                 self.socket.stopReading()
             case .gone(let token, let since):
-                self.feedback?.add(.init(time: since ?? FeedbackList.now, token: token), unlessListed: true)
+                self.feedback?.add(.init(time: since ?? Date(), token: token), unlessListed: true)
             case .wake(let time):
                 context.eventLoop.assumeIsolated().scheduleTask(deadline: NIODeadline(time)) {
                     guard context.channel.isActive else { return }

@@ -1,6 +1,12 @@
 internal import FerryBinary
 package import NIOCore
 
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
 /// The actions that the owner of a ``GatewayMachine`` must perform, in order.
 package enum GatewayAction: Hashable, Sendable {
     /// Write these bytes and flush.
@@ -14,7 +20,7 @@ package enum GatewayAction: Hashable, Sendable {
     /// Stop reading.
     case stopReading
     /// Put this device on the feedback list with that time in UNIX seconds; nil: the current time.
-    case gone(token: [UInt8], since: UInt32?)
+    case gone(token: [UInt8], since: Date?)
     /// Call ``GatewayMachine/timePassed(at:)`` at that time.
     case wake(at: Duration)
 }

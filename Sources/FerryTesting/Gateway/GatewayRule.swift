@@ -1,5 +1,11 @@
 public import FerryCore
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A fault of a ``SimulatedGateway``, and when it happens.
 ///
 /// The conditions of a rule are ``tokens``, ``prefix`` and ``at``, of which all that are set must hold, or ``after``
@@ -45,7 +51,7 @@ public struct GatewayRule: Hashable, Sendable {
     public var delay: Duration?
     /// `since`, UNIX seconds: with ``Action/gone``, the time at which the app was gone. The default is the time of the
     /// notification.
-    public var since: UInt32?
+    public var since: Date?
 
     /// The effects of rules.
     public enum Action: String, CaseIterable, Codable, Hashable, Sendable {
@@ -75,7 +81,7 @@ public struct GatewayRule: Hashable, Sendable {
         length: Int? = nil,
         bytes: [UInt8]? = nil,
         delay: Duration? = nil,
-        since: UInt32? = nil
+        since: Date? = nil
     ) {
         self.tokens = tokens
         self.prefix = prefix
@@ -107,7 +113,7 @@ public struct GatewayRule: Hashable, Sendable {
     }
 
     /// Accepts notifications to these devices and puts the devices on the feedback list.
-    public static func gone(_ tokens: Set<DeviceToken>, since: UInt32? = nil) -> GatewayRule {
+    public static func gone(_ tokens: Set<DeviceToken>, since: Date? = nil) -> GatewayRule {
         GatewayRule(tokens: tokens, action: .gone, since: since)
     }
 }

@@ -76,7 +76,8 @@ extension GatewayRule: Codable {
             length: try container.number(.length, in: 0 ... .max),
             bytes: try container.hexadecimal(.bytes),
             delay: try container.duration(.delay),
-            since: try container.number(.since)
+            since: try container.number(.since).map { (seconds: UInt32) in Date(timeIntervalSince1970: Double(seconds))
+            }
         )
         try container.choice(.action, into: &self.action)
         self.status = try container.number(.status) ?? self.status
@@ -102,6 +103,6 @@ extension GatewayRule: Codable {
         try container.encodeIfPresent(self.length, forKey: .length)
         try container.encodeIfPresent(self.bytes?.hexadecimal, forKey: .bytes)
         try container.encodeIfPresent(self.delay.map { $0 / .seconds(1) }, forKey: .delay)
-        try container.encodeIfPresent(self.since, forKey: .since)
+        try container.encodeIfPresent(self.since.map { UInt32(clamping: $0.unixSeconds) }, forKey: .since)
     }
 }

@@ -1,13 +1,19 @@
 internal import FerryBinary
 internal import FerryCore
 
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
 /// A judge of one connection's notifications. It accepts or refuses them by the rules of a script, and gives the
 /// accepted ones to the recorder.
 struct ScriptedJudge {
     /// The effects of a notification on the connection or the feedback list.
     enum Verdict {
         /// Put the device on the feedback list.
-        case gone(token: [UInt8], since: UInt32?)
+        case gone(token: [UInt8], since: Date?)
         /// Write these bytes after the delay. The connection goes on.
         case note([UInt8], delay: Duration)
         /// End the connection after the delay.

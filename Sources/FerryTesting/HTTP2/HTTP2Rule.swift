@@ -1,5 +1,11 @@
 public import FerryCore
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A fault of a ``SimulatedAPNs``, and when it happens.
 ///
 /// The conditions of a rule are ``tokens``, ``prefix`` and ``at``, of which all that are set must hold, or ``after`` or
@@ -40,7 +46,7 @@ public struct HTTP2Rule: Hashable, Sendable {
     public var reason: Reason?
     /// `timestamp`: the timestamp of the answer, in milliseconds since the UNIX epoch. The default with 410 is the time
     /// of the answer.
-    public var timestamp: Int64?
+    public var timestamp: Date?
     /// `retryAfterSeconds`: the field `retry-after` of the answer. Without it, the answer has no such field.
     public var retryAfter: Int?
     /// `lastStream`: the last stream of a GOAWAY. The default is ``LastStream/all``.
@@ -117,7 +123,7 @@ public struct HTTP2Rule: Hashable, Sendable {
         action: Action = .respond,
         status: Int? = nil,
         reason: Reason? = nil,
-        timestamp: Int64? = nil,
+        timestamp: Date? = nil,
         retryAfter: Int? = nil,
         lastStream: LastStream = .all,
         errorCode: UInt32? = nil,

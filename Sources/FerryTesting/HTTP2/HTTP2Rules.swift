@@ -1,5 +1,11 @@
 internal import FerryCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// An ``HTTP2Script``, prepared for fast lookup and shared by all connections of a simulated APNs.
 ///
 /// It counts how often each rule was applied, for ``HTTP2Rule/times``. Safe from any thread.
@@ -96,7 +102,7 @@ extension HTTP2Rule {
         return APNsAnswer(
             status: status,
             reason: status == 200 ? nil : reason ?? APNsAnswer.usualReason(of: status),
-            timestamp: self.timestamp ?? (status == 410 ? Int64(now) * 1000 : nil),
+            timestamp: self.timestamp?.unixMilliseconds ?? (status == 410 ? Int64(now) * 1000 : nil),
             retryAfter: self.retryAfter
         )
     }

@@ -1,5 +1,11 @@
 internal import FerryCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 extension HTTP2Script: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case handshake, maxConcurrentStreams, coldStart, requiresToken, topics
@@ -63,7 +69,8 @@ extension HTTP2Rule: Codable {
             times: try container.number(.times, in: 0 ... .max),
             status: try container.number(.status, in: 200...599),
             reason: try container.decodeIfPresent(String.self, forKey: .reason).map(Reason.init(rawValue:)),
-            timestamp: try container.number(.timestamp, in: 0 ... .max),
+            timestamp: try container.number(.timestamp, in: 0...Date.unixMillisecondsRange.upperBound)
+                .map { Date(unixMilliseconds: $0) },
             retryAfter: try container.number(.retryAfter, in: 0 ... .max),
             maxConcurrentStreams: try container.number(.maxConcurrentStreams, in: 0...Int(Int32.max)),
             delay: try container.duration(.delay)
@@ -103,7 +110,7 @@ extension HTTP2Rule: Codable {
         try container.encode(self.action, forKey: .action)
         try container.encodeIfPresent(self.status, forKey: .status)
         try container.encodeIfPresent(self.reason?.rawValue, forKey: .reason)
-        try container.encodeIfPresent(self.timestamp, forKey: .timestamp)
+        try container.encodeIfPresent(self.timestamp?.unixMilliseconds, forKey: .timestamp)
         try container.encodeIfPresent(self.retryAfter, forKey: .retryAfter)
         try container.encode(self.lastStream, forKey: .lastStream)
         try container.encodeIfPresent(self.errorCode, forKey: .errorCode)

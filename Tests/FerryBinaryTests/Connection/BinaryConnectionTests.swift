@@ -19,7 +19,7 @@ import Testing
             try batch.append(
                 PushNotification(json: Array(#"{"aps":{}}"#.utf8)),
                 to: DeviceToken([1, 2, 3, 4]),
-                tag: Tag(tag)
+                tag: PushTag(tag)
             )
         }
         connection.wrote(batch.takeFirst(.max), now: Self.start)

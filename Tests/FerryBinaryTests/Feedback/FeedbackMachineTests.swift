@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+import Foundation
 internal import NIOCore
 internal import Testing
 
@@ -13,7 +14,7 @@ struct FeedbackMachineTests {
     private static func tuples(_ count: Int) -> [FeedbackTuple] {
         (0..<count).map { number in
             FeedbackTuple(
-                time: UInt32(number),
+                time: Date(timeIntervalSince1970: Double(number)),
                 token: DeviceToken(unchecked: [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 32))
             )
         }

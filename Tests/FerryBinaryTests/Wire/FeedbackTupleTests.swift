@@ -30,7 +30,9 @@ struct FeedbackTupleTests {
 
     static func vector() throws -> (bytes: [UInt8], tuples: [FeedbackTuple]) {
         let vector = try JSONDecoder().decode(Vector.self, from: vectorFile("feedback.json"))
-        let tuples = try vector.tuples.map { try FeedbackTuple(time: $0.time, token: DeviceToken(hex: $0.token)) }
+        let tuples = try vector.tuples.map {
+            try FeedbackTuple(time: Date(timeIntervalSince1970: Double($0.time)), token: DeviceToken(hex: $0.token))
+        }
         return (try bytes(hex: vector.hex), tuples)
     }
 

@@ -72,7 +72,7 @@ struct NotificationEncoderTests {
         #expect(absent.suffix(11) == [4, 0, 4, 0, 0, 0, 0, 5, 0, 1, 10])
     }
 
-    @Test("with priority 5 for HTTP/2's 1, which this wire does not know")
+    @Test("with priority 5 for HTTP/2's 1, which this protocol does not know")
     func lowPriority() throws {
         #expect(try Self.encode(priority: .low, identifier: 1, command: .frame).last == 5)
         #expect(try Self.encode(priority: .powerAware, identifier: 1, command: .frame).last == 5)

@@ -38,7 +38,7 @@ import Testing
             }
             break
         }
-        _ = await provider.shutdown(within: .zero)
+        _ = await provider.shutDown(within: .zero)
         await gateway.stop()
         return sentence
     }

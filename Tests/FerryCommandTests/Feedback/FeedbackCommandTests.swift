@@ -8,8 +8,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct FeedbackCommandTests {
     private static let tuples = [
-        FeedbackScript.Tuple(time: 1_585_656_000, token: [0, 0xfc]),
-        FeedbackScript.Tuple(time: 1_585_656_001, token: [0xaa]),
+        FeedbackScript.Tuple(time: Date(timeIntervalSince1970: 1_585_656_000), token: [0, 0xfc]),
+        FeedbackScript.Tuple(time: Date(timeIntervalSince1970: 1_585_656_001), token: [0xaa]),
     ]
 
     @Test func `the list is a table, or one JSON object a line, and nothing else is the result`() async throws {
@@ -25,7 +25,10 @@ import Testing
                     """
             )
             #expect(table.messages == "ferry: 2 tokens\n")
-            let tuple = try FeedbackTuple(time: 1_585_656_000, token: DeviceToken([0, 0xfc]))
+            let tuple = try FeedbackTuple(
+                time: Date(timeIntervalSince1970: 1_585_656_000),
+                token: DeviceToken([0, 0xfc])
+            )
             harness.service.add(tuple)
             let lines = try await harness.feedback("--json")
             #expect(lines.status == 0)
@@ -78,7 +81,7 @@ import Testing
     }
 
     @Test func `bad tuples are status 1 and counted`() async throws {
-        let script = FeedbackScript([.init(time: 1, token: [])] + Self.tuples)
+        let script = FeedbackScript([.init(time: Date(timeIntervalSince1970: 1), token: [])] + Self.tuples)
         try await FeedbackHarness.run(script) { harness in
             let output = try await harness.feedback("--json")
             #expect(output.status == 1)
@@ -141,7 +144,7 @@ import Testing
                 in: harness.directory
             )
             #expect(try await eventually { try program.result.split(separator: "\n").count == 2 })
-            harness.service.add(FeedbackTuple(time: 3, token: try DeviceToken([3])))
+            harness.service.add(FeedbackTuple(time: Date(timeIntervalSince1970: 3), token: try DeviceToken([3])))
             #expect(try await eventually { try program.result.split(separator: "\n").count == 3 })
             if byInterrupt { program.interrupt() } else { program.terminate() }
             let output = try await program.output()
@@ -175,7 +178,7 @@ import Testing
                 )
             )
             configuration.trustRoots = .file(harness.directory.path("ca.pem"))
-            configuration.interval = .zero
+            configuration.interval = nil
             let run = FeedbackRun(reader: try FeedbackReader(configuration), hasIdentity: true) {
                 (_) throws(FileFailure) in
                 throw FileFailure(code: EPIPE)

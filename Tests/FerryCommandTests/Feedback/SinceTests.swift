@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import FerryCommand
@@ -12,7 +13,7 @@ import Testing
         ] as [(String, UInt32)]
     )
     func `a day, a time and UNIX seconds are read`(text: String, seconds: UInt32) {
-        #expect(Since(argument: text)?.seconds == seconds)
+        #expect(Since(argument: text)?.date == Date(timeIntervalSince1970: Double(seconds)))
     }
 
     @Test(arguments: ["", "yesterday", "-1", "4294967296", "2020-13-01", "2020-3", "1969-12-31", "2200-01-01"])

@@ -128,11 +128,11 @@ import Testing
             ["connectTimeout 0: no limit there, 127 seconds here"]
         ),
         (
-            #""connectionTimeout":60000"#, changed { $0.connectionTimeout = .seconds(60) },
+            #""connectionTimeout":60000"#, changed { $0.idleTimeout = .seconds(60) },
             ["connectionTimeout 60000: an idle connection is closed after 60 seconds"]
         ),
         (
-            #""connectionTimeout":0"#, changed { $0.connectionTimeout = .zero },
+            #""connectionTimeout":0"#, changed { $0.idleTimeout = .zero },
             ["connectionTimeout 0: an idle connection is never closed"]
         ),
         (
@@ -352,7 +352,7 @@ import Testing
         settings.buffersNotifications = false
         settings.maxConnections = 7
         settings.connectTimeout = .seconds(8)
-        settings.connectionTimeout = .seconds(9)
+        settings.idleTimeout = .seconds(9)
         settings.connectionRetryLimit = 10
         settings.apply(to: &options)
         var expected = BinaryOptions()
@@ -363,9 +363,21 @@ import Testing
         expected.buffersNotifications = false
         expected.maxConnections = 7
         expected.connectTimeout = .seconds(8)
-        expected.connectionTimeout = .seconds(9)
+        expected.idleTimeout = .seconds(9)
         expected.connectionRetryLimit = 10
         #expect(options == expected)
+    }
+
+    @Test func `zero in the object sets no limit, and leaves connecting to the system's own`() {
+        var settings = NodeAPNSettings()
+        settings.connectTimeout = .zero
+        settings.idleTimeout = .zero
+        settings.connectionRetryLimit = 0
+        var options = BinaryOptions()
+        settings.apply(to: &options)
+        #expect(options.connectTimeout == .seconds(127))
+        #expect(options.idleTimeout == nil)
+        #expect(options.connectionRetryLimit == nil)
     }
 
     @Test func `the page for people has a row for each option, in the same order`() throws {

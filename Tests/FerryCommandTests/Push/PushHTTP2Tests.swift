@@ -110,7 +110,7 @@ import Testing
 
     @Test func `rejected tokens are status 1, with reason and time in the events`() async throws {
         let gone = try APNsHarness.tokens([3, 70])
-        let rules = [HTTP2Rule(tokens: gone, status: 410, timestamp: 1_700_000_000_123)]
+        let rules = [HTTP2Rule(tokens: gone, status: 410, timestamp: Date(timeIntervalSince1970: 1_700_000_000.123))]
         try await APNsHarness.run(rules: rules) { harness in
             let output = try await harness.push(harness.lines(1...100), "--events", harness.directory.path("events"))
             #expect(output.status == 1)

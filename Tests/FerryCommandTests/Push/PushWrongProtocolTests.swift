@@ -3,7 +3,7 @@ import FerryTesting
 import Testing
 
 /// Tests of `ferry push` with a server of the other protocol.
-@Suite(.timeLimit(.minutes(10))) struct PushWrongWireTests {
+@Suite(.timeLimit(.minutes(10))) struct PushWrongProtocolTests {
     @Test func `a server of HTTP/2 is named to who sends over the binary protocol`() async throws {
         try await APNsHarness.run { harness in
             let output = try await FerryProgram.run(
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `hosts of Apple are known by their wire`() async throws {
+    @Test func `hosts of Apple are known by their protocol`() async throws {
         try await APNsHarness.run { harness in
             let cases: [([String], String)] = [
                 (["--to", "api.push.apple.com:443"] + harness.certificate, "send to it with --backend http2."),

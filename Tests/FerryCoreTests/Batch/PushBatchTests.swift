@@ -16,7 +16,7 @@ import Testing
         let device = try DeviceToken([1, 2, 3])
         var batch = PushBatch()
         try batch.append(full, to: device, tag: 7)
-        try batch.append(bare, to: DeviceToken([UInt8](repeating: 9, count: 100)), tag: Tag(.max))
+        try batch.append(bare, to: DeviceToken([UInt8](repeating: 9, count: 100)), tag: PushTag(.max))
 
         let run = batch.takeFirst(2)
         #expect(run.notification(at: 0) == full)
@@ -73,10 +73,10 @@ import Testing
         let notification = try PushNotification(json: [UInt8]("{}".utf8))
         let device = try DeviceToken([1])
         var batch = PushBatch(capacity: 8)
-        for tag in 0..<4 { try batch.append(notification, to: device, tag: Tag(UInt64(tag))) }
+        for tag in 0..<4 { try batch.append(notification, to: device, tag: PushTag(UInt64(tag))) }
         let run = batch.takeFirst(2)
         let (entries, arena) = (run.storage.entries, run.storage.arena)
-        for tag in 4..<1000 { try batch.append(notification, to: device, tag: Tag(UInt64(tag))) }
+        for tag in 4..<1000 { try batch.append(notification, to: device, tag: PushTag(UInt64(tag))) }
 
         #expect(run.storage.entries == entries && run.storage.arena == arena)
         #expect((0..<2).map { run.entries[$0].tag } == [0, 1])
@@ -89,13 +89,13 @@ import Testing
         let notification = try PushNotification(json: [UInt8]("{}".utf8))
         let device = try DeviceToken([1])
         var batch = PushBatch()
-        for tag in 0..<1000 { try batch.append(notification, to: device, tag: Tag(UInt64(tag))) }
+        for tag in 0..<1000 { try batch.append(notification, to: device, tag: PushTag(UInt64(tag))) }
         var copies = 0
         for tag in 0..<10_000 {
             let storage = batch.storage
             let run = batch.takeFirst(1)
             #expect(run.entries[0].tag == UInt64(tag))
-            try batch.append(notification, to: device, tag: Tag(UInt64(tag + 1000)))
+            try batch.append(notification, to: device, tag: PushTag(UInt64(tag + 1000)))
             if batch.storage !== storage { copies += 1 }
         }
         #expect(copies <= 11)
@@ -107,7 +107,7 @@ import Testing
             var batch = PushBatch(capacity: 64)
             for tag in 0..<2000 {
                 let notification = try PushNotification(json: #"{"n":\#(tag)}"#.utf8)
-                try batch.append(notification, to: device, tag: Tag(UInt64(tag)))
+                try batch.append(notification, to: device, tag: PushTag(UInt64(tag)))
                 guard tag % 5 == 4 else { continue }
                 let run = batch.takeFirst(4)
                 group.addTask {
@@ -150,7 +150,7 @@ import Testing
     @Test func `A run is cut from its front`() throws {
         var batch = PushBatch()
         let notification = try PushNotification(json: [UInt8]("{}".utf8))
-        for tag in 0..<5 { try batch.append(notification, to: DeviceToken([1]), tag: Tag(UInt64(tag))) }
+        for tag in 0..<5 { try batch.append(notification, to: DeviceToken([1]), tag: PushTag(UInt64(tag))) }
         var run = batch.takeFirst(5)
         let nothing = run.takeFirst(-1)
         #expect(nothing.count == 0)
@@ -175,7 +175,7 @@ import Testing
                 apnsID: generator.pick([nil, APNSID.random(using: &generator)])
             ),
             to: try DeviceToken(token),
-            tag: Tag(tag)
+            tag: PushTag(tag)
         )
     }
 }

@@ -13,7 +13,7 @@ import Testing
         "eabeae54-14a8-11e5-b60b-1697f925ec7é", "eabeae54 14a8-11e5-b60b-1697f925ec7b",
     ])
     func `What is not a UUID is refused`(text: String) {
-        let error = #expect(throws: ValidationError.self) { try APNSID(text) }
+        let error = #expect(throws: PushValidationError.self) { try APNSID(text) }
         #expect(error?.faults.map(\.code) == [.badAPNSID])
     }
 

@@ -26,17 +26,17 @@ import Testing
             (String(repeating: "a", count: 202), [.tokenTooLong]),
             ("ab cd ", [.notHex]),
             ("é1", [.oddHex, .notHex]),
-        ] as [(String, [ValidationError.Code])]
+        ] as [(String, [PushValidationError.Code])]
     )
-    func `Every fault of a token is named`(hex: String, codes: [ValidationError.Code]) {
-        let error = #expect(throws: ValidationError.self) { try DeviceToken(hex: hex) }
+    func `Every fault of a token is named`(hex: String, codes: [PushValidationError.Code]) {
+        let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: hex) }
         #expect(error?.faults.map(\.code) == codes)
     }
 
     @Test func `A token of bytes must not be empty nor longer than 100`() {
-        let empty = #expect(throws: ValidationError.self) { try DeviceToken([]) }
+        let empty = #expect(throws: PushValidationError.self) { try DeviceToken([]) }
         #expect(empty?.faults.map(\.code) == [.emptyToken])
-        let long = #expect(throws: ValidationError.self) { try DeviceToken([UInt8](repeating: 1, count: 101)) }
+        let long = #expect(throws: PushValidationError.self) { try DeviceToken([UInt8](repeating: 1, count: 101)) }
         #expect(long?.faults.map(\.code) == [.tokenTooLong])
     }
 

@@ -14,7 +14,7 @@ import Testing
 
     @Test(arguments: [-1, 4_294_967_296, .min, .max] as [Int64])
     func `Seconds beyond 32 bits are refused`(seconds: Int64) {
-        let error = #expect(throws: ValidationError.self) { try Expiration(validating: seconds) }
+        let error = #expect(throws: PushValidationError.self) { try Expiration(validating: seconds) }
         #expect(error?.faults.map(\.code) == [.badExpiration])
     }
 
@@ -28,6 +28,16 @@ import Testing
 
     @Test func `The range is not left, however long the duration`() {
         #expect(Expiration.after(.seconds(Int64.max)).epochSeconds == .max)
-        #expect(Expiration.after(.seconds(Int64.min)).epochSeconds == 0)
+        #expect(Expiration.after(.seconds(Int64.min)).epochSeconds == 1)
+    }
+
+    @Test func `A date is rounded up to a whole second`() {
+        #expect(Expiration.at(Date(timeIntervalSince1970: 1_700_000_000.25)).epochSeconds == 1_700_000_001)
+        #expect(Expiration.at(.distantFuture).epochSeconds == .max)
+    }
+
+    @Test(arguments: [-1e12, 0, Double.nan])
+    func `A date that has passed never means once`(seconds: Double) {
+        #expect(Expiration.at(Date(timeIntervalSince1970: seconds)).epochSeconds == 1)
     }
 }

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `All faults come at once`() {
-        let error = #expect(throws: ValidationError.self) {
+        let error = #expect(throws: PushValidationError.self) {
             try PushNotification(
                 json: [UInt8](repeating: UInt8(ascii: "x"), count: 6000),
                 topic: "com.example app",
@@ -35,20 +35,20 @@ import Testing
         )
     }
 
-    @Test func `The largest payload of any wire is taken, one byte more is not`() throws {
+    @Test func `The largest payload of any protocol is taken, one byte more is not`() throws {
         func json(_ count: Int) -> [UInt8] { Array("{}".utf8) + [UInt8](repeating: 0x20, count: count - 2) }
         #expect(try PushNotification(json: json(5120)).payload.count == 5120)
-        let error = #expect(throws: ValidationError.self) { try PushNotification(json: json(5121)) }
+        let error = #expect(throws: PushValidationError.self) { try PushNotification(json: json(5121)) }
         #expect(error?.faults.map(\.code) == [.payloadTooLarge])
     }
 
     @Test func `An empty payload is one fault, not two`() {
-        let error = #expect(throws: ValidationError.self) { try PushNotification(json: []) }
+        let error = #expect(throws: PushValidationError.self) { try PushNotification(json: []) }
         #expect(error?.faults.map(\.code) == [.emptyPayload])
     }
 
     @Test func `The message says where the JSON breaks and quotes nothing of it`() {
-        let error = #expect(throws: ValidationError.self) {
+        let error = #expect(throws: PushValidationError.self) {
             try PushNotification(json: #"{"secret":'password'}"#.utf8)
         }
         #expect(error?.description == "the payload is not a JSON object: no value at byte 10")
@@ -56,7 +56,7 @@ import Testing
 
     @Test(arguments: ["", "a b", "é", "a\u{7f}", String(repeating: "a", count: 256)])
     func `A topic is 1 to 255 visible ASCII characters`(topic: String) {
-        let error = #expect(throws: ValidationError.self) { try PushNotification(json: "{}".utf8, topic: topic) }
+        let error = #expect(throws: PushValidationError.self) { try PushNotification(json: "{}".utf8, topic: topic) }
         #expect(error?.faults.map(\.code) == [.badTopic])
     }
 
@@ -64,7 +64,9 @@ import Testing
         let longest = String(repeating: "é", count: 32)
         #expect(try PushNotification(json: "{}".utf8, collapseID: longest).collapseID == longest)
         for bad in ["", longest + "a"] {
-            let error = #expect(throws: ValidationError.self) { try PushNotification(json: "{}".utf8, collapseID: bad) }
+            let error = #expect(throws: PushValidationError.self) {
+                try PushNotification(json: "{}".utf8, collapseID: bad)
+            }
             #expect(error?.faults.map(\.code) == [.badCollapseID])
         }
     }
@@ -83,9 +85,9 @@ import Testing
     }
 
     @Test func `A value that encodes as anything else is refused`() {
-        let array = #expect(throws: ValidationError.self) { try PushNotification(encoding: [1, 2]) }
+        let array = #expect(throws: PushValidationError.self) { try PushNotification(encoding: [1, 2]) }
         #expect(array?.faults.map(\.code) == [.payloadNotJSON])
-        let failing = #expect(throws: ValidationError.self) { try PushNotification(encoding: ["a": Double.nan]) }
+        let failing = #expect(throws: PushValidationError.self) { try PushNotification(encoding: ["a": Double.nan]) }
         #expect(failing?.faults.map(\.code) == [.encodingFailed])
     }
 }

@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `an explanation holds for each way to its outcome, on either wire`() {
+    @Test func `an explanation holds for each way to its outcome, over either protocol`() {
         // The peer may have made and closed connections, or the deadline passed between two of them.
         #expect(Outcome.undelivered(.noConnection).explanation?.contains("failed") == false)
         // Over HTTP/2 no outcome waits for silence.

@@ -9,7 +9,7 @@ import Testing
         let notification = try PushNotification(json: [UInt8]("{}".utf8))
         let device = try DeviceToken([1])
         try await provider.submit(
-            contentsOf: (0..<count).lazy.map { Submission(notification, to: device, tag: Tag(UInt64($0))) }
+            contentsOf: (0..<count).lazy.map { Submission(notification, to: device, tag: PushTag(UInt64($0))) }
         )
         let batches = provider.batches.withLock { $0 }
         #expect(batches.flatMap { $0 } == (0..<count).map { UInt64($0) })
@@ -22,7 +22,7 @@ import Testing
         let device = try DeviceToken([1])
         await #expect(throws: SubmitError.shutDown) {
             try await provider.submit(
-                contentsOf: (0..<5000).lazy.map { Submission(notification, to: device, tag: Tag(UInt64($0))) }
+                contentsOf: (0..<5000).lazy.map { Submission(notification, to: device, tag: PushTag(UInt64($0))) }
             )
         }
         #expect(provider.batches.withLock { $0.count } == 1)
@@ -62,5 +62,5 @@ private final class RecordingProvider: PushProvider {
         DrainReport(outcomes: OutcomeCounts(), unsettled: 0, contradicted: 0, resent: 0)
     }
 
-    func shutdown(within limit: Duration, proof: Proof) async -> DrainReport { await self.drain(within: limit) }
+    func shutDown(within limit: Duration, proof: Proof) async -> DrainReport { await self.drain(within: limit) }
 }

@@ -1,6 +1,7 @@
 import FerryCore
 import FerryHTTP2
 import FerryMachine
+import Foundation
 import Testing
 
 @Suite struct AnswerDecoderTests {
@@ -63,12 +64,19 @@ import Testing
         let answer = try #require(decode([(":status", "410")], body: body))
         #expect(
             answer.rejection
-                == Rejection(reason: .unregistered, origin: .apns, status: 410, timestamp: 1_437_179_036_000)
+                == Rejection(
+                    reason: .unregistered,
+                    origin: .apns,
+                    status: 410,
+                    timestamp: Date(timeIntervalSince1970: 1_437_179_036)
+                )
         )
         #expect(try #require(decode([(":status", "400")], body: body)).timestamp == nil)
     }
 
-    @Test(arguments: ["-1", "1.5", "1e3", "9223372036854775808", #""1437179036000""#, "null", "[1]", "true"])
+    @Test(arguments: [
+        "-1", "1.5", "1e3", "253402300800000", "9223372036854775808", #""1437179036000""#, "null", "[1]", "true",
+    ])
     func `A time of another form is left out and the reason kept`(time: String) throws {
         let body = #"{"reason":"ExpiredToken","timestamp":\#(time)}"#
         let answer = try #require(decode([(":status", "410")], body: body))
@@ -76,9 +84,9 @@ import Testing
         #expect(answer.timestamp == nil)
     }
 
-    @Test func `The largest time fits`() throws {
-        let body = #"{"reason":"ExpiredToken","timestamp":9223372036854775807}"#
-        #expect(try #require(decode([(":status", "410")], body: body)).timestamp == .max)
+    @Test func `The largest time is the end of the year 9999`() throws {
+        let body = #"{"reason":"ExpiredToken","timestamp":253402300799999}"#
+        #expect(try #require(decode([(":status", "410")], body: body)).timestamp == 253_402_300_799_999)
     }
 
     @Test func `A reason that Ferry does not know is kept`() throws {

@@ -20,7 +20,7 @@ import Testing
 
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 
-    @Test func `the options have the values of the table`() {
+    @Test func `the options have the values of the table`() throws {
         #expect(self.says("| `deadline` | \(self.seconds(self.options.deadline)) |"))
         #expect(self.says("| `attemptTimeout` | \(self.seconds(self.options.attemptTimeout)) |"))
         #expect(self.options.onUnknown == .report && self.says("| `onUnknown` | `.report` |"))
@@ -29,7 +29,7 @@ import Testing
         #expect(self.says("| `queueLimit`, `delayLimit` | \(self.options.queueLimit), \(self.options.delayLimit) |"))
         #expect(self.options.pingInterval == .seconds(3600) && self.says("| `pingInterval` | 1 h |"))
         #expect(self.options.backOff == .milliseconds(250) ... .seconds(30))
-        let limit = self.options.connectionRetryLimit
+        let limit = try #require(self.options.connectionRetryLimit)
         let timeout = self.seconds(self.options.connectTimeout)
         #expect(self.says("`backOff` | \(timeout), \(limit), 250 ms to 30 s |"))
     }

@@ -21,7 +21,7 @@ import Testing
         schedule.rules.streamLimit = 1000
         schedule.options.maxStreams = 1000
         schedule.options.deadline = .seconds(3600)
-        schedule.options.connectionRetryLimit = 0
+        schedule.options.connectionRetryLimit = nil
         schedule.channelLimit = 100_000
         schedule.kernelLimit = 100_000
         configure(&schedule.rules)

@@ -29,7 +29,7 @@ import Testing
         let device = DeviceToken(unchecked: Array(repeating: 0xab, count: token))
         let fault = check.fault(of: notification, to: device)
         var batch = PushBatch()
-        try batch.append(notification, to: device, tag: Tag(1))
+        try batch.append(notification, to: device, tag: PushTag(1))
         let run = batch.takeFirst(1)
         #expect(check.fault(of: run.entries[0], in: run.storage.arena) == fault)
         return fault

@@ -18,7 +18,10 @@ struct FeedbackScriptTests {
             }}
             """
         var expected = FeedbackScript(
-            [.init(time: 1_700_000_000, token: [0, 255]), .init(time: 0, token: [])],
+            [
+                .init(time: Date(timeIntervalSince1970: 1_700_000_000), token: [0, 255]),
+                .init(time: Date(timeIntervalSince1970: 0), token: []),
+            ],
             fault: .neverCloses,
             times: 2
         )
@@ -52,7 +55,8 @@ struct FeedbackScriptTests {
     }
 
     private static let tuples = [
-        FeedbackScript.Tuple(time: 0x0102_0304, token: [9, 8]), FeedbackScript.Tuple(time: 5, token: []),
+        FeedbackScript.Tuple(time: Date(timeIntervalSince1970: 0x0102_0304), token: [9, 8]),
+        FeedbackScript.Tuple(time: Date(timeIntervalSince1970: 5), token: []),
     ]
     private static let bytes: [UInt8] = [1, 2, 3, 4, 0, 2, 9, 8, 0, 0, 0, 5, 0, 0]
 

@@ -2,6 +2,7 @@ internal import FerryCore
 internal import FerryHTTP2
 internal import FerryMachine
 internal import FerryTesting
+import Foundation
 internal import NIOCore
 internal import Testing
 
@@ -19,7 +20,7 @@ struct HTTP2RuleTests {
     func respond() throws {
         let rehearsal = try Self.rehearsal(
             .reject([Self.bad]),
-            HTTP2Rule(prefix: [0x01], status: 410, timestamp: 17),
+            HTTP2Rule(prefix: [0x01], status: 410, timestamp: Date(timeIntervalSince1970: 0.017)),
             HTTP2Rule(prefix: [0x02], reason: .unregistered),
             HTTP2Rule(prefix: [0x03], status: 429, retryAfter: 60),
             HTTP2Rule(prefix: [0x04], status: 500),

@@ -37,7 +37,7 @@ struct HTTP2ScriptTests {
                 tokens: [DeviceToken(unchecked: [0, 255]), DeviceToken(unchecked: [0xaa])],
                 times: 3,
                 status: 410,
-                timestamp: 1_700_000_000_000
+                timestamp: Date(timeIntervalSince1970: 1_700_000_000)
             ),
             HTTP2Rule(prefix: [0xba, 0xd0], at: 7, reason: .tooManyRequests, retryAfter: 9, delay: .seconds(2)),
             .end(by: .stopReading, after: 0),

@@ -78,7 +78,7 @@ struct ClientPlan {
         case "retryLimit": self.options.retryLimit = Int(number)
         case "probeWhenHeld": self.options.probeWhenHeld = parts[1] == "true"
         case "finality": self.options.finality = parts[1] == "proof" ? .proof : .silence
-        case "connectionTimeout": self.options.connectionTimeout = .seconds(number)
+        case "connectionTimeout": self.options.idleTimeout = .seconds(number)
         case "firstSequence": self.options.firstSequence = UInt64(number)
         default: throw HeaderError(header: "options")
         }
@@ -95,7 +95,7 @@ struct ClientPlan {
                 json: Array(#"{"aps":{"badge":\#(name)}}"#.utf8),
                 expiration: self.expiration
             )
-            try batch.append(notification, to: DeviceToken(token), tag: Tag(UInt64(name)))
+            try batch.append(notification, to: DeviceToken(token), tag: PushTag(UInt64(name)))
         }
         return batch.takeFirst(.max)
     }

@@ -8,7 +8,7 @@ import Testing
         try await Harness.run(GatewayScript(rules: [.reject(Harness.devices(bad))])) { harness in
             let provider = try BinaryProvider(harness.proving)
             try await Harness.submit(0..<2000, to: provider)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.accepted == 1996)
             #expect(report.outcomes.rejected == 4)

@@ -82,7 +82,7 @@ struct Harness: Sendable {
         let notification = try PushNotification(json: #"{"aps":{"alert":"Hello"}}"#.utf8)
         var batch = PushBatch()
         for number in numbers {
-            try batch.append(notification, to: self.device(number), tag: Tag(UInt64(number)))
+            try batch.append(notification, to: self.device(number), tag: PushTag(UInt64(number)))
         }
         try await provider.submit(&batch)
     }

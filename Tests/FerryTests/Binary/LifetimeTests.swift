@@ -26,7 +26,7 @@ struct LifetimeTests {
             let events = provider.events(bufferingNewest: 100)
             try await Harness.submit(0..<100, to: provider)
             _ = await events.first { if case .transmitted = $0 { true } else { false } }
-            let report = await provider.shutdown(within: .zero)
+            let report = await provider.shutDown(within: .zero)
             #expect(report.unsettled == 0)
             #expect(harness.outcomes.numbers { $0 == .uncertain(.shutDown) } == Set(0..<10))
             #expect(harness.outcomes.numbers { $0 == .undelivered(.shutDown) } == Set(10..<100))
@@ -42,7 +42,7 @@ struct LifetimeTests {
             let early = await provider.drain(within: .zero)
             #expect(early.unsettled + early.outcomes.presumed == 20)
             #expect(await provider.drain(within: .seconds(Int64.max)).outcomes.presumed == 20)
-            _ = await provider.shutdown(within: .seconds(Int64.max))
+            _ = await provider.shutDown(within: .seconds(Int64.max))
         }
     }
 
@@ -53,7 +53,7 @@ struct LifetimeTests {
             let provider = try BinaryProvider(harness.configuration)
             try await Harness.submit(0..<10, to: provider)
             #expect(await provider.drain(within: .zero).unsettled == 10)
-            _ = await provider.shutdown(within: .zero)
+            _ = await provider.shutDown(within: .zero)
         }
     }
 
@@ -181,7 +181,7 @@ struct LifetimeTests {
             await harness.outcomes.count(reaches: 20)
             #expect(harness.outcomes.all.values.allSatisfy { $0 == [.uncertain(.shutDown)] })
             await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
-            #expect(await provider.shutdown(within: .seconds(1)).outcomes.settled == 20)
+            #expect(await provider.shutDown(within: .seconds(1)).outcomes.settled == 20)
             #expect(await provider.drain(within: .seconds(1)).unsettled == 0)
         }
     }
@@ -200,7 +200,7 @@ struct LifetimeTests {
             _ = try await provider.send(notification, to: Harness.device(1))
         }
         #expect(await provider.drain(within: .seconds(3600)).unsettled == 0)
-        #expect(await provider.shutdown(within: .seconds(3600)).outcomes.settled == 0)
+        #expect(await provider.shutDown(within: .seconds(3600)).outcomes.settled == 0)
         #expect(await provider.events(bufferingNewest: 1).first { _ in true } == nil)
         for await _ in provider.outcomes { Issue.record("an outcome without a notification") }
     }
@@ -222,7 +222,7 @@ struct LifetimeTests {
                 async let report = provider.drain(within: .seconds(3600))
                 try await group.shutdownGracefully()
                 #expect(await report.unsettled == 0)
-                #expect(await provider.shutdown(within: .seconds(3600)).outcomes.undelivered == count)
+                #expect(await provider.shutDown(within: .seconds(3600)).outcomes.undelivered == count)
                 await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
             }
             #expect(harness.outcomes.numbers { $0 == .undelivered(.shutDown) } == Set(0..<20))

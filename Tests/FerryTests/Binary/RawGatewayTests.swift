@@ -47,7 +47,7 @@ struct RawGatewayTests {
         let provider = try BinaryProvider(configuration)
         try await Harness.submit(0..<count, to: provider)
         while !isDone(), !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
-        let report = await provider.shutdown(within: Harness.forever, proof: proof)
+        let report = await provider.shutDown(within: Harness.forever, proof: proof)
         #expect(report.outcomes.settled == count)
         #expect(outcomes.all.values.allSatisfy { $0.count == 1 })
         return (report, outcomes)
@@ -159,7 +159,7 @@ struct RawGatewayTests {
                 return
             }
             #expect(error.code == .protocolViolation)
-            _ = await provider.shutdown(within: .zero)
+            _ = await provider.shutDown(within: .zero)
             #expect(outcomes.all.values.allSatisfy { $0.first?.isUncertain == true })
         }
     }

@@ -21,7 +21,7 @@ struct SubmissionTests {
             let rejected = try await provider.send(Self.notification(), to: bad)
             #expect(rejected == .rejected(Rejection(reason: .badDeviceToken, origin: .gateway, status: 8)))
             #expect(harness.outcomes.all.isEmpty)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
         }
     }
 
@@ -41,7 +41,7 @@ struct SubmissionTests {
             }
             #expect(rejected == bad)
             #expect(try harness.arrived.count == 997)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
         }
     }
 
@@ -72,7 +72,7 @@ struct SubmissionTests {
             case .success(let outcome): #expect(outcome == .undelivered(.cancelled))
             case .failure(let error): #expect(error as? SubmitError == .cancelled)
             }
-            let report = await provider.shutdown(within: .zero)
+            let report = await provider.shutDown(within: .zero)
             #expect(report.unsettled == 0)
             #expect(harness.outcomes.all == [7: [.undelivered(.shutDown)]])
             _ = events
@@ -89,7 +89,7 @@ struct SubmissionTests {
             _ = await events.first { if case .transmitted = $0 { true } else { false } }
             task.cancel()
             #expect(try await task.value == .accepted(.presumed))
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
         }
     }
 
@@ -101,7 +101,7 @@ struct SubmissionTests {
             configuration.options.queueLimit = 64
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5000, to: provider)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.accepted == 5000)
         }
     }
@@ -112,7 +112,7 @@ struct SubmissionTests {
             configuration.options.queueLimit = 0
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<5, to: provider)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.accepted == 5)
         }
     }
@@ -144,7 +144,7 @@ struct SubmissionTests {
                 return try await group.reduce(0, +)
             }
             #expect(taken >= 60)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.accepted == taken)
         }
     }
@@ -152,7 +152,7 @@ struct SubmissionTests {
     @Test func `nothing is taken after a shutdown`() async throws {
         try await Harness.run { harness in
             let provider = try BinaryProvider(harness.configuration)
-            _ = await provider.shutdown(within: .zero)
+            _ = await provider.shutDown(within: .zero)
             await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<3, to: provider) }
             await #expect(throws: SubmitError.shutDown) {
                 _ = try await provider.send(Self.notification(), to: Harness.device(1))
@@ -162,7 +162,7 @@ struct SubmissionTests {
             provider.trySubmit(&batch)
             let left = batch.count
             #expect(left == 1)
-            #expect(await provider.shutdown(within: .zero).outcomes.settled == 0)
+            #expect(await provider.shutDown(within: .zero).outcomes.settled == 0)
             #expect(await provider.drain(within: Harness.forever).unsettled == 0)
             #expect(await provider.events(bufferingNewest: 1).all().isEmpty)
         }
@@ -179,13 +179,13 @@ struct SubmissionTests {
             let task = Task {
                 var batch = PushBatch()
                 for number in 0..<25 {
-                    try batch.append(Self.notification(), to: Harness.device(number), tag: Tag(UInt64(number)))
+                    try batch.append(Self.notification(), to: Harness.device(number), tag: PushTag(UInt64(number)))
                 }
                 await #expect(throws: SubmitError.shutDown) { try await provider.submit(&batch) }
                 return batch.count
             }
             await Self.poll { await provider.drain(within: .zero).unsettled == 10 }
-            let report = await provider.shutdown(within: .zero)
+            let report = await provider.shutDown(within: .zero)
             #expect(try await task.value == 15)
             #expect(report.outcomes.undelivered == 10)
             _ = events
@@ -230,7 +230,11 @@ struct SubmissionTests {
                 guard let provider = self.provider.withLock({ $0 }) else { return }
                 do {
                     var batch = PushBatch(capacity: 1)
-                    try batch.append(SubmissionTests.notification(), to: Harness.device(Int(tag)), tag: Tag(tag + 1))
+                    try batch.append(
+                        SubmissionTests.notification(),
+                        to: Harness.device(Int(tag)),
+                        tag: PushTag(tag + 1)
+                    )
                     provider.trySubmit(&batch)
                     if !batch.isEmpty { Issue.record("not taken") }
                 } catch {
@@ -253,7 +257,7 @@ struct SubmissionTests {
             try await done.futureResult.get()
             chain.provider.withLock { $0 = nil }
             #expect(chain.seen.withLock { $0 } == Array(1...10))
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
         }
     }
 
@@ -273,7 +277,7 @@ struct SubmissionTests {
                         try await Harness.submit(number..<number + 1, to: provider)
                         submitted.increment()
                     }
-                    _ = await provider.shutdown(within: Harness.forever)
+                    _ = await provider.shutDown(within: Harness.forever)
                 }
                 // The outcomes are not read. So the queue, the cache and the unread outcomes fill up, and then submit
                 // waits.
@@ -295,7 +299,7 @@ struct SubmissionTests {
             configuration.outcomes = .stream
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
             var tags: [UInt64] = []
             for await record in provider.outcomes {
                 tags.append(record.tag.rawValue)
@@ -326,7 +330,7 @@ struct SubmissionTests {
                 #expect(await second.value == 0)
             }
             try await Harness.submit(0..<20, to: provider)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
             #expect(await first.value.count == 20)
         }
     }
@@ -339,7 +343,7 @@ struct SubmissionTests {
             let complete = provider.events(bufferingNewest: 10_000)
             let short = provider.events(bufferingNewest: 3)
             try await Harness.submit(0..<50, to: provider)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
             let all = await complete.all()
             let some = await short.all()
             let errors = all.count { if case .transmissionError = $0 { true } else { false } }

@@ -22,7 +22,7 @@ struct TroubleTests {
             configure(&configuration.options)
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<count, to: provider)
-            let report = await provider.shutdown(within: Harness.forever, proof: proof)
+            let report = await provider.shutDown(within: Harness.forever, proof: proof)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.settled == count)
             #expect(harness.outcomes.all.count == count)
@@ -151,7 +151,7 @@ struct TroubleTests {
             let provider = try BinaryProvider(configuration)
             let events = provider.events(bufferingNewest: 1000)
             try await Harness.submit(0..<200, to: provider)
-            var named: Set<Ferry.Tag> = []
+            var named: Set<PushTag> = []
             for await event in events {
                 if case .transmissionError(_, let tag?, _, _) = event { named.insert(tag) }
                 if case .contradicted(let contradiction) = event { named.formUnion(contradiction.tags) }
@@ -159,7 +159,7 @@ struct TroubleTests {
             }
             #expect(named == [50, 120])
             // An error response counts as late only if silence had settled the notification before it.
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.contradicted + report.outcomes.rejected == 2)
             #expect(report.outcomes.presumed == 200 - report.outcomes.rejected)
             #expect(harness.outcomes.numbers(where: \.isRejected).isSubset(of: [50, 120]))
@@ -200,13 +200,13 @@ struct TroubleTests {
             let notification = try PushNotification(json: #"{"aps":{"alert":"\#(padding)"}}"#.utf8)
             var batch = PushBatch()
             for number in 0..<20_000 {
-                try batch.append(notification, to: Harness.device(number), tag: Tag(UInt64(number)))
+                try batch.append(notification, to: Harness.device(number), tag: PushTag(UInt64(number)))
             }
             provider.trySubmit(&batch)
             let left = batch.count
             #expect(left == 0)
             await harness.accepted(reaches: 1000)
-            let report = await provider.shutdown(within: .milliseconds(1500))
+            let report = await provider.shutDown(within: .milliseconds(1500))
             #expect(report.outcomes.settled == 20_000)
             let presumed = harness.outcomes.numbers(where: \.isPresumed)
             let arrived = try harness.arrived
@@ -234,7 +234,7 @@ struct TroubleTests {
             try await Harness.submit(0..<100, to: provider)
             await harness.outcomes.count(reaches: 50)
             #expect(harness.outcomes.numbers { $0 == .accepted(.confirmed) } == Set(0..<50))
-            _ = await provider.shutdown(within: Harness.forever, proof: .probe)
+            _ = await provider.shutDown(within: Harness.forever, proof: .probe)
             try self.expectComplete(100, harness)
             #expect(harness.gateway.counts.connections == 1)
         }
@@ -255,7 +255,7 @@ struct TroubleTests {
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
             try await Harness.submit(1000..<2000, to: provider)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             try self.expectComplete(2000, bad: [17], harness)
             #expect(report.outcomes.settled == 2000)
             #expect(Set(harness.recorder.notifications.map(\.accepted.connection)).count >= 3)
@@ -271,7 +271,7 @@ struct TroubleTests {
             let provider = try BinaryProvider(configuration)
             try await Harness.submit(0..<2000, to: provider)
             await harness.accepted(reaches: 100)
-            let report = await provider.shutdown(within: .milliseconds(1500))
+            let report = await provider.shutDown(within: .milliseconds(1500))
             #expect(report.outcomes.settled == 2000)
             let accepted = harness.outcomes.numbers(where: \.isAccepted)
             let arrived = try harness.arrived

@@ -9,12 +9,12 @@ struct ProviderContractTests {
         try PushNotification(json: #"{"aps":{"alert":"Hello"}}"#.utf8)
     }
 
-    @Test(arguments: Wire.allCases)
-    func `what is bad is rejected, and everything else arrives once`(wire: Wire) async throws {
+    @Test(arguments: TestedProtocol.allCases)
+    func `what is bad is rejected, and everything else arrives once`(tested: TestedProtocol) async throws {
         let bad: Set<Int> = [3, 700, 701, 1999]
-        try await wire.run(Wire.Trouble(bad: bad)) { run in
+        try await tested.run(TestedProtocol.Trouble(bad: bad)) { run in
             try await Harness.submit(0..<2000, to: run.provider)
-            let report = await run.provider.shutdown(within: Harness.forever, proof: .silence)
+            let report = await run.provider.shutDown(within: Harness.forever, proof: .silence)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.accepted == 1996)
             #expect(report.outcomes.rejected == 4)
@@ -27,21 +27,23 @@ struct ProviderContractTests {
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `a peer that ends its connections in an orderly way loses and doubles nothing`(wire: Wire) async throws {
-        try await wire.run(Wire.Trouble(endsEvery: 300)) { run in
+    @Test(arguments: TestedProtocol.allCases)
+    func `a peer that ends its connections in an orderly way loses and doubles nothing`(tested: TestedProtocol)
+        async throws
+    {
+        try await tested.run(TestedProtocol.Trouble(endsEvery: 300)) { run in
             try await Harness.submit(0..<2000, to: run.provider)
-            let report = await run.provider.shutdown(within: Harness.forever, proof: .silence)
+            let report = await run.provider.shutDown(within: Harness.forever, proof: .silence)
             #expect(report.outcomes.accepted == 2000)
             let arrived = try run.arrived()
             #expect((0..<2000).allSatisfy { arrived[$0] == 1 })
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `a thousand tasks that send get a thousand outcomes`(wire: Wire) async throws {
+    @Test(arguments: TestedProtocol.allCases)
+    func `a thousand tasks that send get a thousand outcomes`(tested: TestedProtocol) async throws {
         let bad: Set<Int> = [3, 500, 501]
-        try await wire.run(Wire.Trouble(bad: bad)) { run in
+        try await tested.run(TestedProtocol.Trouble(bad: bad)) { run in
             let notification = try Self.notification()
             let provider = run.provider
             let rejected = try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in
@@ -55,25 +57,25 @@ struct ProviderContractTests {
             }
             #expect(rejected == bad)
             #expect(run.outcomes.all.isEmpty)
-            _ = await run.provider.shutdown(within: Harness.forever, proof: .silence)
+            _ = await run.provider.shutDown(within: Harness.forever, proof: .silence)
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `a small queue holds submit back and loses nothing`(wire: Wire) async throws {
-        try await wire.run(queueLimit: 7) { run in
+    @Test(arguments: TestedProtocol.allCases)
+    func `a small queue holds submit back and loses nothing`(tested: TestedProtocol) async throws {
+        try await tested.run(queueLimit: 7) { run in
             try await Harness.submit(0..<500, to: run.provider)
-            let report = await run.provider.shutdown(within: Harness.forever, proof: .silence)
+            let report = await run.provider.shutDown(within: Harness.forever, proof: .silence)
             #expect(report.outcomes.accepted == 500)
             #expect(try run.arrived().count == 500)
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `a shutdown gives everything its outcome when the peer is silent`(wire: Wire) async throws {
-        try await wire.run(Wire.Trouble(isSilent: true)) { run in
+    @Test(arguments: TestedProtocol.allCases)
+    func `a shutdown gives everything its outcome when the peer is silent`(tested: TestedProtocol) async throws {
+        try await tested.run(TestedProtocol.Trouble(isSilent: true)) { run in
             try await Harness.submit(0..<100, to: run.provider)
-            let report = await run.provider.shutdown(within: .milliseconds(300), proof: .silence)
+            let report = await run.provider.shutDown(within: .milliseconds(300), proof: .silence)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.settled == 100)
             #expect(report.outcomes.accepted == 0)
@@ -81,12 +83,12 @@ struct ProviderContractTests {
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `after a shutdown nothing is taken`(wire: Wire) async throws {
-        try await wire.run { run in
-            _ = await run.provider.shutdown(within: Harness.forever, proof: .silence)
+    @Test(arguments: TestedProtocol.allCases)
+    func `after a shutdown nothing is taken`(tested: TestedProtocol) async throws {
+        try await tested.run { run in
+            _ = await run.provider.shutDown(within: Harness.forever, proof: .silence)
             var batch = PushBatch()
-            try batch.append(Self.notification(), to: Harness.device(1), tag: Tag(1))
+            try batch.append(Self.notification(), to: Harness.device(1), tag: PushTag(1))
             run.provider.trySubmit(&batch)
             #expect(batch.count == 1)
             await #expect(throws: SubmitError.shutDown) {
@@ -95,12 +97,12 @@ struct ProviderContractTests {
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `events tell of the connection, of what was sent and of the end`(wire: Wire) async throws {
-        try await wire.run { run in
+    @Test(arguments: TestedProtocol.allCases)
+    func `events tell of the connection, of what was sent and of the end`(tested: TestedProtocol) async throws {
+        try await tested.run { run in
             let events = run.provider.events(bufferingNewest: 1000)
             try await Harness.submit(0..<10, to: run.provider)
-            _ = await run.provider.shutdown(within: Harness.forever, proof: .silence)
+            _ = await run.provider.shutDown(within: Harness.forever, proof: .silence)
             var (connected, disconnected, completed) = (0, 0, 0)
             var transmitted: Set<UInt64> = []
             for event in await events.all() {
@@ -119,10 +121,10 @@ struct ProviderContractTests {
         }
     }
 
-    @Test(arguments: Wire.allCases)
-    func `a provider that is dropped gives everything its outcome`(wire: Wire) async throws {
+    @Test(arguments: TestedProtocol.allCases)
+    func `a provider that is dropped gives everything its outcome`(tested: TestedProtocol) async throws {
         let released = Mutex<OutcomeCollector?>(nil)
-        try await wire.run(Wire.Trouble(isSilent: true)) { run in
+        try await tested.run(TestedProtocol.Trouble(isSilent: true)) { run in
             try await Harness.submit(0..<50, to: run.provider)
             released.withLock { $0 = run.outcomes }
         }

@@ -2,7 +2,7 @@ import Ferry
 import FerryTesting
 
 /// A protocol to test a provider with. It contains only the differences between the two.
-enum Wire: String, CaseIterable {
+enum TestedProtocol: String, CaseIterable {
     case binary, http2
 
     /// The trouble that the peer causes.

@@ -91,7 +91,7 @@ struct OtherAddressTests {
                 let provider = try BinaryProvider(configuration)
                 let events = provider.events(bufferingNewest: 1000)
                 try await Harness.submit(0..<10, to: provider)
-                #expect(await provider.shutdown(within: .seconds(60)).outcomes.accepted == 10)
+                #expect(await provider.shutDown(within: .seconds(60)).outcomes.accepted == 10)
                 let failures = await events.all().filter { if case .socketError = $0 { true } else { false } }
                 #expect(failures.isEmpty)
                 #expect(counter.count == (fault == .refuses ? 0 : 1))
@@ -112,7 +112,7 @@ struct OtherAddressTests {
                     let events = provider.events(bufferingNewest: 1000)
                     try await Harness.submit(0..<1, to: provider)
                     await harness.outcomes.count(reaches: 1)
-                    _ = await provider.shutdown(within: .seconds(60))
+                    _ = await provider.shutDown(within: .seconds(60))
                     for case .socketError(_, let error) in await events.all() {
                         #expect(error.code == .peerNotTrusted)
                         for words in [
@@ -140,7 +140,7 @@ struct OtherAddressTests {
                 try await Harness.submit(0..<1, to: provider)
                 await harness.outcomes.count(reaches: 1)
                 #expect(harness.outcomes.all[0] == [.undelivered(.credentials)])
-                _ = await provider.shutdown(within: .seconds(60))
+                _ = await provider.shutDown(within: .seconds(60))
             }
         }
     }

@@ -41,12 +41,12 @@ import Testing
                 "cacheLength": [Figure.count(options.cacheLength)],
                 "payloadLimit": [Figure.count(options.payloadLimit)],
                 "maxConnections": [Figure.count(options.maxConnections)],
-                "connectionRetryLimit": [Figure.count(options.connectionRetryLimit)],
+                "connectionRetryLimit": [Figure.count(try #require(options.connectionRetryLimit))],
                 "retryLimit": [Figure.count(options.retryLimit)],
                 "connectTimeout": [Figure.time(options.connectTimeout)],
                 "settleTime": [Figure.time(options.settleTime)],
                 "backOff": [Figure.range(options.backOff), Figure.time(options.backOff.lowerBound)],
-                "connectionTimeout": [Figure.time(options.connectionTimeout)],
+                "idleTimeout": [Figure.time(try #require(options.idleTimeout))],
             ],
             in: "semantics.md"
         )
@@ -65,7 +65,7 @@ import Testing
                 "delayLimit": [Figure.count(options.delayLimit)],
                 "pingInterval": [Figure.time(options.pingInterval)],
                 "connectTimeout": [Figure.time(options.connectTimeout)],
-                "connectionRetryLimit": [Figure.count(options.connectionRetryLimit)],
+                "connectionRetryLimit": [Figure.count(try #require(options.connectionRetryLimit))],
                 "backOff": [Figure.range(options.backOff)],
                 "circuitBreaker": [
                     Figure.count(breaker.threshold), Figure.range(breaker.pause), Figure.count(breaker.trial),
@@ -105,7 +105,6 @@ import Testing
                 Figure.bytes(ProviderConnector.channelLimit.high + BinaryClient.chunk),
             ],
             "ProviderConnector.unsentLimit": [Figure.bytes(ProviderConnector.unsentLimit)],
-            "ProviderConnector.connectLimit": [Figure.time(ProviderConnector.connectLimit)],
             "HostAddresses.limit": [Figure.count(HostAddresses.limit)],
             "ProviderConnector.keepAlive": [Figure.time(ProviderConnector.keepAlive)],
             "TLSHandler.Limits.bufferedBytes": [Figure.bytes(TLSHandler.Limits().bufferedBytes)],

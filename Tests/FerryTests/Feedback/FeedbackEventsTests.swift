@@ -1,5 +1,6 @@
 import Ferry
 import FerryTesting
+import Foundation
 import Logging
 import ServiceLifecycle
 import Testing
@@ -7,7 +8,7 @@ import Testing
 /// Tests of repeated readings of the list.
 @Suite(.timeLimit(.minutes(10)))
 struct FeedbackEventsTests {
-    private static func events(_ harness: FeedbackHarness, every interval: Duration) throws -> FeedbackEvents {
+    private static func events(_ harness: FeedbackHarness, every interval: Duration?) throws -> FeedbackEvents {
         var configuration = harness.configuration
         configuration.interval = interval
         return try FeedbackReader(configuration).events()
@@ -16,7 +17,7 @@ struct FeedbackEventsTests {
     /// An event without the parts that differ between runs.
     private static func word(_ event: FeedbackEvent) -> String {
         switch event {
-        case .tuple(let tuple): "\(tuple.time)"
+        case .tuple(let tuple): "\(Int(tuple.time.timeIntervalSince1970))"
         case .completed(let report): "completed \(report.tuples)"
         case .failed(let error): "\(error.code) \(error.report.tuples)"
         @unknown default: "?"
@@ -26,7 +27,7 @@ struct FeedbackEventsTests {
     @Test func `without an interval the list is read once`() async throws {
         try await FeedbackHarness.run(FeedbackHarness.script(1..<3)) { harness in
             var words: [String] = []
-            for await event in try Self.events(harness, every: .zero) { words.append(Self.word(event)) }
+            for await event in try Self.events(harness, every: nil) { words.append(Self.word(event)) }
             #expect(words == ["1", "2", "completed 2"])
         }
     }
@@ -55,7 +56,11 @@ struct FeedbackEventsTests {
             var words: [String] = []
             for await event in events {
                 words.append(Self.word(event))
-                if case .failed = event { harness.service.add(try FeedbackTuple(time: 7, token: Harness.device(7))) }
+                if case .failed = event {
+                    harness.service.add(
+                        try FeedbackTuple(time: Date(timeIntervalSince1970: 7), token: Harness.device(7))
+                    )
+                }
                 if case .completed = event { events.stop() }
             }
             #expect(words == ["1", "2", "truncated 2", "7", "completed 1"])

@@ -1,5 +1,6 @@
 import Ferry
 import FerryTesting
+import Foundation
 
 /// A simulated feedback service, and its reader.
 struct FeedbackHarness: Sendable {
@@ -38,7 +39,7 @@ struct FeedbackHarness: Sendable {
 
     /// Makes tuples with different device tokens.
     static func tuples(_ numbers: Range<Int>) throws -> [FeedbackTuple] {
-        try numbers.map { try FeedbackTuple(time: UInt32($0), token: Harness.device($0)) }
+        try numbers.map { try FeedbackTuple(time: Date(timeIntervalSince1970: Double($0)), token: Harness.device($0)) }
     }
 
     static func script(

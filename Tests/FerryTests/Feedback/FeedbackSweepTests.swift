@@ -1,5 +1,6 @@
 import Ferry
 import FerryTesting
+import Foundation
 import NIOCore
 import NIOPosix
 import Testing
@@ -67,25 +68,36 @@ struct FeedbackSweepTests {
             let reader = try FeedbackReader(harness.configuration)
             #expect(await reader.sweep().all().tuples.count == 3)
             #expect(await reader.sweep().all().tuples.isEmpty)
-            harness.service.add(try FeedbackTuple(time: 9, token: Harness.device(9)))
-            #expect(await reader.sweep().all().tuples.map(\.time) == [9])
+            harness.service.add(try FeedbackTuple(time: Date(timeIntervalSince1970: 9), token: Harness.device(9)))
+            #expect(await reader.sweep().all().tuples.map(\.time) == [Date(timeIntervalSince1970: 9)])
         }
     }
 
     @Test func `a token that comes twice is delivered twice`() async throws {
         let device = try Harness.device(1)
-        let script = FeedbackScript([.init(time: 1, token: device.bytes), .init(time: 2, token: device.bytes)])
+        let script = FeedbackScript([
+            .init(time: Date(timeIntervalSince1970: 1), token: device.bytes),
+            .init(time: Date(timeIntervalSince1970: 2), token: device.bytes),
+        ])
         try await FeedbackHarness.run(script) { harness in
             let found = try await harness.sweep().all()
-            #expect(found.tuples == [.init(time: 1, token: device), .init(time: 2, token: device)])
+            #expect(
+                found.tuples == [
+                    .init(time: Date(timeIntervalSince1970: 1), token: device),
+                    .init(time: Date(timeIntervalSince1970: 2), token: device),
+                ]
+            )
         }
     }
 
     @Test(arguments: [nil, 1])
     func `tuples whose token cannot be one are skipped and counted`(pieceLength: Int?) async throws {
         var script = try FeedbackHarness.script(0..<2)
-        script.tuples.insert(.init(time: 7, token: []), at: 1)
-        script.tuples += [.init(time: 8, token: [UInt8](repeating: 1, count: 101)), .init(time: 9, token: [])]
+        script.tuples.insert(.init(time: Date(timeIntervalSince1970: 7), token: []), at: 1)
+        script.tuples += [
+            .init(time: Date(timeIntervalSince1970: 8), token: [UInt8](repeating: 1, count: 101)),
+            .init(time: Date(timeIntervalSince1970: 9), token: []),
+        ]
         script.pieceLength = pieceLength
         try await FeedbackHarness.run(script) { harness in
             let sweep = try harness.sweep()
@@ -183,7 +195,7 @@ struct FeedbackSweepTests {
             let sweep = try harness.sweep { $0.bufferLimit = 10 }
             var numbers = 0
             for try await tuple in sweep {
-                #expect(tuple.time == UInt32(numbers))
+                #expect(tuple.time == Date(timeIntervalSince1970: Double(numbers)))
                 numbers += 1
                 if numbers.isMultiple(of: 100) { await Task.yield() }
                 if numbers == count, fault == .neverCloses { break }
@@ -243,7 +255,7 @@ struct FeedbackSweepTests {
             var connections = service.connections.makeAsyncIterator()
             let connection = try #require(await connections.next())
             try await connection.send(FeedbackHarness.tuples(0..<5))
-            #expect(try await first?.time == 0)
+            #expect(try await first?.time == Date(timeIntervalSince1970: 0))
             try await connection.ended()
         }
     }

@@ -1,6 +1,7 @@
 import Ferry
 import FerryOpenSSL
 import FerryTesting
+import Foundation
 import NIOCore
 import NIOPosix
 import NIOTLS
@@ -27,7 +28,7 @@ final class RawFeedback: Sendable {
         func send(_ tuples: [FeedbackTuple], dropLast missing: Int = 0) async throws {
             var buffer = ByteBuffer()
             for tuple in tuples {
-                buffer.writeMultipleIntegers(tuple.time, UInt16(tuple.token.bytes.count))
+                buffer.writeMultipleIntegers(UInt32(tuple.time.timeIntervalSince1970), UInt16(tuple.token.bytes.count))
                 buffer.writeBytes(tuple.token.bytes)
             }
             try await self.send(Array(buffer.readableBytesView.dropLast(missing)))

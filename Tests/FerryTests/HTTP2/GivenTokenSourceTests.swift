@@ -175,7 +175,7 @@ import Testing
             #expect(apns.connections == 2)
             #expect(apns.requests.last?.fields["authorization"] == "bearer \(other)")
             #expect(source.keyID == "ZZZZZ99999")
-            _ = await provider.shutdown(within: .seconds(60))
+            _ = await provider.shutDown(within: .seconds(60))
         }
     }
 

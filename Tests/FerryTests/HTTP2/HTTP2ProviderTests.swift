@@ -19,7 +19,7 @@ struct HTTP2ProviderTests {
             let outcomes = OutcomeCollector()
             let provider = try HTTP2Provider(apns.configuration(nil, outcomes))
             try await Harness.submit(0..<2000, to: provider)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.confirmed == 1997)
             #expect(report.outcomes.rejected == 3)
@@ -37,7 +37,7 @@ struct HTTP2ProviderTests {
                 let outcomes = OutcomeCollector()
                 let provider = try HTTP2Provider(apns.configuration(.token(source), outcomes))
                 try await Harness.submit(0..<10, to: provider)
-                let report = await provider.shutdown(within: Harness.forever)
+                let report = await provider.shutDown(within: Harness.forever)
                 #expect(report.outcomes.confirmed == 10)
             }
             let token = try source.token()
@@ -55,7 +55,7 @@ struct HTTP2ProviderTests {
             let outcomes = OutcomeCollector()
             let provider = try HTTP2Provider(apns.configuration(.certificate(apns.credentials.client), outcomes))
             try await Harness.submit(0..<10, to: provider)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.confirmed == 10)
             #expect(apns.requests.allSatisfy { $0.fields["authorization"] == nil })
         }
@@ -95,7 +95,7 @@ struct HTTP2ProviderTests {
             let provider = try HTTP2Provider(configuration)
             try await Harness.submit(0..<10, to: provider)
             await outcomes.count(reaches: 10)
-            let report = await provider.shutdown(within: Harness.forever)
+            let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.settled == 10)
             #expect(report.outcomes.accepted == 0)
         }
@@ -110,7 +110,7 @@ struct HTTP2ProviderTests {
             let events = provider.events(bufferingNewest: 100)
             try await Harness.submit(0..<10, to: provider)
             await outcomes.count(reaches: 10)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
             #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.noConnection)] })
             let errors = Self.socketErrors(await events.all())
             #expect(!errors.isEmpty)
@@ -133,7 +133,7 @@ struct HTTP2ProviderTests {
             let events = provider.events(bufferingNewest: 100)
             try await Harness.submit(0..<10, to: provider)
             await outcomes.count(reaches: 10)
-            _ = await provider.shutdown(within: Harness.forever)
+            _ = await provider.shutDown(within: Harness.forever)
             #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.credentials)] })
             let errors = await events.all().compactMap { if case .error(let error) = $0 { error } else { nil } }
             #expect(errors.map(\.code) == [.credentialsRejected])

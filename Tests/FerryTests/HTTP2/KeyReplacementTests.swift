@@ -40,7 +40,7 @@ import Testing
             try source.replace(key: .generate(), keyID: "NEWKEY0001")
             isRevoked.withLock { $0 = true }
             try await Harness.submit(2000..<4000, to: provider)
-            let report = await provider.shutdown(within: .seconds(600))
+            let report = await provider.shutDown(within: .seconds(600))
             #expect(report.unsettled == 0)
             #expect(report.outcomes.confirmed == 4000)
             #expect(accepted.withLock { $0.count } == 4000)
@@ -62,7 +62,7 @@ import Testing
             #expect(try await provider.send(notification, to: Harness.device(2)) == .accepted(.confirmed))
             #expect(Set(apns.requests.compactMap { $0.fields["authorization"] }).count == 2)
             #expect(apns.connections == 2)
-            _ = await provider.shutdown(within: .seconds(60))
+            _ = await provider.shutDown(within: .seconds(60))
         }
     }
 

@@ -23,7 +23,7 @@ struct ProxyTests {
                 configuration.proxy = Self.proxy(proxy.port)
                 let provider = try HTTP2Provider(configuration)
                 try await Harness.submit(0..<100, to: provider)
-                let report = await provider.shutdown(within: Harness.forever)
+                let report = await provider.shutDown(within: Harness.forever)
                 #expect(report.outcomes.confirmed == 100)
                 #expect(apns.requests.count == 100)
                 let target = "127.0.0.1:\(apns.port)"
@@ -54,7 +54,7 @@ struct ProxyTests {
                 let events = provider.events(bufferingNewest: 100)
                 try await Harness.submit(0..<10, to: provider)
                 await outcomes.count(reaches: 10)
-                _ = await provider.shutdown(within: Harness.forever)
+                _ = await provider.shutDown(within: Harness.forever)
                 #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.noConnection)] })
                 #expect(apns.requests.isEmpty)
                 errors = await events.all().compactMap {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct AwaitedOutcomesTests {
     private static func record(_ tag: UInt64, _ outcome: Outcome) -> OutcomeRecord {
-        OutcomeRecord(tag: Tag(tag), outcome: outcome)
+        OutcomeRecord(tag: PushTag(tag), outcome: outcome)
     }
 
     @Test func `an outcome that comes before its task waits is kept for it`() async {

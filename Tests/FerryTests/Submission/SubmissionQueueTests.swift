@@ -17,7 +17,7 @@ struct SubmissionQueueTests {
         var batch = PushBatch()
         let notification = try PushNotification(json: #"{"aps":{}}"#.utf8)
         for number in 0..<count {
-            try batch.append(notification, to: DeviceToken([1, 2, 3, 4]), tag: Tag(UInt64(number)))
+            try batch.append(notification, to: DeviceToken([1, 2, 3, 4]), tag: PushTag(UInt64(number)))
         }
         _ = queue.offer(&batch)
     }

@@ -13,7 +13,7 @@ extension World.Schedule {
         schedule.options.firstSequence = [0, UInt64(UInt32.max) - 12, 1 << 40].randomElement(using: &generator) ?? 0
         schedule.options.probeWhenHeld = Int.random(in: 0..<4, using: &generator) == 0
         schedule.options.command = Bool.random(using: &generator) ? .frame : .enhanced
-        schedule.options.connectionRetryLimit = 0
+        schedule.options.connectionRetryLimit = nil
         schedule.takes(0...90, &generator)
         schedule.channelLimit = Int.random(in: 1...4000, using: &generator)
         schedule.kernelLimit = Int.random(in: 1...4000, using: &generator)

@@ -167,7 +167,7 @@ struct World: ~Copyable {
                         expiration: expiration(name).map { Expiration(epochSeconds: $0) }
                     ),
                     to: DeviceToken(token),
-                    tag: Tag(UInt64(name))
+                    tag: PushTag(UInt64(name))
                 )
             } catch {
                 preconditionFailure("\(error)")

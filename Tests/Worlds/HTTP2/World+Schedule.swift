@@ -12,7 +12,7 @@ extension World.Schedule {
         schedule.options.deadline = .seconds(choices.isOne(in: 8) ? 7200 : choices.number(1...90))
         schedule.options.connectTimeout = .milliseconds(choices.number(200...10_000))
         schedule.options.onUnknown = choices.isOne(in: 2) ? .resend : .report
-        schedule.options.connectionRetryLimit = 0
+        schedule.options.connectionRetryLimit = nil
         schedule.rules.hasTokens = choices.isOne(in: 2)
         schedule.hasOldToken = choices.isOne(in: 2)
         schedule.rules.answerDelay = 0...choices.number(0...60)
@@ -23,7 +23,7 @@ extension World.Schedule {
     }
 
     mutating func misbehave(_ names: UInt32, _ choices: inout Choices) {
-        self.options.connectionRetryLimit = choices.isOne(in: 2) ? 0 : choices.number(1...5)
+        self.options.connectionRetryLimit = choices.isOne(in: 2) ? nil : choices.number(1...5)
         self.options.pingInterval = .seconds(choices.isOne(in: 2) ? 3600 : choices.number(1...30))
         self.options.delayLimit = choices.number(0...20)
         if choices.isOne(in: 3) {

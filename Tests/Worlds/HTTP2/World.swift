@@ -116,7 +116,7 @@ struct World: ~Copyable {
                         collapseID: "\(name)"
                     ),
                     to: DeviceToken(token),
-                    tag: Tag(UInt64(name))
+                    tag: PushTag(UInt64(name))
                 )
             } catch {
                 preconditionFailure("\(error)")

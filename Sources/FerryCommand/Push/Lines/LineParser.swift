@@ -204,7 +204,7 @@ extension LineParser {
             if result.priority == nil { faults.add("the priority \(number) is none of 10, 5 and 1") }
         case .expiration:
             guard let number = value.integer(in: line) else { return faults.add("'expiration' is not a whole number") }
-            do throws(ValidationError) {
+            do throws(PushValidationError) {
                 result.expiration = try Expiration(validating: number)
             } catch {
                 faults.add(error.faults)

@@ -25,7 +25,7 @@ struct LineFaults: Error, Equatable, CustomStringConvertible {
 
     mutating func add(_ message: String) { self.messages.append(message) }
 
-    mutating func add(_ faults: [ValidationError.Fault]) {
+    mutating func add(_ faults: [PushValidationError.Fault]) {
         self.messages += faults.map(\.message)
     }
 }

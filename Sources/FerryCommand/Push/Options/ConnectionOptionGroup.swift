@@ -65,7 +65,7 @@ struct ConnectionOptionGroup: ParsableArguments {
     /// The defaults for the binary protocol, for the command line and a configuration file to replace.
     static let binaryDefaults = {
         var options = BinaryOptions()
-        options.connectionRetryLimit = 0
+        options.connectionRetryLimit = nil
         options.connectionRetryTime = Self.retryTime
         return options
     }()
@@ -73,7 +73,7 @@ struct ConnectionOptionGroup: ParsableArguments {
     /// The defaults for HTTP/2, for the command line to replace.
     static let http2Defaults = {
         var options = HTTP2Options()
-        options.connectionRetryLimit = 0
+        options.connectionRetryLimit = nil
         options.connectionRetryTime = Self.retryTime
         return options
     }()
@@ -91,10 +91,10 @@ struct ConnectionOptionGroup: ParsableArguments {
         if let connections { options.maxConnections = connections }
         if let connectTimeout { options.connectTimeout = connectTimeout.duration }
         if let connectionRetryLimit {
-            options.connectionRetryLimit = connectionRetryLimit
-            options.connectionRetryTime = .zero
+            options.connectionRetryLimit = connectionRetryLimit.limit
+            options.connectionRetryTime = nil
         }
-        if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration }
+        if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration.limit }
     }
 
     /// Applies the given options to `options`.
@@ -103,10 +103,10 @@ struct ConnectionOptionGroup: ParsableArguments {
         if let connections { options.maxConnections = connections }
         if let connectTimeout { options.connectTimeout = connectTimeout.duration }
         if let connectionRetryLimit {
-            options.connectionRetryLimit = connectionRetryLimit
-            options.connectionRetryTime = .zero
+            options.connectionRetryLimit = connectionRetryLimit.limit
+            options.connectionRetryTime = nil
         }
-        if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration }
+        if let connectionRetryTime { options.connectionRetryTime = connectionRetryTime.duration.limit }
     }
 }
 

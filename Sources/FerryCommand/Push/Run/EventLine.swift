@@ -96,7 +96,7 @@ enum EventLine {
         }
         if let timestamp = rejection.timestamp {
             bytes.append(#","timestamp":"#)
-            bytes.append(contentsOf: String(timestamp).utf8)
+            bytes.append(contentsOf: String(timestamp.unixMilliseconds).utf8)
         }
         self.append(#","origin":""#, rejection.origin.word, to: &bytes)
     }

@@ -51,7 +51,7 @@ final class PushStop: Sendable {
     /// Shuts the provider down, after the input has ended or the run was stopped.
     func finish(within limit: Duration) async -> DrainReport {
         self.state.withLock { $0.bound(limit) }
-        return await self.provider.shutdown(within: limit, proof: self.proof)
+        return await self.provider.shutDown(within: limit, proof: self.proof)
     }
 
     /// Calls `listener` when the run is stopped. Calls it at once if the run was stopped before.
@@ -90,6 +90,6 @@ final class PushStop: Sendable {
         self.wasSet.store(true, ordering: .releasing)
         for listener in listeners { listener() }
         let (provider, proof) = (self.provider, self.proof)
-        Task { _ = await provider.shutdown(within: limit, proof: limit == .zero ? .silence : proof) }
+        Task { _ = await provider.shutDown(within: limit, proof: limit == .zero ? .silence : proof) }
     }
 }

@@ -10,33 +10,33 @@ public struct JSONFragment: Hashable, Sendable {
     public let bytes: [UInt8]
 
     /// - Parameter bytes: one JSON value in UTF-8.
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/payloadNotJSON`` when it is anything else.
-    public init(json bytes: some Sequence<UInt8>) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/payloadNotJSON`` when it is anything else.
+    public init(json bytes: some Sequence<UInt8>) throws(PushValidationError) {
         let bytes = Array(bytes)
         if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.fault(in: $0) }) {
-            throw ValidationError([.init(.payloadNotJSON, "the value is not JSON: \(fault)")])
+            throw PushValidationError([.init(.payloadNotJSON, "the value is not JSON: \(fault)")])
         }
         self.bytes = bytes
     }
 
     /// - Parameter json: the text of one JSON value: `"[1, 2]"`, `"null"`, `"\"text\""`.
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/payloadNotJSON`` when it is anything else.
-    public init(json: String) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/payloadNotJSON`` when it is anything else.
+    public init(json: String) throws(PushValidationError) {
         try self.init(json: json.utf8)
     }
 
     /// Encodes a value. Keys are sorted, so that equal values give equal bytes. Slashes are not escaped. Dates become
     /// seconds since 2001, which is the default of a `JSONDecoder` on the device.
     ///
-    /// - Throws: ``ValidationError`` with ``ValidationError/Code/encodingFailed`` when `value` cannot be encoded.
-    public init(encoding value: some Encodable) throws(ValidationError) {
+    /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/encodingFailed`` when `value` cannot be encoded.
+    public init(encoding value: some Encodable) throws(PushValidationError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
         do {
             self.bytes = Array(try encoder.encode(value))
         } catch {
             // The encoder's own error may quote the value.
-            throw ValidationError([.init(.encodingFailed, "\(type(of: value)) cannot be encoded as JSON")])
+            throw PushValidationError([.init(.encodingFailed, "\(type(of: value)) cannot be encoded as JSON")])
         }
     }
 }

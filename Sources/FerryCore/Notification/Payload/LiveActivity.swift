@@ -1,27 +1,34 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 extension Payload {
-    /// An event of a Live Activity. Its alert, its sound and its relevance are fields of the ``Payload``.
+    /// An event of a Live Activity. Its alert, its sound and its relevance are fields of the ``Payload``. Times are sent
+    /// in whole seconds.
     ///
     /// Source: "Starting and updating Live Activities with ActivityKit push notifications" (Apple).
     public struct LiveActivity: Hashable, Sendable {
         /// Start, update or end.
         public var event: Event
         /// The time at which the content was true. A device ignores content older than its own.
-        public var timestamp: UnixTime
+        public var timestamp: Date
         /// The activity's `ContentState`, in the encoding that the app decodes. Only ``Event/end`` may leave it out.
         public var contentState: JSONFragment?
         /// The time from which the content counts as out of date.
-        public var staleDate: UnixTime?
+        public var staleDate: Date?
         /// The time at which the system removes an activity that has ended. Nil leaves it to the system, which takes
         /// hours.
-        public var dismissalDate: UnixTime?
+        public var dismissalDate: Date?
 
         /// - Parameter contentState: required by ``Event/start(attributesType:attributes:)`` and ``Event/update``.
         public init(
             _ event: Event,
-            timestamp: UnixTime,
+            timestamp: Date,
             contentState: JSONFragment?,
-            staleDate: UnixTime? = nil,
-            dismissalDate: UnixTime? = nil
+            staleDate: Date? = nil,
+            dismissalDate: Date? = nil
         ) {
             self.event = event
             self.timestamp = timestamp
@@ -39,17 +46,6 @@ extension Payload {
             case update
             /// Ends an activity.
             case end
-        }
-    }
-
-    /// A moment in whole seconds since the UNIX epoch, UTC.
-    public struct UnixTime: Hashable, Sendable {
-        /// Whole seconds since 1970-01-01T00:00:00Z.
-        public var epochSeconds: Int64
-
-        /// - Parameter epochSeconds: whole seconds since 1970-01-01T00:00:00Z.
-        public init(epochSeconds: Int64) {
-            self.epochSeconds = epochSeconds
         }
     }
 }

@@ -3,11 +3,11 @@ extension Payload {
     ///
     /// The length is not checked, because the limit depends on the protocol. See ``trim(to:atWordEnd:)``.
     ///
-    /// - Throws: ``ValidationError`` with every fault: ``ValidationError/Code/badPayloadField`` and
-    ///   ``ValidationError/Code/conflictingPayloadFields``.
-    public func json() throws(ValidationError) -> [UInt8] {
+    /// - Throws: ``PushValidationError`` with every fault: ``PushValidationError/Code/badPayloadField`` and
+    ///   ``PushValidationError/Code/conflictingPayloadFields``.
+    public func json() throws(PushValidationError) -> [UInt8] {
         let faults = self.faults()
-        guard faults.isEmpty else { throw ValidationError(faults) }
+        guard faults.isEmpty else { throw PushValidationError(faults) }
         return self.write()
     }
 
@@ -124,11 +124,11 @@ extension Payload.Alert {
 
 extension Payload.LiveActivity {
     func write(to writer: inout JSONWriter) {
-        writer.member("timestamp", self.timestamp.epochSeconds)
+        writer.member("timestamp", self.timestamp.unixSeconds)
         writer.member("event", self.event.name)
         writer.member("content-state", self.contentState)
-        writer.member("stale-date", self.staleDate?.epochSeconds)
-        writer.member("dismissal-date", self.dismissalDate?.epochSeconds)
+        writer.member("stale-date", self.staleDate?.unixSeconds)
+        writer.member("dismissal-date", self.dismissalDate?.unixSeconds)
         if case .start(let type, let attributes) = self.event {
             writer.member("attributes-type", type)
             writer.member("attributes", attributes)

@@ -1,8 +1,8 @@
 extension Payload {
     /// Returns every fault that keeps the payload from being built.
-    func faults() -> [ValidationError.Fault] {
-        var faults: [ValidationError.Fault] = []
-        func check(_ holds: Bool, _ code: ValidationError.Code, _ message: @autoclosure () -> String) {
+    func faults() -> [PushValidationError.Fault] {
+        var faults: [PushValidationError.Fault] = []
+        func check(_ holds: Bool, _ code: PushValidationError.Code, _ message: @autoclosure () -> String) {
             if !holds { faults.append(.init(code, message())) }
         }
 

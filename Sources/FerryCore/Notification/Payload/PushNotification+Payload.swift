@@ -3,7 +3,7 @@ extension PushNotification {
     ///
     /// Push type and priority are not taken from the payload's fields.
     ///
-    /// - Throws: ``ValidationError`` with every fault of the payload and of the other arguments.
+    /// - Throws: ``PushValidationError`` with every fault of the payload and of the other arguments.
     public init(
         _ payload: Payload,
         topic: String? = nil,
@@ -12,7 +12,7 @@ extension PushNotification {
         expiration: Expiration? = nil,
         collapseID: String? = nil,
         apnsID: APNSID? = nil
-    ) throws(ValidationError) {
+    ) throws(PushValidationError) {
         let json = payload.write()
         // Infinity and NaN are written as null. So a faulty payload is JSON too, and its length can be checked.
         try Self.check(json, topic: topic, collapseID: collapseID, knownFaults: payload.faults())
@@ -29,7 +29,7 @@ extension PushNotification {
 
     /// Encodes any value as the payload, like ``JSONFragment/init(encoding:)``. It must become a JSON object.
     ///
-    /// - Throws: ``ValidationError``: ``ValidationError/Code/encodingFailed`` alone when `payload` cannot be encoded,
+    /// - Throws: ``PushValidationError``: ``PushValidationError/Code/encodingFailed`` alone when `payload` cannot be encoded,
     ///   otherwise every fault.
     public init(
         encoding payload: some Encodable,
@@ -39,7 +39,7 @@ extension PushNotification {
         expiration: Expiration? = nil,
         collapseID: String? = nil,
         apnsID: APNSID? = nil
-    ) throws(ValidationError) {
+    ) throws(PushValidationError) {
         try self.init(
             json: JSONFragment(encoding: payload).bytes,
             topic: topic,

@@ -1,5 +1,6 @@
 @testable internal import FerryBinary
 @testable internal import FerryCore
+import Foundation
 internal import NIOCore
 
 /// Returns notifications with tokens of 32 bytes and payloads of 100 bytes.
@@ -19,7 +20,7 @@ func notifications(_ count: Int = 100_000) -> BatchRun {
             apnsID: nil
         )
         do {
-            try batch.append(notification, to: device, tag: Tag(UInt64(index)))
+            try batch.append(notification, to: device, tag: PushTag(UInt64(index)))
         } catch {
             fatalError("\(error)")
         }
@@ -88,7 +89,7 @@ let codec: [Benchmark] =
             var buffer = ByteBuffer()
             for index in 0..<100_000 as Range<UInt32> {
                 let token = DeviceToken(unchecked: [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: 32))
-                FeedbackTuple(time: index, token: token).write(to: &buffer)
+                FeedbackTuple(time: Date(timeIntervalSince1970: Double(index)), token: token).write(to: &buffer)
             }
             return {
                 var decoder = FeedbackDecoder()

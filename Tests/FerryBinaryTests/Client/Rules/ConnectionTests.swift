@@ -16,7 +16,7 @@ import Testing
     @Test func `failed connections wait longer each time, with jitter and a cap`() {
         let scenario = Scenario {
             $0.backOff = .milliseconds(100) ... .seconds(2)
-            $0.connectionRetryLimit = 0
+            $0.connectionRetryLimit = nil
         }
         scenario.submit(1...1)
         for _ in 0..<12 { scenario.failDial() }
@@ -105,7 +105,7 @@ import Testing
 
     @Test func `connectionRetryTime allows any number of failures, and the last attempt is made when it is over`() {
         let scenario = Scenario {
-            $0.connectionRetryLimit = 0
+            $0.connectionRetryLimit = nil
             $0.connectionRetryTime = .seconds(30)
         }
         scenario.submit(1...2)
@@ -123,7 +123,7 @@ import Testing
 
     @Test func `work after refused credentials has the whole time of connectionRetryTime`() {
         let scenario = Scenario {
-            $0.connectionRetryLimit = 0
+            $0.connectionRetryLimit = nil
             $0.connectionRetryTime = .seconds(30)
         }
         scenario.submit(1...1)
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `an idle connection is half-closed and reopened for work only`() {
-        let scenario = Scenario { $0.connectionTimeout = .seconds(60) }
+        let scenario = Scenario { $0.idleTimeout = .seconds(60) }
         scenario.open(1...1)
         let id = scenario.current
         scenario.pass(.seconds(59))
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func `work that comes while an idle connection is being closed gets a new one`() {
-        let scenario = Scenario { $0.connectionTimeout = .seconds(60) }
+        let scenario = Scenario { $0.idleTimeout = .seconds(60) }
         scenario.open(1...1)
         scenario.pass(.seconds(61))
         scenario.submit(2...2)
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func `a connection with unsettled notifications is not idle`() {
-        let scenario = Scenario { $0.connectionTimeout = .seconds(60) }
+        let scenario = Scenario { $0.idleTimeout = .seconds(60) }
         scenario.peerAcknowledges = false
         scenario.open(1...1)
         scenario.pass(.hours(1))

@@ -61,7 +61,7 @@ import Testing
 
     @Test(arguments: [12, 15, 19, 30])
     func `a gateway that ends connections after a few notifications takes all of them`(limit: Int) {
-        let scenario = Scenario { $0.connectionRetryLimit = 0 }
+        let scenario = Scenario { $0.connectionRetryLimit = nil }
         scenario.submit(1...100)
         var deliveries: [UInt32: Int] = [:]
         var connections = 0

@@ -35,7 +35,7 @@ import Testing
             DrainReport(outcomes: OutcomeCounts(), unsettled: self.taken, contradicted: 0, resent: 0)
         }
 
-        func shutdown(within limit: Duration, proof: Proof) async -> DrainReport { await self.drain(within: limit) }
+        func shutDown(within limit: Duration, proof: Proof) async -> DrainReport { await self.drain(within: limit) }
     }
 
     static let kibibyte = String(repeating: "x", count: 1024)

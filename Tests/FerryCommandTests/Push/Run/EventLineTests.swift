@@ -1,4 +1,5 @@
 import Ferry
+import Foundation
 import Testing
 
 @testable import FerryCommand
@@ -36,7 +37,12 @@ import Testing
     @Test func `over HTTP/2 the apns-id stands there, and the time of a 410`() throws {
         var bytes: [UInt8] = []
         let id = try APNSID("EABEAE54-14A8-11E5-B60B-1697F925EC7B")
-        let gone = Rejection(reason: .unregistered, origin: .apns, status: 410, timestamp: 1_700_000_000_000)
+        let gone = Rejection(
+            reason: .unregistered,
+            origin: .apns,
+            status: 410,
+            timestamp: Date(timeIntervalSince1970: 1_700_000_000)
+        )
         EventLine.append(OutcomeRecord(tag: 7, outcome: .rejected(gone), apnsID: id), to: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self)

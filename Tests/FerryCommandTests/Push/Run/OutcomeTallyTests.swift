@@ -1,4 +1,5 @@
 import Ferry
+import Foundation
 import Testing
 
 @testable import FerryCommand
@@ -11,7 +12,7 @@ import Testing
         return tally.table
     }
 
-    private static func rejected(_ reason: Reason, timestamp: Int64? = nil) -> Outcome {
+    private static func rejected(_ reason: Reason, timestamp: Date? = nil) -> Outcome {
         .rejected(Rejection(reason: reason, origin: .apns, status: 400, timestamp: timestamp))
     }
 
@@ -42,7 +43,7 @@ import Testing
     }
 
     @Test func `devices that are gone at different times are one cause`() {
-        let gone = (1...3).map { Self.rejected(.unregistered, timestamp: $0) }
+        let gone = (1...3).map { Self.rejected(.unregistered, timestamp: Date(timeIntervalSince1970: Double($0))) }
         #expect(Self.table(gone)?.hasPrefix("3  rejected: Unregistered (400). ") == true)
         #expect(Self.table(gone)?.contains("\n") == false)
     }

@@ -1,4 +1,5 @@
 import FerryCore
+import Foundation
 import Testing
 
 @Suite struct LiveActivityTests {
@@ -7,7 +8,7 @@ import Testing
         var link = "a/b"
     }
 
-    private let now = Payload.UnixTime(epochSeconds: 1_700_000_000)
+    private let now = Date(timeIntervalSince1970: 1_700_000_000)
 
     @Test func `A start names the attributes`() throws {
         var payload = Payload(alert: .init(title: "Game", body: "On"), sound: "horn.aiff")
@@ -16,7 +17,7 @@ import Testing
             .start(attributesType: "GameAttributes", attributes: try JSONFragment(json: #"{"home":"A"}"#)),
             timestamp: self.now,
             contentState: try JSONFragment(encoding: State()),
-            staleDate: .init(epochSeconds: 1_700_000_600)
+            staleDate: Date(timeIntervalSince1970: 1_700_000_600)
         )
         #expect(
             try PayloadTests.json(payload)

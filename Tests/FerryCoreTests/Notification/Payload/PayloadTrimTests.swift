@@ -71,7 +71,7 @@ import Testing
     @Test func `A body that a Live Activity does not show cannot be trimmed`() throws {
         var payload = Payload(alert: "body")
         payload.alert?.locKey = "KEY"
-        payload.liveActivity = .init(.end, timestamp: .init(epochSeconds: 1), contentState: nil)
+        payload.liveActivity = .init(.end, timestamp: Date(timeIntervalSince1970: 1), contentState: nil)
         #expect(payload.trim(to: try payload.json().count - 1) == .cannotFit(excess: 1))
     }
 

@@ -1,4 +1,5 @@
 import FerryCore
+import Foundation
 import Testing
 
 @Suite struct PayloadValidationTests {
@@ -9,7 +10,7 @@ import Testing
         payload.apsExtras["alert"] = try JSONFragment(json: "1")
         payload.custom["aps"] = try JSONFragment(json: "{}")
         payload.custom["mdm"] = try JSONFragment(json: "1")
-        let error = #expect(throws: ValidationError.self) { try PushNotification(payload, topic: "") }
+        let error = #expect(throws: PushValidationError.self) { try PushNotification(payload, topic: "") }
         #expect(
             error?.faults.map(\.message) == [
                 "the badge is negative",
@@ -26,43 +27,43 @@ import Testing
     }
 
     @Test func `Building the JSON alone finds the payload's faults`() {
-        let error = #expect(throws: ValidationError.self) { try Payload(badge: -1).json() }
+        let error = #expect(throws: PushValidationError.self) { try Payload(badge: -1).json() }
         #expect(error?.faults.map(\.code) == [.badPayloadField])
     }
 
     @Test func `A Live Activity may weigh more than 1, but it must weigh something`() throws {
         var payload = Payload()
-        payload.liveActivity = .init(.end, timestamp: .init(epochSeconds: 1), contentState: nil)
+        payload.liveActivity = .init(.end, timestamp: Date(timeIntervalSince1970: 1), contentState: nil)
         payload.relevanceScore = 100
         _ = try payload.json()
         payload.relevanceScore = .infinity
-        #expect(throws: ValidationError.self) { try payload.json() }
+        #expect(throws: PushValidationError.self) { try payload.json() }
     }
 
     @Test func `A start and an update need a state`() throws {
         let attributes = try JSONFragment(json: "{}")
-        let time = Payload.UnixTime(epochSeconds: 1)
+        let time = Date(timeIntervalSince1970: 1)
         var payload = Payload()
         payload.liveActivity = .init(.update, timestamp: time, contentState: nil)
-        #expect(throws: ValidationError.self) { try payload.json() }
+        #expect(throws: PushValidationError.self) { try payload.json() }
         payload.liveActivity = .init(
             .start(attributesType: "", attributes: attributes),
             timestamp: time,
             contentState: nil
         )
-        let error = #expect(throws: ValidationError.self) { try payload.json() }
+        let error = #expect(throws: PushValidationError.self) { try payload.json() }
         #expect(error?.faults.count == 2)
     }
 
-    @Test func `A payload beyond every wire's limit is refused as a notification`() {
+    @Test func `A payload beyond every protocol's limit is refused as a notification`() {
         let payload = Payload(alert: .init(body: String(repeating: "x", count: 6000)))
-        let error = #expect(throws: ValidationError.self) { try PushNotification(payload) }
+        let error = #expect(throws: PushValidationError.self) { try PushNotification(payload) }
         #expect(error?.faults.map(\.code) == [.payloadTooLarge])
     }
 
     @Test(arguments: ["", "{", "1 2", "nan", "'a'"])
     func `A fragment is one JSON value`(json: String) {
-        let error = #expect(throws: ValidationError.self) { try JSONFragment(json: json) }
+        let error = #expect(throws: PushValidationError.self) { try JSONFragment(json: json) }
         #expect(error?.faults.map(\.code) == [.payloadNotJSON])
     }
 
@@ -72,7 +73,7 @@ import Testing
     }
 
     @Test func `A value that cannot be encoded is refused without being quoted`() {
-        let error = #expect(throws: ValidationError.self) { try JSONFragment(encoding: ["secret": Double.nan]) }
+        let error = #expect(throws: PushValidationError.self) { try JSONFragment(encoding: ["secret": Double.nan]) }
         #expect(error?.faults.map(\.code) == [.encodingFailed])
         #expect(error?.description.contains("secret") == false)
     }

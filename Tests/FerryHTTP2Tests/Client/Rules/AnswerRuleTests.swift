@@ -466,7 +466,7 @@ struct HTTP2AnswerRuleTests {
 
     // MARK: Before sending
 
-    @Test func `what APNs would refuse is refused before the wire`() {
+    @Test func `what APNs would refuse is refused before it is sent`() {
         let scenario = Scenario(bundleID: nil)
         scenario.submit([1, 2, 3]) { name in
             let topic = name == 1 ? "com.example.app" : "com.example.app.voip"
@@ -477,7 +477,7 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.arrived == [2, 3])
     }
 
-    @Test func `a collapse id that HTTP cannot carry is refused before the wire`() {
+    @Test func `a collapse id that HTTP cannot carry is refused before it is sent`() {
         let scenario = Scenario()
         scenario.submit([1, 2, 3]) { name in
             let collapseID = name == 2 ? "two words" : name == 1 ? " news" : "news "
@@ -514,7 +514,7 @@ struct HTTP2AnswerRuleTests {
     @Test func `what is late behind what is not ends in time all the same`() {
         let scenario = Scenario {
             $0.deadline = .seconds(20)
-            $0.connectionRetryLimit = 0
+            $0.connectionRetryLimit = nil
         }
         scenario.submit(1...1)
         scenario.connect()

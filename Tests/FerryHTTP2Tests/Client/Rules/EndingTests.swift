@@ -57,7 +57,7 @@ struct HTTP2EndingTests {
     @Test(arguments: [false, true])
     func `a GOAWAY before any answer makes the next connection wait, longer each time`(isUnused: Bool) {
         let scenario = Scenario {
-            $0.connectionRetryLimit = 0
+            $0.connectionRetryLimit = nil
             $0.deadline = .seconds(3600)
         }
         scenario.pause(isUnused)
@@ -261,7 +261,7 @@ struct HTTP2EndingTests {
     }
 
     @Test func `without a connection a notification ends at its deadline`() {
-        let scenario = Scenario { $0.connectionRetryLimit = 0 }
+        let scenario = Scenario { $0.connectionRetryLimit = nil }
         scenario.submit(1...1)
         scenario.failDial()
         scenario.pass(.seconds(61))
@@ -359,7 +359,7 @@ struct HTTP2EndingTests {
         #expect(scenario.finished == [id])
     }
 
-    @Test func `a shutdown ends when the last notification is refused before the wire`() {
+    @Test func `a shutdown ends when the last notification is refused before it is sent`() {
         let scenario = Scenario()
         scenario.submit(1...1)
         scenario.connect()

@@ -124,7 +124,7 @@ struct HTTP2WindowTests {
     @Test func `servers that allow no stream are tried one after the other, ever less often`() {
         let scenario = Scenario {
             $0.deadline = .seconds(3600)
-            $0.connectionRetryLimit = 0
+            $0.connectionRetryLimit = nil
         }
         scenario.settings.maxConcurrentStreams = 0
         // Otherwise the first request would go out before SETTINGS arrive.
@@ -308,7 +308,7 @@ struct HTTP2WindowTests {
     }
 
     @Test func `a GOAWAY that promises answers which do not come is held to what came`() {
-        let scenario = Scenario { $0.connectionRetryLimit = 0 }
+        let scenario = Scenario { $0.connectionRetryLimit = nil }
         scenario.submit(1...300)
         let first = scenario.connect()
         scenario.answerFirst(20)

@@ -26,13 +26,13 @@ private func options(_ input: inout FuzzInput) -> BinaryOptions {
     options.buffersNotifications = flags & 16 == 0
     options.probeWhenHeld = flags & 32 != 0
     options.retryLimit = flags & 64 == 0 ? 0 : 2
-    options.connectionRetryLimit = flags & 128 == 0 ? 10 : 0
+    options.connectionRetryLimit = flags & 128 == 0 ? 10 : nil
     let sizes = input.byte()
     options.command = BinaryOptions.Command(rawValue: sizes % 3) ?? .frame
     options.maxConnections = 1 + Int(sizes >> 2 & 3)
     options.firstSequence = [0, UInt64(UInt32.max) - 12, 1 << 40, UInt64(UInt32.max) * 3 - 40][Int(sizes >> 4 & 3)]
     options.settleTime = sizes & 64 == 0 ? .seconds(1) : .milliseconds(1)
-    options.connectionTimeout = sizes & 128 == 0 ? .seconds(3600) : .seconds(2)
+    options.idleTimeout = sizes & 128 == 0 ? .seconds(3600) : .seconds(2)
     options.payloadLimit = 256
     options.cacheLength = input.number(1...64)
     options.cacheLimit = .init(entries: input.number(1...64), bytes: 64 << input.number(0...8))

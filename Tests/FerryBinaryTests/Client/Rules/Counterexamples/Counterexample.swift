@@ -64,7 +64,7 @@ struct Counterexample {
     private func run(_ seed: UInt64) -> Course {
         var generator = SplitMix64(seed: seed &* 0x9e37_79b9)
         var schedule = World.Schedule()
-        schedule.options.connectionRetryLimit = 0
+        schedule.options.connectionRetryLimit = nil
         schedule.channelLimit = 100_000
         schedule.kernelLimit = 100_000
         schedule.roundTrip = .milliseconds(Int64.random(in: self.roundTrips, using: &generator))
