@@ -116,6 +116,7 @@ let package = Package(
                 "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),

@@ -10,4 +10,12 @@ package enum ConnectionEnd: Sendable {
     case notConnected(ProviderError)
     /// The peer refused the credentials before any other answer.
     case credentialsRejected(ProviderError)
+
+    /// The reason, if there is one.
+    package var error: ProviderError? {
+        switch self {
+        case .endOfStream: nil
+        case .lost(let error), .notConnected(let error), .credentialsRejected(let error): error
+        }
+    }
 }

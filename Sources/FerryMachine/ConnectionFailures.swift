@@ -1,3 +1,4 @@
+package import FerryCore
 package import NIOCore
 
 /// The connections that failed in a row: their number, the waits after them, and when to give up.
@@ -16,13 +17,19 @@ package struct ConnectionFailures: Sendable {
     }
 
     private let limit: RetryLimit
+    private let retriesLastingErrors: Bool
     private var backOff: BackOff
     private var series = Series.none
+    /// Whether a connection was ever of use.
+    package private(set) var hasWorked = false
 
-    /// - Parameter waits: the first and the longest wait after a failure.
-    package init(limit: RetryLimit, waits: ClosedRange<Duration>) {
+    /// - Parameters:
+    ///   - waits: the first and the longest wait after a failure.
+    ///   - retriesLastingErrors: whether errors that no retry can mend count like others.
+    package init(limit: RetryLimit, waits: ClosedRange<Duration>, retriesLastingErrors: Bool) {
         self.limit = limit
         self.backOff = BackOff(waits)
+        self.retriesLastingErrors = retriesLastingErrors
     }
 
     package var firstWait: TimeAmount { self.backOff.first }
@@ -61,7 +68,22 @@ package struct ConnectionFailures: Sendable {
         return self.backOff.fail(using: &generator)
     }
 
-    /// Notes that a connection was of use, or that the next failure begins a new series with the first wait.
+    /// Whether the queue is given up because of an error, and without a retry.
+    ///
+    /// Once a connection was of use, the peer is the right one, and a device on the path may have caused the error. Only
+    /// refused credentials are final then, too.
+    package func isFinal(_ error: ProviderError) -> Bool {
+        guard error.isLasting, !self.retriesLastingErrors else { return false }
+        return !self.hasWorked || error.code == .credentialsRejected
+    }
+
+    /// Notes that a connection was of use.
+    package mutating func worked() {
+        self.hasWorked = true
+        self.reset()
+    }
+
+    /// Notes that the next failure begins a new series with the first wait.
     package mutating func reset() {
         self.series = .none
         self.backOff.reset()

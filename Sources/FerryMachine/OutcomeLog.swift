@@ -15,6 +15,10 @@ package struct OutcomeLog {
     package private(set) var unproved: Unproved?
     /// The number of bytes that peers sent after the last message of their connection.
     package private(set) var strayBytes = 0
+    /// The last trouble with connections, credentials or peer; nil if there was none.
+    package private(set) var lastError: ProviderError?
+    /// The trouble since the peer last accepted or rejected a notification; nil if there was none.
+    private var trouble: ProviderError?
     private var contradictions: [Contradiction] = []
 
     package init() {}
@@ -37,6 +41,14 @@ package struct OutcomeLog {
         apnsUniqueID: String? = nil
     ) {
         let entries = run.entries
+        var record = OutcomeRecord(
+            tag: 0,
+            outcome: outcome,
+            apnsID: apnsID,
+            errorCode: errorCode,
+            apnsUniqueID: apnsUniqueID,
+            error: self.error(for: outcome)
+        )
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
         var contradictedCount = 0
@@ -54,19 +66,30 @@ package struct OutcomeLog {
             }
             entries[index].marks.isSettled = true
             given += 1
-            let record = OutcomeRecord(
-                tag: tag,
-                outcome: outcome,
-                apnsID: apnsID,
-                errorCode: errorCode,
-                apnsUniqueID: apnsUniqueID
-            )
+            record.tag = tag
             if entries[index].fields.isAwaited { self.awaited.append(record) } else { self.records.append(record) }
         }
         self.counts.add(outcome, count: given)
         if let contradiction {
             self.contradict(count: contradictedCount, tags: contradicted, kind: contradiction)
         }
+    }
+
+    /// Notes trouble with connections, credentials or peer. Outcomes that it leads to carry it.
+    package mutating func failed(_ error: ProviderError) {
+        self.lastError = error
+        self.trouble = error
+    }
+
+    /// Returns the error that belongs to an outcome, and forgets the trouble when the outcome shows that the peer works.
+    private mutating func error(for outcome: Outcome) -> ProviderError? {
+        switch outcome {
+        case .undelivered, .uncertain: return self.trouble
+        case .accepted: self.trouble = nil
+        case .rejected(let rejection) where rejection.origin != .ferry: self.trouble = nil
+        case .rejected, .expired: break
+        }
+        return nil
     }
 
     /// Notes outcomes that turned out wrong.

@@ -1,3 +1,4 @@
+import FerryCore
 import FerryMachine
 import NIOCore
 import Testing
@@ -6,8 +7,16 @@ import Testing
     private var generator = SplitMix64(seed: 1)
     private let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-    private static func failures(count: Int? = nil, time: Duration? = nil) -> ConnectionFailures {
-        ConnectionFailures(limit: RetryLimit(count: count, time: time), waits: .seconds(1) ... .seconds(30))
+    private static func failures(
+        count: Int? = nil,
+        time: Duration? = nil,
+        retriesLastingErrors: Bool = false
+    ) -> ConnectionFailures {
+        ConnectionFailures(
+            limit: RetryLimit(count: count, time: time),
+            waits: .seconds(1) ... .seconds(30),
+            retriesLastingErrors: retriesLastingErrors
+        )
     }
 
     @Test mutating func `one failure more than allowed gives up, and the count starts again`() {
@@ -57,5 +66,23 @@ import Testing
         let verdict = failures.failed(since: self.start, now: self.start, using: &self.generator)
         guard case .dialAgain(let wait) = verdict else { return #expect(Bool(false)) }
         #expect(wait <= .seconds(1))
+    }
+
+    @Test func `a lasting error is final until a connection was of use`() {
+        let untrusted = ProviderError(.peerNotTrusted, "stranger")
+        let refused = ProviderError(.credentialsRejected, "refused")
+        var failures = Self.failures()
+        #expect(failures.isFinal(untrusted) && failures.isFinal(refused))
+        #expect(!failures.isFinal(ProviderError(.connectFailed, "refused port")))
+        failures.worked()
+        #expect(!failures.isFinal(untrusted) && failures.isFinal(refused))
+        failures.reset()
+        #expect(!failures.isFinal(untrusted))
+    }
+
+    @Test func `with retriesLastingErrors nothing is final`() {
+        let failures = Self.failures(retriesLastingErrors: true)
+        #expect(!failures.isFinal(ProviderError(.peerNotTrusted, "stranger")))
+        #expect(!failures.isFinal(ProviderError(.credentialsRejected, "refused")))
     }
 }

@@ -39,6 +39,17 @@ enum DialFault {
         }
     }
 
+    /// Whether no retry can mend it.
+    fileprivate var isLasting: Bool {
+        guard case .failed(let error) = self else { return false }
+        if let error = error as? ProviderError { return error.isLasting }
+        return switch (error as? TLSError)?.code {
+        case .untrustedPeer, .peerNameMismatch, .peerCertificateMissing: true
+        case .noCommonApplicationProtocol, .notTLS, .incompatiblePeer: true
+        default: false
+        }
+    }
+
     fileprivate var cause: (any Error)? {
         if case .failed(let error) = self { (error as? ProviderError)?.cause ?? error } else { nil }
     }
@@ -83,7 +94,11 @@ extension TLSConnector {
         guard let telling = faults.max(by: { $0.fault.weight < $1.fault.weight })?.fault else {
             return ProviderError(.connectTimeout, "\(self.peer) did not answer in time: it was not resolved.")
         }
-        guard faults.count > 1 else { return ProviderError(telling.code, self.sentence(telling), cause: telling.cause) }
+        // One address that may still work is reason enough to try again.
+        let isLasting = faults.allSatisfy(\.fault.isLasting)
+        guard faults.count > 1 else {
+            return ProviderError(telling.code, self.sentence(telling), cause: telling.cause, isLasting: isLasting)
+        }
         // Addresses with the same fault share one sentence.
         var sentences: [(addresses: [String], predicate: String)] = []
         for (address, fault) in faults {
@@ -95,7 +110,8 @@ extension TLSConnector {
             }
         }
         let details = sentences.map { $0.addresses.joined(separator: ", ") + $0.predicate }.joined(separator: " ")
-        return ProviderError(telling.code, "No connection to \(self.peer). \(details)", cause: telling.cause)
+        let message = "No connection to \(self.peer). \(details)"
+        return ProviderError(telling.code, message, cause: telling.cause, isLasting: isLasting)
     }
 
     /// The whole message when only one address was tried.

@@ -2,20 +2,23 @@ internal import FerryCore
 internal import Logging
 
 extension Logger {
-    /// Logs an event of a provider, at `debug`, without device tokens or payloads.
-    func log(_ event: ProviderEvent) {
+    /// Logs an event of a provider, without device tokens or payloads.
+    ///
+    /// - Parameter level: the level of the trouble that the event reports.
+    func log(_ event: ProviderEvent, trouble level: Level) {
         switch event {
         case .connected(let id, let open):
             self.debug("connected", metadata: ["apns.connection": "\(id.rawValue)", "apns.open": "\(open)"])
         case .disconnected(let id, let open):
             self.debug("disconnected", metadata: ["apns.connection": "\(id.rawValue)", "apns.open": "\(open)"])
         case .socketError(let id, let error):
-            self.debug(
+            self.log(
+                level: level,
                 "connection failed",
                 metadata: ["apns.connection": "\(id.rawValue)", "apns.error": "\(error)"]
             )
         case .error(let error):
-            self.debug("provider failed", metadata: ["apns.error": "\(error)"])
+            self.log(level: level, "provider failed", metadata: ["apns.error": "\(error)"])
         case .resent(let count, _):
             self.debug("sending again", metadata: ["apns.count": "\(count)"])
         case .transmissionError(let rejection, _, _, _):
@@ -26,7 +29,7 @@ extension Logger {
                 metadata: ["apns.connection": "\(id.rawValue)", "apns.error": "\(errorCode)"]
             )
         case .contradicted(let contradiction):
-            self.debug("outcomes contradicted", metadata: ["apns.count": "\(contradiction.count)"])
+            self.warning("outcomes contradicted", metadata: ["apns.count": "\(contradiction.count)"])
         default:
             break
         }

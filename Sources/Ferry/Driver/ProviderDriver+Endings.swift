@@ -68,7 +68,8 @@ extension ProviderDriver where Machine: ~Copyable {
             contradicted: outcomes.contradicted,
             resent: outcomes.resent,
             unproved: outcomes.unproved,
-            strayBytes: outcomes.strayBytes
+            strayBytes: outcomes.strayBytes,
+            lastError: self.lastError
         )
     }
 

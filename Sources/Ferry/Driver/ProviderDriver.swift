@@ -23,6 +23,12 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         var looksBeforeSleeping = false
     }
 
+    /// The state that callers on other threads read.
+    private struct Published {
+        var counts = OutcomeCounts()
+        var lastError: ProviderError?
+    }
+
     /// The shortest timer. Timers closer together than this become one.
     private static var timerResolution: TimeAmount { .microseconds(100) }
     /// Above this queue length outcomes come in numbers. The stream's reader is then woken once for many of them.
@@ -36,7 +42,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     let queue: SubmissionQueue
     let awaited = AwaitedOutcomes()
     let calls = ReportCalls()
-    private let published = Mutex(OutcomeCounts())
+    private let published = Mutex(Published())
     /// The buffer of the outcome stream, if there is one. Set once, in `init`.
     private(set) var stream: OutcomeBuffer?
     let connector: ProviderConnector
@@ -61,6 +67,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var tokens: TokenDesk?
     /// Nil: the event loop is shared, and polling would block its other users.
     private var busyPoll: BusyPoll?
+    /// The levels of failed connections, and of errors that need a person.
+    private var connectionTrouble = TroubleLog()
+    private var providerTrouble = TroubleLog()
     private var isRunning = false
     private var runsAgain = false
 
@@ -83,7 +92,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     // MARK: Any thread
 
-    var counts: OutcomeCounts { self.published.withLock { $0 } }
+    var counts: OutcomeCounts { self.published.withLock { $0.counts } }
+
+    var lastError: ProviderError? { self.published.withLock { $0.lastError } }
 
     func wake() {
         guard !self.calls.haveEnded else { return }
@@ -142,7 +153,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func askForToken() {
         guard let answer = self.tokens?.ask(now: .now) else { return }
         self.machine.authorized(answer.authorization)
-        if let event = answer.event { self.report(event) }
+        guard let event = answer.event else { return }
+        if let error = event.providerError { self.machine.outcomes.failed(error) }
+        self.report(event)
     }
 
     func refused(_ reason: Reason, _ token: ProviderToken) { self.tokens?.refused(reason, token, now: .now) }
@@ -166,8 +179,17 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func report(_ event: ProviderEvent) {
-        self.logger.log(event)
+        self.logger.log(event, trouble: self.troubleLevel(event))
+        if let error = event.providerError { self.published.withLock { $0.lastError = error } }
         self.events.send(event)
+    }
+
+    private func troubleLevel(_ event: ProviderEvent) -> Logger.Level {
+        switch event {
+        case .socketError(_, let error): self.connectionTrouble.level(.warning, error, now: .now())
+        case .error(let error): self.providerTrouble.level(.error, error, now: .now())
+        default: .debug
+        }
     }
 
     private func write() {
@@ -216,7 +238,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     private func publish() {
         let counts = self.machine.outcomes.counts
-        self.published.withLock { $0 = counts }
+        self.published.withLock { $0.counts = counts }
         self.queue.occupy(
             queued: self.machine.queuedCount,
             delayed: self.machine.delayedCount,

@@ -46,8 +46,9 @@ public struct FeedbackConfiguration: Sendable {
     public var bufferLimit = 1000
     /// The event loops. A reading runs on one of them. The reader does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-    /// Receives the events of a reading, at `debug`, without device tokens.
-    public var logger = Logger(label: "ferry.feedback") { _ in SwiftLogNoOpLogHandler() }
+    /// Receives what happens, without device tokens: a failed reading at `warning`, everything else at `debug`. The default
+    /// goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
+    public var logger = Logger(label: "ferry.feedback")
     /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses
 

@@ -208,7 +208,7 @@ final class FeedbackDriver: @unchecked Sendable {
             self.logger.debug("read feedback", metadata: ["apns.count": "\(report.tuples)"])
         case .failure(let error):
             connection?.abort()
-            self.logger.debug("feedback failed", metadata: ["apns.error": "\(error)"])
+            self.logger.warning("feedback failed", metadata: ["apns.error": "\(error)"])
         }
         self.buffer.finish(result)
     }

@@ -54,8 +54,10 @@ public struct HTTP2Configuration: Sendable {
     public var outcomes: OutcomeDelivery
     /// The event loops. The provider runs on one of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-    /// Receives the events of the provider, at `debug` and `trace`, without tokens or payloads.
-    public var logger = Logger(label: "ferry.http2") { _ in SwiftLogNoOpLogHandler() }
+    /// Receives what happens, without device tokens or payloads. `error`: what needs a person. `warning`: a connection that
+    /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
+    /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
+    public var logger = Logger(label: "ferry.http2")
 
     /// Makes a configuration for any server that behaves like APNs.
     ///

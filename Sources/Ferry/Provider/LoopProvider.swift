@@ -21,6 +21,9 @@ extension LoopProvider {
     /// Cost: a lock. Any thread.
     public var counts: OutcomeCounts { self.body.counts }
 
+    /// The last trouble with connections, credentials or peer: see ``PushProvider/lastError``.
+    public var lastError: ProviderError? { self.body.lastError }
+
     /// Takes the notifications of `batch` from its front, as room appears: see ``PushProvider/submit(_:)``.
     ///
     /// There is room while fewer than `queueLimit` notifications wait to be written or for their outcome to be read.
@@ -54,7 +57,7 @@ extension LoopProvider {
     }
 
     /// Takes no more notifications, sends those that were taken, and gives each its outcome: see
-    /// ``PushProvider/shutdown(within:proof:)``.
+    /// ``PushProvider/shutDown(within:proof:)``.
     public func shutDown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
         await self.body.shutDown(within: limit, proof: proof)
     }

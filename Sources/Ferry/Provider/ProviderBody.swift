@@ -22,6 +22,8 @@ public final class ProviderBody: Sendable {
 
     var counts: OutcomeCounts { self.driver.counts }
 
+    var lastError: ProviderError? { self.driver.lastError }
+
     // MARK: Notifications
 
     func submit(_ batch: inout PushBatch) async throws(SubmitError) {

@@ -98,14 +98,33 @@ extension BinaryClient {
         }
     }
 
-    /// Gives up the queue because the peer refused the credentials: waiting would not help.
-    mutating func refused(_ lane: Lane, _ error: ProviderError, now: Moment) {
+    /// Whether the queue is given up because of the error, and without a retry.
+    func isFinal(_ error: ProviderError) -> Bool { self.lanes.allSatisfy { $0.failures.isFinal(error) } }
+
+    /// Gives up the queue because of an error that no retry can mend.
+    mutating func giveUp(_ lane: Lane, _ error: ProviderError, now: Moment) {
         self.report(.error(error))
         for lane in self.lanes {
-            self.giveUpQueue(lane, undelivered: .credentials, uncertain: .notRepeated)
+            self.giveUpQueue(lane, undelivered: Self.cause(error), uncertain: .notRepeated)
         }
         lane.endSearch()
         lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
+    }
+
+    /// Gives up a connection on which the peer showed that it took nothing, and its notifications. With `isFinal`, gives
+    /// up the queue, too.
+    mutating func tookNothing(_ lane: Lane, _ error: ProviderError, isFinal: Bool, now: Moment) {
+        // Silence may have settled some of them. Those were not delivered either.
+        for written in lane.connection.takeAll() {
+            self.outcomes.give(.undelivered(Self.cause(error)), tainted: .uncertain(.notRepeated), to: written.run)
+        }
+        self.disconnect(lane)
+        guard isFinal else { return self.failed(lane, .failure(error), since: now.monotonic, now: now) }
+        self.giveUp(lane, error, now: now)
+    }
+
+    private static func cause(_ error: ProviderError) -> Outcome.UndeliveredCause {
+        error.code == .credentialsRejected ? .credentials : .noConnection
     }
 
     /// Gives an outcome to the queued notifications of a lane.

@@ -22,14 +22,15 @@ extension BinaryClient {
         guard case .attempt(_, let start) = lane.connection.close() else { return }
         let error: ProviderError
         switch end {
-        case .credentialsRejected(let error):
-            return self.refused(lane, error, now: now)
-        case .lost(let cause), .notConnected(let cause):
+        case .credentialsRejected(let cause) where self.isFinal(cause):
+            return self.giveUp(lane, cause, now: now)
+        case .credentialsRejected(let cause), .lost(let cause), .notConnected(let cause):
             error = cause
         case .endOfStream:
             error = ProviderError(.connectFailed, "The peer closed the connection before it was established.")
         }
         self.report(.socketError(id, error))
+        if self.isFinal(error) { return self.giveUp(lane, error, now: now) }
         self.failed(lane, .failure(error), since: start, now: now)
     }
 
@@ -38,13 +39,9 @@ extension BinaryClient {
         var lastWord = LastWord.none
         switch end {
         case .credentialsRejected(let error):
-            // With TLS 1.3 the peer can refuse the credentials after silence has settled notifications. Those were not
-            // delivered either.
-            for written in lane.connection.takeAll() {
-                self.outcomes.give(.undelivered(.credentials), tainted: .uncertain(.notRepeated), to: written.run)
-            }
-            self.disconnect(lane)
-            return self.refused(lane, error, now: now)
+            // With TLS 1.3 the peer can refuse the credentials after notifications were written.
+            self.outcomes.failed(error)
+            return self.tookNothing(lane, error, isFinal: self.isFinal(error), now: now)
         case .lost(let error), .notConnected(let error):
             self.report(.socketError(id, error))
             lastWord = .failure(error)

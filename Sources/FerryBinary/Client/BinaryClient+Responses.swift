@@ -57,8 +57,16 @@ extension BinaryClient {
             .protocolViolation,
             "The peer does not speak the binary protocol: \(what) Check that host and port are those of a binary gateway, "
                 + "and not of APNs over HTTP/2.",
-            cause: cause
+            cause: cause,
+            isLasting: cause != nil
         )
+        self.outcomes.failed(error)
+        if self.isFinal(error), let id = lane.connection.establishedID {
+            // A peer that speaks another protocol from its first byte has taken no notification.
+            self.report(.socketError(id, error))
+            self.act(.close(id))
+            return self.tookNothing(lane, error, isFinal: true, now: now)
+        }
         let ending = self.positionUnknown(lane, .violation, lastWord: .failure(error), handed: handed, now: now)
         let violations = lane.violated()
         if let id = lane.connection.id { self.report(.socketError(id, error)) }

@@ -89,7 +89,8 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         self.delay = ErrorDelay(settleTime: options.settleTime)
         let failures = ConnectionFailures(
             limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),
-            waits: options.backOff
+            waits: options.backOff,
+            retriesLastingErrors: options.retriesLastingErrors
         )
         self.lanes = (0..<max(options.maxConnections, 1)).map { _ in Lane(failures: failures) }
     }
@@ -135,7 +136,10 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
 
     mutating func act(_ step: ConnectionStep) { self.steps.append(step) }
 
-    mutating func report(_ event: ProviderEvent) { self.events.append(event) }
+    mutating func report(_ event: ProviderEvent) {
+        if let error = event.providerError { self.outcomes.failed(error) }
+        self.events.append(event)
+    }
 
     mutating func makeConnectionID() -> ConnectionID {
         self.lastConnectionID += 1

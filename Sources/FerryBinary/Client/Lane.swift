@@ -56,7 +56,7 @@ final class Lane {
     func progressed(by count: Int) {
         guard count > 0 else { return }
         self.window.accepted(count)
-        self.failures.reset()
+        self.failures.worked()
         self.wordlessCloses = 0
         self.violations = 0
     }

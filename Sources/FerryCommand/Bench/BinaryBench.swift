@@ -1,6 +1,7 @@
 internal import Ferry
 internal import FerryBinary
 internal import FerryTesting
+internal import Logging
 
 /// The benchmarks of the binary protocol: a provider and a simulated gateway in this process, over real TLS on
 /// loopback, each on its own thread.
@@ -87,6 +88,7 @@ struct BinaryBench: Benchmark {
             identity: self.credentials.client,
             outcomes: .sink(sink)
         )
+        configuration.logger = .silent
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options = scenario.options

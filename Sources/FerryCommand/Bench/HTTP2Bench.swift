@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryTesting
+internal import Logging
 internal import NIOPosix
 
 /// The benchmarks of HTTP/2: a provider with provider tokens and a simulated APNs in this process, over real TLS on
@@ -98,6 +99,7 @@ struct HTTP2Bench: Benchmark {
             topic: Self.topic,
             outcomes: .sink(sink)
         )
+        configuration.logger = .silent
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options.maxStreams = scenario.streams

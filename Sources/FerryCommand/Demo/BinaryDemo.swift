@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryTesting
+internal import Logging
 
 /// The binary protocol's part of the demo: three acts with one provider, then the feedback list.
 struct BinaryDemo {
@@ -74,6 +75,7 @@ struct BinaryDemo {
             identity: credentials.client,
             outcomes: .sink(self.sink)
         )
+        configuration.logger = .silent
         configuration.trustRoots = credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options.settleTime = Self.settleTime

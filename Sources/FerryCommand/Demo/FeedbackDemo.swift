@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryTesting
+internal import Logging
 
 /// The feedback service's part of the demo. The gateway accepted notifications for devices that no longer have the app;
 /// the list names those devices.
@@ -16,6 +17,7 @@ struct FeedbackDemo {
             port: service.port,
             identity: credentials.client
         )
+        configuration.logger = .silent
         configuration.trustRoots = credentials.trustRoots
         configuration.serverName = "localhost"
         let reader = try FeedbackReader(configuration)

@@ -5,6 +5,7 @@ internal import FerryTesting
 internal import FoundationEssentials
 #else
 internal import Foundation
+internal import Logging
 #endif
 
 /// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the
@@ -71,6 +72,7 @@ struct HTTP2Demo {
             topic: "com.example.ferry",
             outcomes: .sink(self.sink)
         )
+        configuration.logger = .silent
         configuration.trustRoots = credentials.trustRoots
         configuration.serverName = "localhost"
         let provider = try HTTP2Provider(configuration)

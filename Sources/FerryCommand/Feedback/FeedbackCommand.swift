@@ -4,6 +4,7 @@ internal import Ferry
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
+internal import Logging
 internal import Musl
 #else
 internal import Darwin
@@ -140,6 +141,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
             port: self.server.to?.port ?? file.port ?? FeedbackConfiguration.defaultPort,
             identity: try self.credentials.identity(or: file)
         )
+        configuration.logger = .silent
         if let roots = try self.server.trustRoots() ?? file.trustRoots() { configuration.trustRoots = roots }
         configuration.rejectUnauthorized = file.rejectUnauthorized ?? configuration.rejectUnauthorized
         configuration.serverName = self.server.serverName

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import Logging
 
 /// The settings of `ferry push --backend binary`.
 extension PushCommand {
@@ -43,6 +44,7 @@ extension PushCommand {
             port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort,
             outcomes: .discard
         )
+        configuration.logger = .silent
         configuration.identity = try self.credentials.identity(or: file)
         if let roots = try file.trustRoots() { configuration.trustRoots = roots }
         if self.server.to == nil, file.host == nil, configuration.identity == nil {

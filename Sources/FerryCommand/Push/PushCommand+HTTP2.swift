@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Ferry
+internal import Logging
 
 /// The settings of `ferry push --backend http2`.
 extension PushCommand {
@@ -42,6 +43,7 @@ extension PushCommand {
             topic: self.topic,
             outcomes: .discard
         )
+        configuration.logger = .silent
         if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
         configuration.serverName = self.server.serverName
         configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)

@@ -42,6 +42,16 @@ public enum ProviderEvent: Sendable {
     case dropped(Int)
 }
 
+extension ProviderEvent {
+    /// The trouble that the event reports; nil for other events.
+    package var providerError: ProviderError? {
+        switch self {
+        case .error(let error), .socketError(_, let error): error
+        default: nil
+        }
+    }
+}
+
 /// Outcomes of `accepted` that were wrong.
 ///
 /// An error response that names a notification shows exactly which outcomes are wrong. An error response without a name

@@ -70,7 +70,7 @@ public struct OutcomeRecord: Hashable, Sendable {
     /// The fields that few outcomes have. They are on the heap, so that the other outcomes pay only for a pointer.
     private indirect enum Rarity: Hashable {
         case none
-        case some(errorCode: HTTP2ErrorCode?, uniqueID: String?)
+        case some(errorCode: HTTP2ErrorCode?, uniqueID: String?, error: ProviderError?)
     }
 
     /// The tag given to ``PushBatch/append(_:to:tag:)``.
@@ -83,30 +83,37 @@ public struct OutcomeRecord: Hashable, Sendable {
 
     /// The error code with which the peer reset the request; nil unless the outcome is `uncertain(.reset)`.
     public var errorCode: HTTP2ErrorCode? {
-        if case .some(let errorCode, _) = self.rarity { errorCode } else { nil }
+        if case .some(let errorCode, _, _) = self.rarity { errorCode } else { nil }
     }
 
     /// The `apns-unique-id` of APNs' answer, which names the notification in Apple's delivery log. 1 to 128 visible
     /// ASCII characters; nil if the answer had none. APNs sends it in the development environment only.
     public var apnsUniqueID: String? {
-        if case .some(_, let uniqueID) = self.rarity { uniqueID } else { nil }
+        if case .some(_, let uniqueID, _) = self.rarity { uniqueID } else { nil }
+    }
+
+    /// The trouble with connections, credentials or peer at the time of an `undelivered` or `uncertain` outcome; nil if
+    /// there was none since the peer last accepted or rejected a notification.
+    public var error: ProviderError? {
+        if case .some(_, _, let error) = self.rarity { error } else { nil }
     }
 
     /// Creates the record of one notification.
     ///
-    /// Cost: no allocation without `errorCode` and `apnsUniqueID`.
+    /// Cost: no allocation without `errorCode`, `apnsUniqueID` and `error`.
     public init(
         tag: PushTag,
         outcome: Outcome,
         apnsID: APNSID? = nil,
         errorCode: HTTP2ErrorCode? = nil,
-        apnsUniqueID: String? = nil
+        apnsUniqueID: String? = nil,
+        error: ProviderError? = nil
     ) {
         self.tag = tag
         self.outcome = outcome
         self.apnsID = apnsID
-        if errorCode != nil || apnsUniqueID != nil {
-            self.rarity = .some(errorCode: errorCode, uniqueID: apnsUniqueID)
+        if errorCode != nil || apnsUniqueID != nil || error != nil {
+            self.rarity = .some(errorCode: errorCode, uniqueID: apnsUniqueID, error: error)
         }
     }
 }

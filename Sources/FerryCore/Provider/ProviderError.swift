@@ -1,17 +1,35 @@
 /// An error of a provider as a whole: of its connections, its credentials or its peer, rather than of one notification.
-public struct ProviderError: Error, Sendable, CustomStringConvertible {
+public struct ProviderError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of error.
     public var code: Code
     /// One sentence about what happened, where, and what to do. Contains no token, payload or key.
     public var message: String
     /// The error that caused this one.
     public var cause: (any Error)?
+    /// Whether no retry can mend it: the peer's certificate is not trusted, the peer refused the credentials, or it
+    /// speaks another protocol. If no connection has worked yet, such an error ends what is queued at once, unless the
+    /// options say `retriesLastingErrors`.
+    public var isLasting: Bool
 
-    /// - Parameter message: one sentence without a token, payload or key.
-    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    /// - Parameters:
+    ///   - message: one sentence without a token, payload or key.
+    ///   - isLasting: whether no retry can mend it. Nil: true for ``Code/credentialsRejected`` and ``Code/peerNotTrusted``.
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil, isLasting: Bool? = nil) {
         self.code = code
         self.message = message
         self.cause = cause
+        self.isLasting = isLasting ?? (code == .credentialsRejected || code == .peerNotTrusted)
+    }
+
+    /// Whether both are the same fault in the same words. Their causes are not compared.
+    public static func == (left: ProviderError, right: ProviderError) -> Bool {
+        left.code == right.code && left.message == right.message
+    }
+
+    /// Hashes code and message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.code)
+        hasher.combine(self.message)
     }
 
     /// The message.

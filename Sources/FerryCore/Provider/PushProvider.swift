@@ -39,6 +39,10 @@ public protocol PushProvider: AnyObject, Sendable {
     /// The number of notifications that have ended so far, by outcome. Any thread; never waits.
     var counts: OutcomeCounts { get }
 
+    /// The last trouble with connections, credentials or peer, over the provider's whole life; nil if there was none. Any
+    /// thread; never waits. After ``send(_:to:)`` it tells why an outcome is `undelivered` or `uncertain`.
+    var lastError: ProviderError? { get }
+
     /// Returns a subscription to the provider's events. It holds at most `bufferingNewest` (at least 1) unread events.
     ///
     /// The subscription begins now: subscribe before submitting. It ends when the provider was shut down.
@@ -92,6 +96,9 @@ public struct DrainReport: Sendable, Hashable {
     /// response, which ends a connection, or belong to another protocol.
     public var strayBytes: Int
 
+    /// The last trouble with connections, credentials or peer, over the provider's whole life; nil if there was none.
+    public var lastError: ProviderError?
+
     /// A report of a provider's whole life so far.
     public init(
         outcomes: OutcomeCounts,
@@ -99,7 +106,8 @@ public struct DrainReport: Sendable, Hashable {
         contradicted: Int,
         resent: Int,
         unproved: Unproved? = nil,
-        strayBytes: Int = 0
+        strayBytes: Int = 0,
+        lastError: ProviderError? = nil
     ) {
         self.outcomes = outcomes
         self.unsettled = unsettled
@@ -107,18 +115,22 @@ public struct DrainReport: Sendable, Hashable {
         self.resent = resent
         self.unproved = unproved
         self.strayBytes = strayBytes
+        self.lastError = lastError
     }
 }
 
 extension DrainReport: CustomStringConvertible {
-    /// The numbers that are not zero: "12 accepted (10 confirmed, 2 presumed), 1 rejected; 3 unsettled, 4 resent".
+    /// The numbers that are not zero, and the last error if something was not delivered or is uncertain: "12 accepted
+    /// (10 confirmed, 2 presumed), 1 rejected; 3 unsettled, 4 resent".
     public var description: String {
         let rest = [
             (self.unsettled, "unsettled"), (self.unproved?.count ?? 0, "unproved"),
             (self.contradicted, "contradicted"), (self.resent, "resent"),
             (self.strayBytes, "stray bytes"),
         ]
-        return "\(self.outcomes)" + (rest.listed.map { "; \($0)" } ?? "")
+        let isTroubled = self.outcomes.undelivered + self.outcomes.uncertain + self.unsettled > 0
+        let error = isTroubled ? self.lastError.map { "; last error: \($0.message)" } : nil
+        return "\(self.outcomes)" + (rest.listed.map { "; \($0)" } ?? "") + (error ?? "")
     }
 }
 

@@ -34,7 +34,8 @@ struct Dialling {
     init(_ options: HTTP2Options) {
         self.failures = ConnectionFailures(
             limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),
-            waits: options.backOff
+            waits: options.backOff,
+            retriesLastingErrors: options.retriesLastingErrors
         )
         self.calmBackOff = BackOff(options.backOff)
     }
@@ -111,14 +112,17 @@ struct Dialling {
         self.wait(self.calmBackOff.fail(using: &generator), now: now)
     }
 
-    /// Notes that the peer refused the credentials.
-    mutating func credentialsRejected(now: NIODeadline, using generator: inout SplitMix64) {
+    /// Whether the queue is given up because of the error, and without a retry.
+    func isFinal(_ error: ProviderError) -> Bool { self.failures.isFinal(error) }
+
+    /// Notes that the queue was given up because of an error that no retry can mend.
+    mutating func gaveUp(now: NIODeadline, using generator: inout SplitMix64) {
         self.wait(self.failures.refused(using: &generator), now: now)
     }
 
     /// Notes an answer on a connection that was made at `start`.
     mutating func answered(since start: NIODeadline, now: NIODeadline) {
-        self.failures.reset()
+        self.failures.worked()
         if start + self.calmBackOff.cap <= now { self.calmBackOff.reset() }
     }
 

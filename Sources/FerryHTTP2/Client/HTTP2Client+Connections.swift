@@ -40,8 +40,8 @@ extension HTTP2Client {
     package mutating func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         if let start = self.dialling.end(id) {
             switch end {
-            case .credentialsRejected(let error): self.credentialsRejected(error, id, now: now)
-            case .lost(let error), .notConnected(let error): self.dialFailed(id, error, since: start, now: now)
+            case .credentialsRejected(let error), .lost(let error), .notConnected(let error):
+                self.dialFailed(id, error, since: start, now: now)
             case .endOfStream:
                 let error = ProviderError(.connectFailed, "\(self.authority) closed the connection at once.")
                 self.dialFailed(id, error, since: start, now: now)
@@ -56,6 +56,8 @@ extension HTTP2Client {
     /// Takes back the requests of a connection that is gone, and forgets the connection.
     private mutating func bury(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         self.connections[id].end()
+        let error = end.error
+        if let error { self.outcomes.failed(error) }
         if case .credentialsRejected = end {
             // The peer read no requests, so it processed none.
             while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
@@ -63,13 +65,8 @@ extension HTTP2Client {
         self.settle(id, handed: handed, now: now)
         var connection = self.connections.remove(id)
         self.report(.disconnected(id, open: self.connections.count))
-        let error: ProviderError?
-        switch end {
-        case .credentialsRejected(let error): return self.credentialsRejected(error, id, now: now)
-        case .lost(let lost), .notConnected(let lost): error = lost
-        case .endOfStream: error = nil
-        }
-        if let error, !connection.isFinished { self.report(.socketError(id, error)) }
+        if let error, !connection.isFinished || error.isLasting { self.report(.socketError(id, error)) }
+        if let error, self.dialling.isFinal(error) { return self.giveUp(error, now: now) }
         // An unused connection that we closed on purpose has not failed.
         guard connection.isUsed || !connection.isFinished, connection.countsAsFailure() else { return }
         self.failed(error ?? connection.farewell(authority: self.authority), since: now.monotonic, now: now)
@@ -119,6 +116,7 @@ extension HTTP2Client {
     private mutating func dialFailed(_ id: ConnectionID, _ error: ProviderError, since start: NIODeadline, now: Moment)
     {
         self.report(.socketError(id, error))
+        if self.dialling.isFinal(error) { return self.giveUp(error, now: now) }
         // The failed attempt began at `start`: its duration counts, too.
         self.failed(error, since: start, now: now)
     }
@@ -148,10 +146,10 @@ extension HTTP2Client {
         }
     }
 
-    private mutating func credentialsRejected(_ error: ProviderError, _ id: ConnectionID, now: Moment) {
-        self.report(.socketError(id, error))
+    /// Gives up the queue because of an error that no retry can mend.
+    private mutating func giveUp(_ error: ProviderError, now: Moment) {
         self.report(.error(error))
-        self.giveUpQueue(.credentials, .notRepeated)
-        self.dialling.credentialsRejected(now: now.monotonic, using: &self.generator)
+        self.giveUpQueue(error.code == .credentialsRejected ? .credentials : .noConnection, .notRepeated)
+        self.dialling.gaveUp(now: now.monotonic, using: &self.generator)
     }
 }

@@ -143,7 +143,10 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
 
     mutating func act(_ step: ConnectionStep) { self.steps.append(step) }
 
-    mutating func report(_ event: ProviderEvent) { self.events.append(event) }
+    mutating func report(_ event: ProviderEvent) {
+        if let error = event.providerError { self.outcomes.failed(error) }
+        self.events.append(event)
+    }
 
     /// Takes the present provider token, or the news that there is none.
     package mutating func authorized(_ authorization: Authorization) {

@@ -52,6 +52,9 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How long connections in a row may fail so, from the start of the first. The first failure after that time gives
     /// up the queue, too. Nil: no limit. The last attempt begins within this time, and may take ``connectTimeout``.
     public var connectionRetryTime: Duration?
+    /// Whether to go on after an error that no retry can mend (``ProviderError/isLasting``). If not, it ends what is queued
+    /// at once, as `undelivered(.noConnection)` or `undelivered(.credentials)`.
+    public var retriesLastingErrors = false
     /// The first and the longest wait after a failed connection, and after a GOAWAY with ENHANCE_YOUR_CALM. The wait
     /// doubles in between. A random factor makes each wait 75 to 100 % of that.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)

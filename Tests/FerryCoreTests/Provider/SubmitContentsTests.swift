@@ -55,6 +55,7 @@ private final class RecordingProvider: PushProvider {
     var outcomes: OutcomeStream { OutcomeStream(buffer: .empty) }
 
     var counts: OutcomeCounts { OutcomeCounts() }
+    var lastError: ProviderError? { nil }
 
     func events(bufferingNewest: Int) -> ProviderEvents { EventHub().subscribe(bufferingNewest: bufferingNewest) }
 

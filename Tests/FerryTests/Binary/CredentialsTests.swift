@@ -71,11 +71,15 @@ struct CredentialsTests {
         let events = provider.events(bufferingNewest: 1000)
         try await Harness.submit(0..<10, to: provider)
         await harness.outcomes.count(reaches: 10)
-        _ = await provider.shutDown(within: Harness.forever)
+        let report = await provider.shutDown(within: Harness.forever)
         #expect(harness.outcomes.all.values.allSatisfy { $0 == [.undelivered(.noConnection)] })
         let all = await events.all()
         #expect(Self.socketErrors(all) == [code])
-        #expect(Self.errors(all) == [.connectionRetryLimit])
+        // No retry makes a stranger trusted.
+        let last: ProviderError.Code = code == .peerNotTrusted ? code : .connectionRetryLimit
+        #expect(Self.errors(all) == [last])
+        #expect(report.lastError?.code == last && provider.lastError?.code == last)
+        #expect(harness.outcomes.errors.allSatisfy { $0?.code == last })
     }
 
     @Test func `a gateway of an unknown authority is not trusted`() async throws {

@@ -103,6 +103,7 @@ struct Harness: Sendable {
 final class OutcomeCollector: OutcomeSink {
     private struct State {
         var records: [Int: [Outcome]] = [:]
+        var errors: [ProviderError?] = []
         var count = 0
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
@@ -118,6 +119,7 @@ final class OutcomeCollector: OutcomeSink {
         let due = self.state.withLock { state in
             for index in outcomes.indices {
                 state.records[Int(outcomes[index].tag.rawValue), default: []].append(outcomes[index].outcome)
+                state.errors.append(outcomes[index].error)
             }
             state.count += outcomes.count
             return state.takeDue()
@@ -136,6 +138,9 @@ final class OutcomeCollector: OutcomeSink {
     }
 
     var all: [Int: [Outcome]] { self.state.withLock { $0.records } }
+
+    /// The error of each outcome, in the order in which they came.
+    var errors: [ProviderError?] { self.state.withLock { $0.errors } }
 
     /// The numbers of the notifications with exactly one outcome, if that outcome `matches`.
     func numbers(where matches: (Outcome) -> Bool) -> Set<Int> {

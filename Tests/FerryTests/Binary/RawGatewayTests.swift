@@ -160,7 +160,7 @@ struct RawGatewayTests {
             }
             #expect(error.code == .protocolViolation)
             _ = await provider.shutDown(within: .zero)
-            #expect(outcomes.all.values.allSatisfy { $0.first?.isUncertain == true })
+            #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.noConnection)] })
         }
     }
 

@@ -62,7 +62,8 @@ struct ProxyTests {
                 }
             }
         }
-        #expect(errors.count == 2)
+        // One retry is allowed, and none where it could not help.
+        #expect(errors.count == (errors.first?.isLasting == true ? 1 : 2))
         return errors
     }
 

@@ -54,7 +54,7 @@ extension World.Schedule {
         case 3: self.rules.poison = [UInt32.random(in: 0..<names, using: &generator)]
         case 4: self.rules.shutdownAfter = Int.random(in: 1...30, using: &generator)
         case 5: self.rules.closeAfter = Int.random(in: 1...30, using: &generator)
-        case 6: self.firstRules = [ReferenceGateway.Rules(bad: self.rules.bad, babble: Array("HTTP/1.1 400".utf8))]
+        case 6: self.firstRules = [ReferenceGateway.Rules(bad: self.rules.bad, babble: Array("220 mail".utf8))]
         default: break
         }
         if Int.random(in: 0..<4, using: &generator) == 0 { self.takes(1000...3000, &generator) }

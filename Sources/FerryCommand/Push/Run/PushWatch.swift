@@ -16,8 +16,6 @@ final class PushWatch: Sendable {
     private struct State {
         var window: Int?
         var connection = Connection.none
-        /// Whether an established connection has ended.
-        var hasEnded = false
         /// The number of outcomes that turned out wrong.
         var contradicted = 0
         var refusal: Rejection?
@@ -70,17 +68,9 @@ final class PushWatch: Sendable {
             self.state.withLock { $0.connection = .made }
             self.say?("\(id) is open, of \(open)")
         case .disconnected(let id, let open):
-            self.state.withLock { $0.hasEnded = true }
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
-            let (isMade, hasEnded) = self.state.withLock { state in
-                if !state.connection.isMade { state.connection = .failed(error) }
-                return (state.connection.isMade, state.hasEnded)
-            }
-            // These faults appear at the first attempt and at every later one.
-            let isLasting = error.code == .peerNotTrusted || error.isOfMissingHTTP2
-            // After an earlier connection, foreign bytes may come from a device on the path. Then the run goes on.
-            if error.isOfForeignProtocol && !hasEnded || isLasting && !isMade { self.stop.fail(error) }
+            self.state.withLock { if !$0.connection.isMade { $0.connection = .failed(error) } }
             self.say?(error.message)
         case .error(let error) where error.code == .tooManyRejections:
             // Sending pauses and then continues. Rejected notifications have their outcomes.

@@ -152,7 +152,7 @@ import Testing
         scenario.shutDown(.automatic)
         scenario.pass(.milliseconds(1130), sending: isProbed)
         #expect((scenario.probe != nil) == isProbed)
-        scenario.receive(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
+        scenario.receive(Array("220 mail\r\n".utf8))
         #expect(scenario.counts.accepted == 0)
         // Without a probe on the connection, its notifications go out again.
         #expect(scenario.counts.uncertain == (isProbed ? 5 : 0))

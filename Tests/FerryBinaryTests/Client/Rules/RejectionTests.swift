@@ -128,7 +128,7 @@ import Testing
         let scenario = Scenario { $0.backOff = .milliseconds(100) ... .seconds(30) }
         scenario.open(1...3)
         for round in 1...3 {
-            scenario.receive(Array("HTTP/1.1 400".utf8))
+            scenario.receive(Array("220 mail".utf8))
             #expect(scenario.outcomes.isEmpty)
             #expect(scenario.dials.isEmpty)
             #expect(scenario.errors.count == (round == 3 ? 1 : 0))
@@ -166,7 +166,33 @@ import Testing
         #expect(errors.map(\.code) == [.protocolViolation])
         #expect(errors.first?.cause as? ForeignProtocol == foreign)
         #expect(errors.first?.message.contains(foreign.map { "it speaks \($0)." } ?? "it began with byte") == true)
+        // Such a peer takes no notification and never will. Of other bytes nobody knows what they mean.
+        #expect(scenario[1] == (foreign == nil ? nil : .undelivered(.noConnection)))
+        #expect(scenario.errors.map(\.code) == (foreign == nil ? [] : [.protocolViolation]))
+    }
+
+    @Test func `bytes of HTTP from a gateway that worked are an end like others`() {
+        let scenario = Scenario()
+        scenario.open(1...2)
+        scenario.respond(8, to: 2)
+        #expect(scenario[1] == .confirmed)
+        scenario.submit(3...4)
+        scenario.connect()
+        #expect(scenario.send() == [3, 4])
+        scenario.receive(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
+        #expect(scenario.errors.isEmpty)
+        #expect(scenario[3] == nil)
+        scenario.connect()
+        #expect(scenario.send() == [3, 4])
+    }
+
+    @Test func `with retriesLastingErrors a peer that speaks HTTP is tried again`() {
+        let scenario = Scenario { $0.retriesLastingErrors = true }
+        scenario.open(1...1)
+        scenario.receive(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
         #expect(scenario.outcomes.isEmpty)
+        scenario.connect()
+        #expect(scenario.send() == [1])
     }
 
     @Test func `three violations in a row are counted anew after progress`() {

@@ -126,7 +126,7 @@ import Testing
         #expect(scenario.window == 2000)
     }
 
-    @Test(arguments: [Scenario.response(10, 0), Array("HTTP/1.1 400".utf8)])
+    @Test(arguments: [Scenario.response(10, 0), Array("220 mail".utf8)])
     func `an end without a name and without a culprit narrows the window`(bytes: [UInt8]) {
         let scenario = Scenario()
         scenario.open(1...5000)

@@ -28,6 +28,7 @@ import Testing
         var outcomes: OutcomeStream { OutcomeStream(buffer: .empty) }
 
         var counts: OutcomeCounts { OutcomeCounts() }
+        var lastError: ProviderError? { nil }
 
         func events(bufferingNewest limit: Int) -> ProviderEvents { EventHub().subscribe(bufferingNewest: limit) }
 

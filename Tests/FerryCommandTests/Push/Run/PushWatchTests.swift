@@ -109,46 +109,31 @@ import Testing
 
     @Test func `a peer that speaks another protocol ends the run, without another attempt`() throws {
         let errors = [
-            (ProviderError(.protocolViolation, "HTTP", cause: ForeignProtocol.http2), isFirst: false),
-            (
-                ProviderError(.connectFailed, "no h2", cause: TLSError(.noCommonApplicationProtocol, "none")),
-                isFirst: true
-            ),
+            ProviderError(.protocolViolation, "HTTP", cause: ForeignProtocol.http2),
+            ProviderError(.connectFailed, "no h2", cause: TLSError(.noCommonApplicationProtocol, "none")),
         ]
-        for (error, isFirst) in errors {
+        for error in errors {
             let (watch, stop) = try Self.watch(Words())
-            if !isFirst { watch.note(.connected(ConnectionID(1), open: 1)) }
             watch.note(.socketError(ConnectionID(1), error))
+            watch.note(.error(error))
             guard case .failed(let failure) = stop.cause else { return #expect(Bool(false)) }
             #expect(failure.message == error.message)
             #expect(stop.end.map { $0 <= .now } == true)
         }
     }
 
-    @Test func `one connection of many that brings another protocol ends no run`() throws {
+    @Test func `a failed connection ends no run until the provider says so`() throws {
         let (watch, stop) = try Self.watch(Words())
         let error = ProviderError(.protocolViolation, "HTTP", cause: ForeignProtocol.http1)
-        watch.note(.connected(ConnectionID(1), open: 1))
-        watch.note(.disconnected(ConnectionID(1), open: 0))
-        watch.note(.connected(ConnectionID(2), open: 1))
         watch.note(.socketError(ConnectionID(2), error))
         #expect(!stop.isSet)
-        // The provider reports this error itself after enough such connections.
         watch.note(.error(error))
         #expect(stop.isSet)
     }
 
-    @Test func `a server that agrees on HTTP/2 no more is tried again`() throws {
+    @Test func `a gateway that is not trusted ends the run`() throws {
         let (watch, stop) = try Self.watch(Words())
-        watch.note(.connected(ConnectionID(1), open: 1))
-        let error = ProviderError(.connectFailed, "no h2", cause: TLSError(.noCommonApplicationProtocol, "none"))
-        watch.note(.socketError(ConnectionID(2), error))
-        #expect(!stop.isSet)
-    }
-
-    @Test func `a gateway that is not trusted at the first connection ends the run`() throws {
-        let (watch, stop) = try Self.watch(Words())
-        watch.note(.socketError(ConnectionID(1), ProviderError(.peerNotTrusted, "stranger")))
+        watch.note(.error(ProviderError(.peerNotTrusted, "stranger")))
         guard case .failed(let error) = stop.cause else { return #expect(Bool(false)) }
         #expect(error.message == "stranger")
         #expect(stop.end != nil)

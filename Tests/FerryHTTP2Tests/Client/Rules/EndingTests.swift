@@ -79,6 +79,41 @@ struct HTTP2EndingTests {
         #expect(scenario.dials.count == 1)
     }
 
+    @Test func `a lasting error ends what is queued at once, and new work tries again`() {
+        let scenario = Scenario()
+        scenario.submit(1...2)
+        let untrusted = ProviderError(.peerNotTrusted, "stranger")
+        scenario.failDial(.notConnected(untrusted))
+        #expect(scenario.outcome(1) == .undelivered(.noConnection) && scenario.outcome(2) == .undelivered(.noConnection))
+        #expect(scenario.errors == [.peerNotTrusted])
+        scenario.submit(3...3)
+        scenario.connect()
+        scenario.answer(1)
+        #expect(scenario.outcome(3) == .accepted(.confirmed))
+        // The peer has proved to be the right one, so the next failure is only one of many.
+        scenario.end()
+        scenario.submit(4...4)
+        scenario.failDial(.notConnected(untrusted))
+        #expect(scenario.outcome(4) == nil)
+        #expect(scenario.errors == [.peerNotTrusted])
+    }
+
+    @Test(arguments: [ProviderError.Code.peerNotTrusted, .credentialsRejected])
+    func `with retriesLastingErrors a lasting error counts like any other`(code: ProviderError.Code) {
+        let scenario = Scenario {
+            $0.retriesLastingErrors = true
+            $0.connectionRetryLimit = 1
+        }
+        scenario.submit(1...1)
+        let error = ProviderError(code, "no retry helps")
+        let end: ConnectionEnd = code == .credentialsRejected ? .credentialsRejected(error) : .notConnected(error)
+        scenario.failDial(end)
+        #expect(scenario.outcome(1) == nil)
+        scenario.failDial(end)
+        #expect(scenario.outcome(1) == .undelivered(.noConnection))
+        #expect(scenario.errors == [.connectionRetryLimit])
+    }
+
     @Test func `connections that APNs leaves before any answer are given up after too many`() {
         let scenario = Scenario { $0.connectionRetryLimit = 2 }
         scenario.pause(true)

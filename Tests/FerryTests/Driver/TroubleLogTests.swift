@@ -1,0 +1,69 @@
+import FerryTesting
+import Logging
+import NIOCore
+import Synchronization
+import Testing
+
+@testable import Ferry
+
+@Suite struct TroubleLogTests {
+    private static let start = NIODeadline.uptimeNanoseconds(1_000)
+
+    @Test func `the same trouble is news once a minute, and other trouble after a second`() {
+        var log = TroubleLog()
+        let (one, other) = (ProviderError(.connectFailed, "one"), ProviderError(.connectFailed, "other"))
+        func level(_ error: ProviderError, after time: TimeAmount) -> Logger.Level {
+            log.level(.warning, error, now: Self.start + time)
+        }
+        #expect(level(one, after: .zero) == .warning)
+        #expect(level(one, after: .seconds(59)) == .debug)
+        #expect(level(one, after: .seconds(60)) == .warning)
+        #expect(level(other, after: .milliseconds(60_999)) == .debug)
+        #expect(level(other, after: .seconds(61)) == .warning)
+    }
+
+    /// Keeps what is logged at `warning` and above.
+    private struct Keeper: LogHandler {
+        let lines: Mutex<[String]>.Reference
+        var metadata = Logger.Metadata()
+        var logLevel = Logger.Level.warning
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { self.metadata[key] }
+            set { self.metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let words = "\(event.level): \(event.message) \(event.metadata?["apns.error"].map { "\($0)" } ?? "")"
+            self.lines.append(words)
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a gateway that is not trusted is logged, with what to do`() async throws {
+        try await Harness.run { harness in
+            let lines = Mutex<[String]>.Reference()
+            var configuration = harness.configuration
+            configuration.trustRoots = try TestCredentials().trustRoots
+            configuration.logger = Logger(label: "test") { _ in Keeper(lines: lines) }
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<3, to: provider)
+            await harness.outcomes.count(reaches: 3)
+            _ = await provider.shutDown(within: Harness.forever)
+            let logged = lines.all
+            #expect(logged.count == 2)
+            #expect(logged.first?.hasPrefix("warning: connection failed ") == true)
+            #expect(logged.last?.hasPrefix("error: provider failed ") == true)
+            #expect(logged.allSatisfy { $0.contains("add the CA that issued it to the trust roots") }, "\(logged)")
+        }
+    }
+}
+
+extension Mutex<[String]> {
+    /// A list that several owners share.
+    fileprivate final class Reference: Sendable {
+        private let state = Mutex([])
+        var all: [String] { self.state.withLock { $0 } }
+        func append(_ line: String) { self.state.withLock { $0.append(line) } }
+    }
+}
