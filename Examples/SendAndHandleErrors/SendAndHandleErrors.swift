@@ -1,12 +1,12 @@
 // Sends one notification to many devices, and handles each outcome as a program should.
 //
 //     swift run SendAndHandleErrors
-//     swift run SendAndHandleErrors CERTIFICATE.pem KEY.pem TOKENS.txt
+//     swift run SendAndHandleErrors CERTIFICATE.pem KEY.pem TOKENS.txt HOST:PORT [CA.pem]
 //
 // Without arguments it starts a simulated gateway and sends to that, so it needs no credentials. With arguments it
-// sends to a real gateway. TOKENS.txt has one device token a line, in hexadecimal digits. The gateway is Apple's own,
-// unless two environment variables name another one: FERRY_GATEWAY=HOST:PORT, and FERRY_CA=FILE.pem, the authority that
-// signed its certificate.
+// sends to a real gateway of the binary protocol; Apple's were switched off in 2021. TOKENS.txt has one device token a
+// line, in hexadecimal digits. CA.pem is the authority that signed the gateway's certificate, if the system does not
+// know it.
 
 import Ferry
 import FerryTesting
@@ -30,8 +30,8 @@ struct SendAndHandleErrors {
         let events = provider.events(bufferingNewest: 1000)
 
         // Read outcomes while notifications are submitted. Unread outcomes hold their places in the queue.
-        async let outcomes = read(provider.outcomes, scene.devices)
-        async let corrections = watch(events, scene.devices)
+        async let outcomes = read(provider.outcomes)
+        async let corrections = watch(events)
 
         try await submit(to: scene.devices, provider)
         // Gives every notification its outcome, within a minute at most, and ends `outcomes` and `events`.
@@ -44,7 +44,11 @@ struct SendAndHandleErrors {
         print("\(counts.confirmed) accepted, confirmed; \(counts.presumed) accepted, presumed")
         print("\(counts.rejected) rejected; \(counts.expired) expired")
         print("\(counts.undelivered) undelivered; \(counts.uncertain) uncertain; \(report.contradicted) contradicted")
-        let dead = summary.dead.union(late.dead)
+        // With credentials of the wrong environment every token is refused. The rule wants to see acceptances first.
+        let refused = summary.refused + late.refused
+        let dead = Set(
+            refused.filter { $0.rejection.tokenIsGone(accepted: counts.accepted) }.map { scene.devices[$0.index] }
+        )
         let again = summary.again + late.again
         print("\(dead.count) tokens to forget, \(again.count) notifications to send another time")
 
@@ -69,23 +73,21 @@ struct SendAndHandleErrors {
 
     /// The work that is left when everything was sent.
     struct Summary: Sendable {
-        /// Devices that must not be sent to again.
-        var dead: Set<DeviceToken> = []
+        /// The notifications that the gateway refused.
+        var refused: [(index: Int, rejection: Rejection)] = []
         /// The indices of notifications that certainly did not arrive.
         var again: [Int] = []
 
-        /// Notes a rejection. Some reasons mean that the token is bad. All others mean the notification or the
-        /// credentials.
-        mutating func note(_ rejection: Rejection, of index: Int, _ devices: [DeviceToken]) {
-            switch rejection.reason {
-            case .badDeviceToken, .invalidTokenSize: self.dead.insert(devices[index])
-            default: print("notification \(index): \(rejection.reason.explanation ?? rejection.reason.rawValue)")
-            }
+        /// Notes a rejection. It may mean that the token is bad, or the notification, or the credentials.
+        mutating func note(_ rejection: Rejection, of index: Int) {
+            self.refused.append((index, rejection))
+            if rejection.tokenIsGone(accepted: 1) { return }
+            print("notification \(index): \(rejection.reason.explanation ?? rejection.reason.rawValue)")
         }
     }
 
     /// Reads the final outcomes: exactly one for each notification that was taken.
-    static func read(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> Summary {
+    static func read(_ outcomes: OutcomeStream) async -> Summary {
         var summary = Summary()
         for await record in outcomes {
             let index = Int(record.tag.rawValue)
@@ -94,7 +96,7 @@ struct SendAndHandleErrors {
                 // `confirmed`: the gateway proved it. `presumed`: it had the bytes and did not object.
                 break
             case .rejected(let rejection):
-                summary.note(rejection, of: index, devices)
+                summary.note(rejection, of: index)
             case .expired:
                 // The expiration passed before the notification was written.
                 break
@@ -115,7 +117,7 @@ struct SendAndHandleErrors {
     /// Watches the events beside the outcomes.
     ///
     /// An outcome is final. If a gateway objects after its silence counted as acceptance, the objection is an event.
-    static func watch(_ events: ProviderEvents, _ devices: [DeviceToken]) async -> Summary {
+    static func watch(_ events: ProviderEvents) async -> Summary {
         var summary = Summary()
         for await event in events {
             switch event {
@@ -124,7 +126,7 @@ struct SendAndHandleErrors {
                 guard contradiction.upTo == contradiction.count else { break }
                 for index in contradiction.tags.map({ Int($0.rawValue) }) {
                     switch contradiction.kind {
-                    case .rejected(let rejection): summary.note(rejection, of: index, devices)
+                    case .rejected(let rejection): summary.note(rejection, of: index)
                     case .lost: summary.again.append(index)
                     // The repair may have arrived. Sent again, it may show twice: the app must decide.
                     case .uncertain: print("notification \(index) may be missing")
@@ -153,25 +155,25 @@ struct Scene {
     init(arguments: [String]) async throws {
         switch arguments.count {
         case 0: try await self.init(simulatingFor: 10_000)
-        case 3: try self.init(certificate: arguments[0], key: arguments[1], tokens: arguments[2])
-        default: throw Failure("Usage: SendAndHandleErrors [CERTIFICATE.pem KEY.pem TOKENS.txt]")
+        case 4...5: try self.init(arguments)
+        default: throw Failure("Usage: SendAndHandleErrors [CERTIFICATE.pem KEY.pem TOKENS.txt HOST:PORT [CA.pem]]")
         }
     }
 
     /// Uses a real gateway.
-    private init(certificate: String, key: String, tokens: String) throws {
-        let identity = try TLSIdentity(certificatePath: certificate, privateKeyPath: key)
-        let environment = ProcessInfo.processInfo.environment
+    private init(_ arguments: [String]) throws {
+        let identity = try TLSIdentity(certificatePath: arguments[0], privateKeyPath: arguments[1])
+        let gateway = arguments[3].split(separator: ":")
+        guard gateway.count == 2, let port = Int(gateway[1]) else { throw Failure("\(arguments[3]) is not HOST:PORT.") }
         // Outcomes wait until they are read, and are never dropped. A `.sink` gets them without a separate task.
-        self.configuration = BinaryConfiguration(production: true, identity: identity, outcomes: .stream)
-        if let gateway = environment["FERRY_GATEWAY"] {
-            let parts = gateway.split(separator: ":")
-            guard parts.count == 2, let port = Int(parts[1]) else { throw Failure("FERRY_GATEWAY is not HOST:PORT.") }
-            self.configuration.host = String(parts[0])
-            self.configuration.port = port
-        }
-        if let authority = environment["FERRY_CA"] { self.configuration.trustRoots = .file(authority) }
-        let lines = try String(contentsOfFile: tokens, encoding: .utf8).split(whereSeparator: \.isNewline)
+        self.configuration = BinaryConfiguration(
+            host: String(gateway[0]),
+            port: port,
+            identity: identity,
+            outcomes: .stream
+        )
+        if arguments.count == 5 { self.configuration.trustRoots = .file(arguments[4]) }
+        let lines = try String(contentsOfFile: arguments[2], encoding: .utf8).split(whereSeparator: \.isNewline)
         self.devices = try lines.map { try DeviceToken(hex: String($0)) }
     }
 

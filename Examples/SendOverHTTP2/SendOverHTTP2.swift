@@ -81,20 +81,24 @@ struct SendOverHTTP2 {
         )
         let provider = try HTTP2Provider(configuration)
 
-        async let dead = report(provider.outcomes, devices)
+        async let refused = report(provider.outcomes, devices)
         var batch = PushBatch(capacity: devices.count)
         for (index, device) in devices.enumerated() {
             try batch.append(notification, to: device, tag: PushTag(UInt64(index)))
         }
         try await provider.submit(&batch)
         // After the shutdown every notification has its outcome, and the stream ends.
-        _ = await provider.shutDown(within: .seconds(60))
-        return await dead
+        let counts = await provider.shutDown(within: .seconds(60)).outcomes
+        // With credentials of the wrong environment every token is refused. The rule wants to see acceptances first.
+        return await refused.filter { $0.rejection.tokenIsGone(accepted: counts.accepted) }.map(\.device)
     }
 
-    /// Prints each outcome, and returns the devices that must not be sent to again.
-    static func report(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> [DeviceToken] {
-        var dead: [DeviceToken] = []
+    /// Prints each outcome, and returns what APNs refused.
+    static func report(
+        _ outcomes: OutcomeStream,
+        _ devices: [DeviceToken]
+    ) async -> [(device: DeviceToken, rejection: Rejection)] {
+        var refused: [(device: DeviceToken, rejection: Rejection)] = []
         for await record in outcomes {
             let device = devices[Int(record.tag.rawValue)]
             switch record.outcome {
@@ -102,14 +106,12 @@ struct SendOverHTTP2 {
                 print("\(device.hex.prefix(8))… accepted, apns-id \(record.apnsID.map(\.description) ?? "none")")
             case .rejected(let rejection):
                 print("\(device.hex.prefix(8))… rejected: \(rejection.reason.explanation ?? rejection.reason.rawValue)")
-                if [.badDeviceToken, .unregistered, .deviceTokenNotForTopic].contains(rejection.reason) {
-                    dead.append(device)
-                }
+                refused.append((device, rejection))
             default:
                 print("\(device.hex.prefix(8))… \(record.outcome)")
             }
         }
-        return dead
+        return refused
     }
 }
 

@@ -63,6 +63,7 @@ public struct BinaryConfiguration: Sendable {
     }
 
     /// Makes a configuration for Apple's gateway, for production or for development.
+    /// Apple switched it off in 2021, so nothing can be made with this configuration unless ``host`` is changed.
     public init(production: Bool, identity: TLSIdentity, outcomes: OutcomeDelivery) {
         self.init(
             host: production ? Self.productionHost : Self.sandboxHost,

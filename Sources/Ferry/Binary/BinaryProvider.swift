@@ -32,8 +32,10 @@ public final class BinaryProvider: LoopProvider {
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535.
+    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535,
+    ///   or the host is one of Apple's, which were switched off in 2021.
     public init(_ configuration: BinaryConfiguration) throws {
+        try AppleHost.require(configuration.host, for: .binary)
         try configuration.identity?.validate(at: .now)
         let options = configuration.options
         self.body = ProviderBody(

@@ -60,6 +60,7 @@ public struct FeedbackConfiguration: Sendable {
     }
 
     /// Makes a configuration for Apple's service, for production or for development.
+    /// Apple switched it off in 2021, so nothing can be made with this configuration unless ``host`` is changed.
     public init(production: Bool, identity: TLSIdentity) {
         self.init(host: production ? Self.productionHost : Self.sandboxHost, identity: identity)
     }

@@ -23,8 +23,10 @@ public struct FeedbackReader: Sendable {
     /// Makes a reader and checks its credentials. Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535.
+    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535,
+    ///   or the host is one of Apple's, which were switched off in 2021.
     public init(_ configuration: FeedbackConfiguration) throws {
+        try AppleHost.require(configuration.host, for: .feedback)
         try configuration.identity?.validate(at: .now)
         self.configuration = configuration
         self.connector = try TLSConnector(

@@ -34,6 +34,7 @@ public final class HTTP2Provider: LoopProvider {
     ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535 or
     ///   the proxy is invalid; ``PushValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
+        try AppleHost.require(configuration.host, for: .http2)
         try configuration.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: configuration.topic)
         guard faults.isEmpty else { throw PushValidationError(faults) }

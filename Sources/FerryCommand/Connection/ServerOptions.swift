@@ -7,10 +7,10 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The server, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port"))
     var to: Endpoint?
 
-    @Flag(help: "Use Apple's server for production. Apple has switched off those of the binary protocol.")
+    @Flag(help: "Use Apple's server for production. It speaks HTTP/2; Apple switched the others off in 2021.")
     var production = false
 
-    @Flag(help: "Use Apple's server for development. Apple has switched off those of the binary protocol.")
+    @Flag(help: "Use Apple's server for development. It speaks HTTP/2; Apple switched the others off in 2021.")
     var sandbox = false
 
     @Option(help: ArgumentHelp("Who may vouch for the server, in PEM form, if not the system's.", valueName: "file"))
@@ -45,19 +45,18 @@ struct ServerOptions: ParsableArguments {
         try HostName.require(self.serverName, "--server-name")
     }
 
-    /// Checks that a server is named, and that a certificate is given for Apple's servers.
+    /// Checks that a server is named.
     ///
     /// - Parameter purpose: the purpose in one word, "send" or "read".
-    func validate(for purpose: String, _ credentials: CredentialOptions) throws {
-        try self.validate(for: purpose)
-        if self.to == nil, !credentials.areGiven { throw ValidationError(Self.missingCertificate) }
-    }
-
-    /// Checks that a server is named.
     func validate(for purpose: String) throws {
         guard self.namesServer else {
             throw ValidationError("Say where to \(purpose): --to HOST:PORT, --production or --sandbox.")
         }
+    }
+
+    /// Whether Apple's server for development is meant. The options of the command line replace those of a configuration.
+    func usesSandbox(or file: NodeAPNSettings) -> Bool {
+        self.sandbox || !self.production && file.production == false
     }
 
     /// Reads the authorities of --ca. Returns nil without the option.
@@ -67,8 +66,6 @@ struct ServerOptions: ParsableArguments {
         guard let ca else { return nil }
         return try .ofOption("--ca", ca)
     }
-
-    static let missingCertificate = "Apple's servers want a certificate: give --cert and --key, or --p12."
 
     /// - Parameter maximum: the highest version, unless an option sets another.
     func tlsVersions(upTo maximum: TLSVersion) -> ClosedRange<TLSVersion> {

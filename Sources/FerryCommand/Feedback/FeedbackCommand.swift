@@ -89,8 +89,9 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
     func validate() throws {
         // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil {
+            try self.server.validate(for: "read")
+            try self.requireService(self.server.to?.host ?? self.appleService())
             try self.credentials.validatePassphrase()
-            try self.server.validate(for: "read", self.credentials)
         }
         try self.every?.validate("--every")
         try self.connectTimeout.validate("--connect-timeout")
@@ -133,11 +134,8 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
             try self.config.map { try NodeAPNFile.read($0, for: .feedback, commandLine: self.given) }
             ?? NodeAPNSettings()
         if self.config != nil { try self.validate(with: file) }
-        let apple =
-            self.server.sandbox || !self.server.production && file.production == false
-            ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
         var configuration = FeedbackConfiguration(
-            host: self.server.to?.host ?? file.host ?? apple,
+            host: self.server.to?.host ?? file.host ?? self.appleService(file),
             port: self.server.to?.port ?? file.port ?? FeedbackConfiguration.defaultPort,
             identity: try self.credentials.identity(or: file)
         )
@@ -161,10 +159,22 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
                 "Say where to read: --to HOST:PORT, --production, --sandbox, or address or production in --config."
             )
         }
+        try self.requireService(self.server.to?.host ?? file.host ?? self.appleService(file))
         if !file.hasIdentity { try self.credentials.validatePassphrase() }
-        if self.server.to == nil, file.host == nil, !self.credentials.areGiven, !file.hasIdentity {
-            throw ValidationError(ServerOptions.missingCertificate)
-        }
+    }
+
+    private func appleService(_ file: NodeAPNSettings = NodeAPNSettings()) -> String {
+        self.server.usesSandbox(or: file) ? FeedbackConfiguration.sandboxHost : FeedbackConfiguration.productionHost
+    }
+
+    /// Checks that the host is no server of Apple's: none keeps a feedback list any more.
+    private func requireService(_ host: String) throws {
+        guard AppleHost(host) != nil else { return }
+        let retirement = AppleHost.retirement(of: host) ?? "\(host) speaks HTTP/2, where there is no feedback list"
+        throw ValidationError(
+            "\(retirement): ferry push --backend http2 tells of a device that is gone by status 410 in --events. Or name a "
+                + "feedback service that is not Apple's with --to HOST:PORT."
+        )
     }
 
     /// The options of the command line that replace those of the file.

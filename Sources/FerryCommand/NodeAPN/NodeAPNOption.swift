@@ -3,7 +3,8 @@ struct NodeAPNOption: Sendable {
     /// The command that reads an options object. node-apn has one object for sending and one for feedback. They have
     /// much in common, and programs pass the same object to both.
     enum Use: Sendable {
-        case push, feedback, doctor
+        /// Sending over the binary protocol, sending over HTTP/2, reading the feedback list, looking for faults.
+        case push, pushHTTP2, feedback, doctor
     }
 
     /// The effect of a value. Each closure returns a description, which follows the option's name and value in a

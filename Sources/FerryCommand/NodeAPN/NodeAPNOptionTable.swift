@@ -9,9 +9,10 @@ extension NodeAPNOption {
 
     static func all(for use: Use) -> [NodeAPNOption] {
         let sending = Self.protocolOptions + Self.connections
-        let shared = Self.credentials + Self.server(for: use)
+        let shared = Self.credentials(for: use) + Self.server(for: use)
         return switch use {
         case .push: shared + sending + Self.feedback + Self.neverThere
+        case .pushHTTP2: shared + (sending + Self.feedback).map(\.overHTTP2) + Self.neverThere
         case .feedback:
             shared + (sending + Self.neverThere).map { $0.without("of sending: see ferry push") } + Self.reading
         case .doctor:
@@ -23,24 +24,38 @@ extension NodeAPNOption {
     /// The same option without effect.
     private func without(_ reason: String) -> NodeAPNOption { NodeAPNOption(self.name, .nothing(reason)) }
 
-    private static let identity = ["--cert", "--p12"]
+    /// The same option as far as it has a meaning over HTTP/2.
+    private var overHTTP2: NodeAPNOption {
+        switch self.name {
+        case "maxConnections", "connectTimeout", "connectionRetryLimit", "minConnections": self
+        case "connectionTimeout": self.without("over HTTP/2 connections stay open, as Apple asks")
+        case "voip": self.without("over HTTP/2 the push type decides how long a payload may be")
+        case "interval", "batchFeedback", "batchSize", "feedback":
+            self.without("over HTTP/2 status 410 in --events says that a device is gone")
+        case "errorCallback", "disableNagle": self
+        default: self.without("of the binary protocol")
+        }
+    }
 
-    private static let credentials: [NodeAPNOption] = [
-        .init("pfx", or: Self.identity, .material { Self.archive($0, &$1) }),
-        .init("pfxData", or: Self.identity, .material { Self.archive($0, &$1) }),
-        .init("cert", or: Self.identity, .material { Self.certificate($0, &$1) }),
-        .init("certData", or: Self.identity, .material { Self.certificate($0, &$1) }),
-        .init("key", or: Self.identity, .material { Self.key($0, &$1) }),
-        .init("keyData", or: Self.identity, .material { Self.key($0, &$1) }),
-        .init(
-            "passphrase",
-            or: Self.identity + ["--passphrase-file"],
-            .secret {
-                $1.passphrase = $0
-                return "as the first line of --passphrase-file"
-            }
-        ),
-    ]
+    private static func credentials(for use: Use) -> [NodeAPNOption] {
+        let identity = ["--cert", "--p12"] + (use == .pushHTTP2 ? ["--p8", "--provider-token-file"] : [])
+        return [
+            .init("pfx", or: identity, .material { Self.archive($0, &$1) }),
+            .init("pfxData", or: identity, .material { Self.archive($0, &$1) }),
+            .init("cert", or: identity, .material { Self.certificate($0, &$1) }),
+            .init("certData", or: identity, .material { Self.certificate($0, &$1) }),
+            .init("key", or: identity, .material { Self.key($0, &$1) }),
+            .init("keyData", or: identity, .material { Self.key($0, &$1) }),
+            .init(
+                "passphrase",
+                or: identity + ["--passphrase-file"],
+                .secret {
+                    $1.passphrase = $0
+                    return "as the first line of --passphrase-file"
+                }
+            ),
+        ]
+    }
 
     private static func archive(_ material: CredentialMaterial, _ settings: inout NodeAPNSettings) -> String {
         if settings.archive != nil { return "not used, pfx comes first" }
@@ -63,6 +78,7 @@ extension NodeAPNOption {
     }
 
     private static func server(for use: Use) -> [NodeAPNOption] {
+        if use == .pushHTTP2 { return Self.serverOverHTTP2 }
         let isOfDoctor = use == .doctor
         let place = isOfDoctor ? ["HOST:PORT"] : ["--to", "--production", "--sandbox"]
         let target = isOfDoctor ? "HOST:PORT" : "--to"
@@ -93,6 +109,24 @@ extension NodeAPNOption {
                 : Self.rejectUnauthorized,
         ]
     }
+
+    private static let serverOverHTTP2: [NodeAPNOption] = {
+        let place = ["--to", "--production", "--sandbox"]
+        let isGateway = "of the binary protocol: name a server of HTTP/2 with --to, or use Apple's by production"
+        return [
+            .init("gateway", or: place, .nothing(isGateway)), .init("address", or: place, .nothing(isGateway)),
+            .init("port", or: place, .nothing(isGateway)),
+            .init(
+                "production",
+                or: place,
+                .boolean {
+                    $1.production = $0
+                    return $0 ? "as --production" : "as --sandbox"
+                }
+            ),
+            Self.authorities, Self.rejectUnauthorized,
+        ]
+    }()
 
     private static let authorities = NodeAPNOption(
         "ca",

@@ -1,5 +1,6 @@
 internal import Ferry
 internal import FerryBinary
+internal import FerryHTTP2
 
 /// The settings that a node-apn options object changes. Nil: not changed.
 struct NodeAPNSettings: Equatable, Sendable {
@@ -54,6 +55,16 @@ struct NodeAPNSettings: Equatable, Sendable {
         if let maxConnections { options.maxConnections = maxConnections }
         if let connectTimeout { options.connectTimeout = connectTimeout.limit ?? Self.linuxConnectTime }
         if let idleTimeout { options.idleTimeout = idleTimeout.limit }
+        if let connectionRetryLimit {
+            options.connectionRetryLimit = connectionRetryLimit.limit
+            options.connectionRetryTime = nil
+        }
+    }
+
+    /// Applies the settings that have a meaning over HTTP/2 to `options`.
+    func apply(to options: inout HTTP2Options) {
+        if let maxConnections { options.maxConnections = maxConnections }
+        if let connectTimeout { options.connectTimeout = connectTimeout.limit ?? Self.linuxConnectTime }
         if let connectionRetryLimit {
             options.connectionRetryLimit = connectionRetryLimit.limit
             options.connectionRetryTime = nil

@@ -8,8 +8,9 @@ extension PushCommand {
         try self.refuse(self.token.given + self.http2.given, of: .http2)
         // The file may supply the missing options, so they are checked once it was read.
         guard self.config == nil else { return }
+        try self.server.validate(for: "send")
+        try self.requireGateway(self.server.to?.host ?? self.appleGateway())
         try self.credentials.validatePassphrase()
-        try self.server.validate(for: "send", self.credentials)
     }
 
     func binaryConfiguration() throws -> BinaryConfiguration {
@@ -35,29 +36,39 @@ extension PushCommand {
                 "Say where to send: --to HOST:PORT, --production, --sandbox, or address or production in --config."
             )
         }
+        let host = self.server.to?.host ?? file.host ?? self.appleGateway(file)
+        try self.requireGateway(host)
         if !file.hasIdentity { try self.credentials.validatePassphrase() }
-        let apple =
-            self.server.sandbox || !self.server.production && file.production == false
-            ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
         var configuration = BinaryConfiguration(
-            host: self.server.to?.host ?? file.host ?? apple,
+            host: host,
             port: self.server.to?.port ?? file.port ?? BinaryConfiguration.defaultPort,
             outcomes: .discard
         )
         configuration.logger = .silent
         configuration.identity = try self.credentials.identity(or: file)
         if let roots = try file.trustRoots() { configuration.trustRoots = roots }
-        if self.server.to == nil, file.host == nil, configuration.identity == nil {
-            throw ValidationError(ServerOptions.missingCertificate)
-        }
-        if AppleHost(configuration.host)?.service == .http2 {
-            throw ValidationError("\(configuration.host) speaks HTTP/2: send to it with --backend http2.")
-        }
         return configuration
     }
 
+    private func appleGateway(_ file: NodeAPNSettings = NodeAPNSettings()) -> String {
+        self.server.usesSandbox(or: file) ? BinaryConfiguration.sandboxHost : BinaryConfiguration.productionHost
+    }
+
+    /// Checks that the host is no server of Apple's: none speaks the binary protocol any more.
+    private func requireGateway(_ host: String) throws {
+        guard let apple = AppleHost(host) else { return }
+        guard let retirement = AppleHost.retirement(of: host) else {
+            throw ValidationError("\(host) speaks HTTP/2: send to it with --backend http2.")
+        }
+        let option = apple.environment == .production ? "--production" : "--sandbox"
+        throw ValidationError(
+            "\(retirement), and with it the binary protocol: send with --backend http2 \(option), or name a gateway that is "
+                + "not Apple's with --to HOST:PORT."
+        )
+    }
+
     /// The options of the command line that replace those of the file.
-    private var given: Set<String> {
+    var given: Set<String> {
         let options: [(String, Bool)] = [
             ("--connections", self.connections.connections != nil),
             ("--connect-timeout", self.connections.connectTimeout != nil),

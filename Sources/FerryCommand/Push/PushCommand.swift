@@ -42,8 +42,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     @Option(
         help: ArgumentHelp(
             """
-            The options object of a program that uses node-apn 1.x, in JSON, for the binary protocol. What each option \
-            becomes is said on standard error; options of the command line count in place of the file's.
+            The options object of a program that uses node-apn 1.x, in JSON. What each option becomes is said on \
+            standard error; options of the command line count in place of the file's.
             """,
             valueName: "file"
         )

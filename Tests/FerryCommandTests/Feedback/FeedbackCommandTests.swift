@@ -117,7 +117,12 @@ import Testing
         try await FeedbackHarness.run { harness in
             let cases: [([String], String)] = [
                 (["feedback"], "Say where to read"),
-                (["feedback", "--production"], "want a certificate"),
+                (["feedback", "--production"], "Apple switched feedback.push.apple.com off on 2021-03-31"),
+                (
+                    ["feedback", "--to", "feedback.sandbox.push.apple.com:2196"],
+                    "feedback.sandbox.push.apple.com off on"
+                ),
+                (["feedback", "--to", "api.push.apple.com:443"], "speaks HTTP/2, where there is no feedback list"),
                 (harness.arguments() + ["--sandbox"], "excludes"),
                 (harness.arguments() + ["--every", "0"], "--every takes seconds, more than 0"),
                 (harness.arguments() + ["--idle-timeout", "-1"], "--idle-timeout takes seconds, more than 0"),
@@ -234,7 +239,7 @@ import Testing
             #expect(nowhere.status == 2)
             #expect(nowhere.messages.contains("Say where to read: --to HOST:PORT"))
             object = ["production": true]
-            #expect(try await read().messages.contains("Apple's servers want a certificate"))
+            #expect(try await read().messages.contains("Apple switched feedback.push.apple.com off on 2021-03-31"))
         }
     }
 

@@ -156,7 +156,7 @@ import Testing
                     "{}",
                     "Say where to send: --to HOST:PORT, --production, --sandbox, or address or production in --config."
                 ),
-                (#"{"production":true}"#, "Apple's servers want a certificate"),
+                (#"{"production":true}"#, "Apple switched gateway.push.apple.com off on 2021-03-31"),
                 (String(repeating: " ", count: 1 << 20) + "{}", "has more than 1 MiB"),
                 (#"{"address":"a","cert":\#(Self.quoted(text))}"#, "the text of 'cert'"),
                 (

@@ -222,7 +222,7 @@ import Testing
                 "The file of --proxy-password-file does not exist."
             ),
             (["--proxy", "localhost:1", "--proxy-user", "a:b"], "must not hold a colon"),
-            (["--config", "node-apn.json"], "--config is the options object of node-apn 1.x"),
+            (["--config", "/none/node-apn.json"], "The options cannot be read"),
             (["--topic", "a b"], "The topic is not 1 to 255 visible ASCII characters."),
         ]
     )
@@ -235,6 +235,35 @@ import Testing
             #expect(output.status == 2)
             #expect(output.messages.contains(words), "\(output.messages)")
             #expect(output.result == "")
+        }
+    }
+
+    @Test func `a node-apn options object says where to send and with what, as far as it means something here`()
+        async throws
+    {
+        try await APNsHarness.run { harness in
+            let object = """
+                {"cert":"\(harness.directory.path("client.pem"))","key":"\(harness.directory.path("client-key.pem"))",
+                "ca":"\(harness.directory.path("ca.pem"))","address":"gateway.example","maxConnections":2,"cacheLength":5,
+                "connectionTimeout":0,"interval":60,"production":false}
+                """
+            let config = try harness.directory.write("config.json", object)
+            let arguments = ["push", "/dev/null", "--backend", "http2", "--config", config]
+            let output = try await FerryProgram.run(arguments + ["--dry-run"], in: harness.directory)
+            #expect(output.status == 0, "\(output.messages)")
+            for remark in [
+                "production false: as --sandbox", "maxConnections 2: as --connections 2",
+                "cacheLength 5: of the binary protocol",
+                "connectionTimeout 0: over HTTP/2 connections stay open, as Apple asks",
+                "interval 60: over HTTP/2 status 410 in --events says that a device is gone",
+                "address: of the binary protocol: name a server of HTTP/2 with --to",
+            ] {
+                #expect(output.messages.contains(remark), "\(remark): \(output.messages)")
+            }
+            // The command line counts in place of the object: the simulated server, and its provider token.
+            let sent = try await FerryProgram.run(arguments + harness.server() + harness.token(), in: harness.directory)
+            #expect(sent.status == 0, "\(sent.messages)")
+            #expect(sent.messages.contains("not used, --p8 of the command line counts"))
         }
     }
 

@@ -82,6 +82,40 @@ struct CredentialsTests {
         #expect(harness.outcomes.errors.allSatisfy { $0?.code == last })
     }
 
+    @Test(arguments: ["gateway.push.apple.com", "gateway.sandbox.push.apple.com", "Gateway.Push.Apple.com."])
+    func `Apple's gateways are refused at once, with what to do`(host: String) {
+        let error = #expect(throws: ConfigurationError.self) {
+            try BinaryProvider(BinaryConfiguration(host: host, outcomes: .discard))
+        }
+        #expect(error?.code == .wrongService)
+        #expect(
+            error?.description.hasPrefix("Apple switched \(host) off on 2021-03-31: send with HTTP2Provider to api.")
+                == true
+        )
+    }
+
+    @Test func `each client refuses Apple's hosts of the others`() {
+        func fault(_ make: () throws -> Void) -> ConfigurationError.Code? {
+            do { try make() } catch { return (error as? ConfigurationError)?.code }
+            return nil
+        }
+        let (binary, feedback, http2) = ("gateway.push.apple.com", "feedback.push.apple.com", "api.push.apple.com")
+        for host in [binary, feedback, http2] {
+            #expect(fault { _ = try BinaryProvider(.init(host: host, outcomes: .discard)) } == .wrongService)
+            #expect(fault { _ = try FeedbackReader(.init(host: host)) } == .wrongService)
+        }
+        let source = ProviderTokenSource { "" }
+        for host in [binary, feedback] {
+            let configuration = HTTP2Configuration(
+                host: host,
+                credentials: .token(source),
+                topic: "a",
+                outcomes: .discard
+            )
+            #expect(fault { _ = try HTTP2Provider(configuration) } == .wrongService)
+        }
+    }
+
     @Test func `a gateway of an unknown authority is not trusted`() async throws {
         try await Harness.run { harness in
             try await self.expectFailure(.peerNotTrusted, harness) {

@@ -1,3 +1,5 @@
+internal import Ferry
+
 /// The check for hosts that Apple has switched off.
 enum ServiceCheck {
     /// The finding for a retired host of Apple's. Nil for all other hosts.

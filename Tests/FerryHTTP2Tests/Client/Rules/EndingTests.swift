@@ -84,11 +84,13 @@ struct HTTP2EndingTests {
         scenario.submit(1...2)
         let untrusted = ProviderError(.peerNotTrusted, "stranger")
         scenario.failDial(.notConnected(untrusted))
-        #expect(scenario.outcome(1) == .undelivered(.noConnection) && scenario.outcome(2) == .undelivered(.noConnection))
+        #expect(
+            scenario.outcome(1) == .undelivered(.noConnection) && scenario.outcome(2) == .undelivered(.noConnection)
+        )
         #expect(scenario.errors == [.peerNotTrusted])
         scenario.submit(3...3)
         scenario.connect()
-        scenario.answer(1)
+        scenario.answer(3)
         #expect(scenario.outcome(3) == .accepted(.confirmed))
         // The peer has proved to be the right one, so the next failure is only one of many.
         scenario.end()

@@ -1,0 +1,74 @@
+package import FerryOpenSSL
+
+/// One of Apple's hosts for providers ("Binary Provider API"; "Sending notification requests to APNs").
+package struct AppleHost: Equatable, Sendable {
+    package enum Service: Sendable {
+        case binary, feedback, http2
+    }
+
+    package var service: Service
+    package var environment: CertificateSummary.Environment
+
+    /// - Parameter name: in upper or lower case, with or without the final dot. Nil is returned for names that are not
+    ///   Apple's.
+    package init?(_ name: String) {
+        let name = name.hasSuffix(".") ? String(name.dropLast()) : name
+        switch name.lowercased() {
+        case BinaryConfiguration.productionHost: self.init(.binary, .production)
+        case BinaryConfiguration.sandboxHost: self.init(.binary, .sandbox)
+        case FeedbackConfiguration.productionHost: self.init(.feedback, .production)
+        case FeedbackConfiguration.sandboxHost: self.init(.feedback, .sandbox)
+        case HTTP2Configuration.productionHost: self.init(.http2, .production)
+        case HTTP2Configuration.sandboxHost, "api.development.push.apple.com": self.init(.http2, .sandbox)
+        default: return nil
+        }
+    }
+
+    private init(_ service: Service, _ environment: CertificateSummary.Environment) {
+        self.service = service
+        self.environment = environment
+    }
+
+    /// Whether Apple has switched the host off, on 2021-03-31.
+    package var isRetired: Bool { self.service != .http2 }
+
+    package var port: Int {
+        switch self.service {
+        case .binary: BinaryConfiguration.defaultPort
+        case .feedback: FeedbackConfiguration.defaultPort
+        case .http2: HTTP2Configuration.defaultPort
+        }
+    }
+
+    /// The host that replaces a retired one.
+    package var successor: String {
+        self.environment == .production ? HTTP2Configuration.productionHost : HTTP2Configuration.sandboxHost
+    }
+
+    // MARK: The wrong client
+
+    /// "Apple switched gateway.push.apple.com off on 2021-03-31"; nil for a host that is still there.
+    package static func retirement(of host: String) -> String? {
+        AppleHost(host)?.isRetired == true ? "Apple switched \(host) off on 2021-03-31" : nil
+    }
+
+    /// Checks that a client of `service` can use the host.
+    ///
+    /// - Throws: ``ConfigurationError`` with ``ConfigurationError/Code/wrongService``.
+    static func require(_ host: String, for service: Service) throws(ConfigurationError) {
+        guard let apple = AppleHost(host) else { return }
+        let advice: String
+        switch (apple.service, service) {
+        case (.http2, .http2): return
+        case (.http2, .binary), (.http2, .feedback):
+            throw ConfigurationError(.wrongService, "\(host) speaks HTTP/2 only: use HTTP2Provider.")
+        case (.binary, _), (.feedback, .binary), (.feedback, .http2):
+            advice = "send with HTTP2Provider to \(apple.successor), or name a gateway that is not Apple's"
+        case (.feedback, .feedback):
+            advice =
+                "over HTTP/2 an outcome with status 410 says that a device is gone; or name a feedback service that is not "
+                + "Apple's"
+        }
+        throw ConfigurationError(.wrongService, "\(self.retirement(of: host) ?? host): \(advice).")
+    }
+}
