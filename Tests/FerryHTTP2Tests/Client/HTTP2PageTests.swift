@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `connections have the figures of their paragraphs`() {
-        #expect(self.says("Never are more than \(DialLimiter.perSecond) made in a second."))
+        #expect(self.says("At most \(DialLimiter.perSecond) are made in a second."))
         #expect(self.says("| the provider's first connection | \(EarnedWindow.start), "))
         #expect(EarnedWindow.divisorInDoubt == 16 && self.says("one sixteenth of the answers"))
         #expect(EarnedWindow.divisorForCopies == 2 && self.says("half of those answers"))
