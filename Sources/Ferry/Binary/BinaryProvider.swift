@@ -20,9 +20,9 @@ internal import Foundation
 ///   peer ends the connection, for at most 5 s of the limit. An error response may still arrive; notifications that
 ///   the gateway discarded are then sent again.
 ///
-/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:_:)``, which does it. If the last
-/// reference is dropped instead, the connections close. Notifications that were not written end as
-/// `undelivered(.released)`, and those that were written and not settled as `uncertain(.released)`.
+/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:drainingWithin:proof:_:)``, which
+/// does it. If the last reference is dropped instead, the connections close. Notifications that were not written end
+/// as `undelivered(.released)`, and those that were written and not settled as `uncertain(.released)`.
 public final class BinaryProvider: LoopProvider {
     /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody

@@ -19,9 +19,9 @@ internal import Foundation
 /// * ``shutDown(within:proof:)`` waits until everything has its outcome, then sends GOAWAY on each connection and
 ///   closes it. `proof` is ignored, because every acceptance is proved.
 ///
-/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:_:)``, which does it. If the last
-/// reference is dropped instead, the connections close. Notifications that were not written end as
-/// `undelivered(.released)`, and those that were written and not answered as `uncertain(.released)`.
+/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:drainingWithin:proof:_:)``, which
+/// does it. If the last reference is dropped instead, the connections close. Notifications that were not written end
+/// as `undelivered(.released)`, and those that were written and not answered as `uncertain(.released)`.
 public final class HTTP2Provider: LoopProvider {
     /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody

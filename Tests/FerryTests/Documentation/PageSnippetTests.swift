@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+/// Checks that the Swift code of the pages for new users compiles, and that their links lead somewhere.
+@Suite struct PageSnippetTests {
+    private static let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().appending(path: "../../..").standardized
+
+    private static let catalogues = ["Sources/Ferry/Ferry.docc", "Sources/FerryTesting/FerryTesting.docc"]
+
+    /// The files below a directory whose name ends so, as paths below the package.
+    private static func files(in directory: String, endingIn end: String) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: self.root.appending(path: directory).path)
+            .filter { $0.hasSuffix(end) }.sorted().map { "\(directory)/\($0)" }
+    }
+
+    private static func text(_ file: String) throws -> String {
+        try String(contentsOf: self.root.appending(path: file), encoding: .utf8)
+    }
+
+    private static func withoutIndentation(_ text: String) -> [String] {
+        text.components(separatedBy: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    /// The blocks of Swift code on a page, without indentation and without the imports at their beginning. Without
+    /// manifests, which belong to another package.
+    private static func blocks(of page: String) throws -> [String] {
+        let parts = try self.text(page).components(separatedBy: "\n```swift\n").dropFirst()
+        return parts.compactMap { part in
+            let lines = self.withoutIndentation(part.components(separatedBy: "\n```")[0])
+            guard !lines.contains("import PackageDescription") else { return nil }
+            let code = lines.drop { $0.isEmpty || $0.hasPrefix("import ") }
+            return code.isEmpty ? nil : code.joined(separator: "\n")
+        }
+    }
+
+    @Test func `each block of Swift code stands in a file that is compiled`() throws {
+        let programs = try Self.files(in: "Examples", endingIn: ".swift")
+        let compiled = try (programs + ["Tests/FerryTests/Documentation/PageSnippets.swift"]).map { file in
+            Self.withoutIndentation(try Self.text(file)).joined(separator: "\n")
+        }
+        let articles = try Self.catalogues.flatMap { try Self.files(in: $0, endingIn: ".md") }
+        for page in ["README.md", "Docs/start.md"] + articles {
+            for block in try Self.blocks(of: page) {
+                #expect(compiled.contains { $0.contains(block) }, "\(page) has code that is compiled nowhere")
+            }
+        }
+    }
+
+    @Test func `the README has fewer than 150 lines`() throws {
+        #expect(try Self.text("README.md").components(separatedBy: "\n").count < 150)
+    }
+
+    @Test func `each link to a file leads to one`() throws {
+        let pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
+        for page in try pages + Self.files(in: "Docs", endingIn: ".md") {
+            let directory = Self.root.appending(path: page).deletingLastPathComponent()
+            for link in try Self.text(page).matches(of: /\]\((?<path>[\w.\/-]+)(#[\w-]*)?\)/).map(\.output.path) {
+                let target = directory.appending(path: String(link)).standardized.path
+                #expect(FileManager.default.fileExists(atPath: target), "\(page) links to \(link)")
+            }
+        }
+    }
+}

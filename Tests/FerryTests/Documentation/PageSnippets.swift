@@ -1,0 +1,284 @@
+import Ferry
+import FerryTesting
+import Foundation
+import Logging
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+// The code of the pages for new users, where no program of Examples has it. `PageSnippetTests` compares the pages with
+// this file.
+
+// MARK: Send your first notification
+
+func sendOneNotification() async throws {
+    let key = try ES256Key(path: "AuthKey_ABCDE12345.p8")
+    let tokens = try ProviderTokenSource(key: key, keyID: "ABCDE12345", teamID: "FGHIJ67890")
+    let configuration = HTTP2Configuration(production: true, credentials: .token(tokens), outcomes: .discard)
+    let notification = try PushNotification(Payload(alert: "Hello", badge: 1), topic: "com.example.app")
+    let device = try DeviceToken(hex: "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
+    let outcome = try await withProvider(configuration) { provider in
+        try await provider.send(notification, to: device)
+    }
+    print(outcome)
+}
+
+func sendManyNotifications(_ devices: [DeviceToken], _ configuration: HTTP2Configuration) async throws {
+    let notification = try PushNotification(Payload(alert: "The shop opens at nine."), topic: "com.example.app")
+    let report = try await withProvider(configuration) { provider in
+        var batch = PushBatch(capacity: devices.count)
+        for (index, device) in devices.enumerated() {
+            try batch.append(notification, to: device, tag: PushTag(UInt64(index)))
+        }
+        try await provider.submit(&batch)
+        return await provider.drain(within: .seconds(60))
+    }
+    print(report)
+}
+
+// MARK: Outcomes
+
+/// Looks at every outcome, and returns the devices to forget and those to send to again.
+func sift(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> (forget: [DeviceToken], again: [DeviceToken]) {
+    var (refused, again): ([(device: DeviceToken, rejection: Rejection)], [DeviceToken]) = ([], [])
+    var accepted = 0
+    for await record in outcomes {
+        let device = devices[Int(record.tag.rawValue)]
+        switch record.outcome {
+        case .accepted:
+            accepted += 1
+        case .rejected(let rejection):
+            refused.append((device, rejection))
+            print(rejection.reason.explanation ?? rejection.reason.rawValue)
+        case .expired:
+            break
+        case .undelivered:
+            again.append(device)
+            if let error = record.error { print(error.message) }
+        case .uncertain(let cause):
+            print("may have arrived or not: \(cause)")
+        @unknown default:
+            break
+        }
+    }
+    let forget = refused.filter { $0.rejection.tokenIsGone(accepted: accepted) }.map(\.device)
+    return (forget, again)
+}
+
+// MARK: Choosing a protocol
+
+/// The provider that the environment asks for.
+func makeProvider(_ environment: [String: String], _ outcomes: OutcomeDelivery) throws -> any PushProvider & Service {
+    if environment["APNS_PROTOCOL"] == "binary" {
+        let identity = try TLSIdentity(certificatePath: "push.pem", privateKeyPath: "push-key.pem")
+        let host = environment["APNS_HOST"] ?? "gateway.example.com"
+        return try BinaryProvider(BinaryConfiguration(host: host, identity: identity, outcomes: outcomes))
+    }
+    let key = try ES256Key(path: "AuthKey_ABCDE12345.p8")
+    let tokens = try ProviderTokenSource(key: key, keyID: "ABCDE12345", teamID: "FGHIJ67890")
+    var configuration = HTTP2Configuration(production: true, credentials: .token(tokens), outcomes: outcomes)
+    configuration.topic = "com.example.app"
+    return try HTTP2Provider(configuration)
+}
+
+// MARK: Run as a service
+
+/// Sends a notification for each message, until the group shuts down.
+struct MessageSender: Service {
+    struct Message: Sendable {
+        var device: DeviceToken
+        var text: String
+    }
+
+    let provider: any PushProvider
+    let messages: AsyncStream<Message>
+
+    func run() async throws {
+        for await message in self.messages.cancelOnGracefulShutdown() {
+            let notification = try PushNotification(Payload(alert: .init(body: message.text)))
+            let outcome = try await self.provider.send(notification, to: message.device)
+            if case .rejected(let rejection) = outcome { print(rejection) }
+        }
+    }
+}
+
+func serve(_ messages: AsyncStream<MessageSender.Message>) async throws {
+    let provider = try makeProvider(ProcessInfo.processInfo.environment, .discard)
+    let group = ServiceGroup(
+        services: [provider, MessageSender(provider: provider, messages: messages)],
+        gracefulShutdownSignals: [.sigterm],
+        cancellationSignals: [.sigint],
+        logger: Logger(label: "app")
+    )
+    try await group.run()
+}
+
+/// Writes trouble to the program's log.
+func watch(_ provider: any PushProvider, _ logger: Logger) async {
+    for await event in provider.events(bufferingNewest: 1000) {
+        switch event {
+        case .error(let error): logger.error("\(error)")
+        case .contradicted(let contradiction): logger.warning("\(contradiction.count) outcomes were wrong")
+        case .dropped(let count): logger.warning("\(count) events were lost")
+        default: break
+        }
+    }
+}
+
+// MARK: Test your own code
+
+/// Greets each device, and returns the devices that no longer have the app.
+func greet(_ devices: [DeviceToken], with provider: some PushProvider) async throws -> [DeviceToken] {
+    let notification = try PushNotification(Payload(alert: "Good morning."))
+    var gone: [DeviceToken] = []
+    for device in devices {
+        guard case .rejected(let rejection) = try await provider.send(notification, to: device) else { continue }
+        if rejection.reason == .unregistered { gone.append(device) }
+    }
+    return gone
+}
+
+@Suite(.timeLimit(.minutes(10))) struct GreetingTests {
+    @Test func `a device that lost the app is returned, and the others are greeted`() async throws {
+        let (here, gone) = (try DeviceToken(hex: "00fc"), try DeviceToken(hex: "bad0"))
+        let credentials = try TestCredentials()
+        let recorder = APNsMemoryRecorder()
+        var simulated = SimulatedAPNs.Configuration(credentials: credentials)
+        simulated.script.rules = [.reject([gone], reason: .unregistered)]
+        simulated.recorder = recorder
+        let apns = try await SimulatedAPNs.start(simulated)
+
+        let tokens = try ProviderTokenSource(
+            key: credentials.tokenKey,
+            keyID: credentials.keyID,
+            teamID: credentials.teamID
+        )
+        var configuration = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .token(tokens),
+            topic: "com.example.app",
+            outcomes: .discard
+        )
+        configuration.trustRoots = credentials.trustRoots
+        let lost = try await withProvider(configuration) { provider in
+            try await greet([here, gone], with: provider)
+        }
+        await apns.stop()
+
+        #expect(lost == [gone])
+        #expect(recorder.requests.map(\.token) == [here])
+        #expect(recorder.requests.first?.accepted.topic == "com.example.app")
+        #expect(apns.counts.rejected == 1)
+    }
+
+    @Test func `nothing arrives twice, although the gateway resets a connection`() async throws {
+        let devices = try (0..<1000).map { try DeviceToken([UInt8($0 >> 8), UInt8($0 & 255)]) }
+        let credentials = try TestCredentials()
+        let recorder = GatewayMemoryRecorder()
+        var simulated = SimulatedGateway.Configuration(credentials: credentials)
+        simulated.script.rules = [.reject([devices[7]]), .end(by: .reset, after: 100, times: 1)]
+        simulated.recorder = recorder
+        let gateway = try await SimulatedGateway.start(simulated)
+
+        var configuration = BinaryConfiguration(
+            host: gateway.host,
+            port: gateway.port,
+            identity: credentials.client,
+            outcomes: .discard
+        )
+        configuration.trustRoots = credentials.trustRoots
+        configuration.options.onUnknown = .report
+        let notification = try PushNotification(Payload(badge: 1))
+        let report = try await withProvider(configuration) { provider in
+            try await provider.submit(
+                contentsOf: devices.enumerated().map { Submission(notification, to: $1, tag: PushTag(UInt64($0))) }
+            )
+            return await provider.drain(within: .seconds(300))
+        }
+        await gateway.stop()
+
+        #expect(report.outcomes.settled == devices.count)
+        #expect(recorder.duplicates.isEmpty)
+        #expect(recorder.counts[devices[7]] == nil)
+    }
+
+    @Test func `a fake provider answers without a server`() async throws {
+        let (here, gone) = (try DeviceToken(hex: "00fc"), try DeviceToken(hex: "bad0"))
+        let refusal = Rejection(reason: .unregistered, origin: .apns, status: 410)
+        let provider = try FakeProvider { $0 == gone ? .rejected(refusal) : .accepted(.confirmed) }
+        #expect(try await greet([here, gone], with: provider) == [gone])
+        #expect(provider.sent.map(\.device) == [here, gone])
+        _ = await provider.shutDown(within: .zero, proof: .automatic)
+        await #expect(throws: SubmitError.shutDown) { try await greet([here], with: provider) }
+    }
+}
+
+/// A provider that sends nothing. It keeps what `send` gets, and answers with the outcome that the test chose.
+final class FakeProvider: PushProvider {
+    struct Sent: Sendable {
+        var notification: PushNotification
+        var device: DeviceToken
+    }
+
+    private struct State {
+        var sent: [Sent] = []
+        var counts = OutcomeCounts()
+        var isShutDown = false
+    }
+
+    private let state = Mutex(State())
+    private let answer: @Sendable (DeviceToken) -> Outcome
+    /// Lends its stream and its events, which only Ferry can make. It never has work, so it never connects.
+    private let idle: BinaryProvider
+
+    init(answer: @escaping @Sendable (DeviceToken) -> Outcome) throws {
+        self.answer = answer
+        self.idle = try BinaryProvider(BinaryConfiguration(host: "localhost", outcomes: .discard))
+    }
+
+    var sent: [Sent] { self.state.withLock { $0.sent } }
+
+    func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
+        let outcome = self.answer(device)
+        let isTaken = self.state.withLock { state -> Bool in
+            guard !state.isShutDown else { return false }
+            state.sent.append(Sent(notification: notification, device: device))
+            state.counts.add(outcome)
+            return true
+        }
+        guard isTaken else { throw .shutDown }
+        return outcome
+    }
+
+    func submit(_ batch: inout PushBatch) async throws(SubmitError) {
+        self.trySubmit(&batch)
+        guard batch.isEmpty else { throw .shutDown }
+    }
+
+    func trySubmit(_ batch: inout PushBatch) {
+        let count = batch.count
+        let isTaken = self.state.withLock { state -> Bool in
+            guard !state.isShutDown else { return false }
+            state.counts.add(.accepted(.confirmed), count: count)
+            return true
+        }
+        if isTaken { batch.removeAll() }
+    }
+
+    var outcomes: OutcomeStream { self.idle.outcomes }
+    var counts: OutcomeCounts { self.state.withLock { $0.counts } }
+    var lastError: ProviderError? { nil }
+
+    func events(bufferingNewest limit: Int) -> ProviderEvents { self.idle.events(bufferingNewest: limit) }
+
+    func drain(within limit: Duration) async -> DrainReport {
+        DrainReport(outcomes: self.counts, unsettled: 0, contradicted: 0, resent: 0)
+    }
+
+    func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
+        self.state.withLock { $0.isShutDown = true }
+        _ = await self.idle.shutDown(within: .zero, proof: .silence)
+        return await self.drain(within: limit)
+    }
+}
