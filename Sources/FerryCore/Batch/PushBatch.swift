@@ -113,6 +113,15 @@ public struct PushBatch: ~Copyable, Sendable {
         return true
     }
 
+    /// Removes the first notification and returns it; nil if the batch is empty. For a ``PushProvider`` outside Ferry.
+    ///
+    /// Cost: it copies the notification.
+    public mutating func popFirst() -> Submission? {
+        guard !self.isEmpty else { return nil }
+        let run = self.takeFirst(1)
+        return Submission(run.notification(at: 0), to: run.device(at: 0), tag: PushTag(run.entries[0].tag))
+    }
+
     /// Removes every notification.
     public mutating func removeAll() {
         self.replaceStorage(with: BatchStorage(capacity: 16, arenaCapacity: 1024))

@@ -5,6 +5,7 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 import Testing
+import UnixSignals
 
 // The code of the pages for new users, where no program of Examples has it. `PageSnippetTests` compares the pages with
 // this file.
@@ -206,79 +207,10 @@ func greet(_ devices: [DeviceToken], with provider: some PushProvider) async thr
     @Test func `a fake provider answers without a server`() async throws {
         let (here, gone) = (try DeviceToken(hex: "00fc"), try DeviceToken(hex: "bad0"))
         let refusal = Rejection(reason: .unregistered, origin: .apns, status: 410)
-        let provider = try FakeProvider { $0 == gone ? .rejected(refusal) : .accepted(.confirmed) }
+        let provider = FakeProvider { _, device in device == gone ? .rejected(refusal) : .accepted(.confirmed) }
         #expect(try await greet([here, gone], with: provider) == [gone])
-        #expect(provider.sent.map(\.device) == [here, gone])
+        #expect(provider.submissions.map(\.device) == [here, gone])
         _ = await provider.shutDown(within: .zero, proof: .automatic)
         await #expect(throws: SubmitError.shutDown) { try await greet([here], with: provider) }
-    }
-}
-
-/// A provider that sends nothing. It keeps what `send` gets, and answers with the outcome that the test chose.
-final class FakeProvider: PushProvider {
-    struct Sent: Sendable {
-        var notification: PushNotification
-        var device: DeviceToken
-    }
-
-    private struct State {
-        var sent: [Sent] = []
-        var counts = OutcomeCounts()
-        var isShutDown = false
-    }
-
-    private let state = Mutex(State())
-    private let answer: @Sendable (DeviceToken) -> Outcome
-    /// Lends its stream and its events, which only Ferry can make. It never has work, so it never connects.
-    private let idle: BinaryProvider
-
-    init(answer: @escaping @Sendable (DeviceToken) -> Outcome) throws {
-        self.answer = answer
-        self.idle = try BinaryProvider(BinaryConfiguration(host: "localhost", outcomes: .discard))
-    }
-
-    var sent: [Sent] { self.state.withLock { $0.sent } }
-
-    func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
-        let outcome = self.answer(device)
-        let isTaken = self.state.withLock { state -> Bool in
-            guard !state.isShutDown else { return false }
-            state.sent.append(Sent(notification: notification, device: device))
-            state.counts.add(outcome)
-            return true
-        }
-        guard isTaken else { throw .shutDown }
-        return outcome
-    }
-
-    func submit(_ batch: inout PushBatch) async throws(SubmitError) {
-        self.trySubmit(&batch)
-        guard batch.isEmpty else { throw .shutDown }
-    }
-
-    func trySubmit(_ batch: inout PushBatch) {
-        let count = batch.count
-        let isTaken = self.state.withLock { state -> Bool in
-            guard !state.isShutDown else { return false }
-            state.counts.add(.accepted(.confirmed), count: count)
-            return true
-        }
-        if isTaken { batch.removeAll() }
-    }
-
-    var outcomes: OutcomeStream { self.idle.outcomes }
-    var counts: OutcomeCounts { self.state.withLock { $0.counts } }
-    var lastError: ProviderError? { nil }
-
-    func events(bufferingNewest limit: Int) -> ProviderEvents { self.idle.events(bufferingNewest: limit) }
-
-    func drain(within limit: Duration) async -> DrainReport {
-        DrainReport(outcomes: self.counts, unsettled: 0, contradicted: 0, resent: 0)
-    }
-
-    func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
-        self.state.withLock { $0.isShutDown = true }
-        _ = await self.idle.shutDown(within: .zero, proof: .silence)
-        return await self.drain(within: limit)
     }
 }

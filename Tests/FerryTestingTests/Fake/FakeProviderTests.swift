@@ -1,0 +1,74 @@
+import FerryCore
+import FerryTesting
+import Testing
+
+@Suite struct FakeProviderTests {
+    private static func device(_ number: UInt8) throws -> DeviceToken { try DeviceToken([number]) }
+
+    private static func batch(_ count: UInt8) throws -> PushBatch {
+        var batch = PushBatch()
+        for number in 0..<count {
+            let notification = try PushNotification(json: #"{"n":\#(number)}"#.utf8, topic: "a.b", collapseID: "c")
+            try batch.append(notification, to: self.device(number), tag: PushTag(UInt64(number)))
+        }
+        return batch
+    }
+
+    private static let refusal = Outcome.rejected(Rejection(reason: .unregistered, origin: .apns, status: 410))
+
+    @Test func `a batch is read as it was made`() throws {
+        var batch = try Self.batch(2)
+        // The macros of the tests cannot hold a batch, which is not copyable.
+        let (first, left) = (batch.popFirst(), batch.count)
+        let (second, third) = (batch.popFirst(), batch.popFirst())
+        #expect(try first?.device == Self.device(0))
+        #expect(try first?.notification == PushNotification(json: #"{"n":0}"#.utf8, topic: "a.b", collapseID: "c"))
+        #expect(first?.tag == 0 && second?.tag == 1 && third == nil)
+        #expect(left == 1)
+    }
+
+    @Test func `each notification has the outcome of the answer, once`() async throws {
+        let gone = try Self.device(1)
+        let provider = FakeProvider(outcomes: .stream) { $1 == gone ? Self.refusal : .accepted(.confirmed) }
+        var batch = try Self.batch(3)
+        try await provider.submit(&batch)
+        let isEmpty = batch.isEmpty
+        #expect(isEmpty)
+        #expect(try await provider.send(PushNotification(json: "{}".utf8), to: gone) == Self.refusal)
+        let report = await provider.shutDown(within: .zero)
+        #expect(report.outcomes.accepted == 2 && report.outcomes.rejected == 2)
+        var outcomes: [OutcomeRecord] = []
+        for await record in provider.outcomes { outcomes.append(record) }
+        #expect(outcomes.map(\.tag) == [0, 1, 2])
+        #expect(outcomes.map(\.outcome) == [.accepted(.confirmed), Self.refusal, .accepted(.confirmed)])
+        #expect(provider.submissions.map(\.tag) == [0, 1, 2, 0])
+    }
+
+    @Test func `events are those of the test, and an error becomes the last`() async throws {
+        let provider = FakeProvider()
+        let events = provider.events(bufferingNewest: 10)
+        let error = ProviderError(.connectFailed, "No connection.")
+        provider.report(.connected(ConnectionID(1), open: 1))
+        provider.report(.error(error))
+        _ = await provider.shutDown(within: .zero)
+        var count = 0
+        for await _ in events { count += 1 }
+        #expect(count == 2)
+        #expect(provider.lastError == error)
+        #expect(await provider.drain(within: .zero).lastError == error)
+    }
+
+    @Test func `after a shutdown nothing is taken`() async throws {
+        let provider = FakeProvider()
+        _ = await provider.shutDown(within: .zero)
+        var batch = try Self.batch(2)
+        var error: SubmitError?
+        do throws(SubmitError) { try await provider.submit(&batch) } catch let fault { error = fault }
+        let left = batch.count
+        #expect(left == 2 && error == .shutDown)
+        await #expect(throws: SubmitError.shutDown) {
+            try await provider.send(PushNotification(json: "{}".utf8), to: Self.device(1))
+        }
+        #expect(provider.submissions.isEmpty)
+    }
+}
