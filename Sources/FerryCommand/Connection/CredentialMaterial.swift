@@ -62,10 +62,12 @@ struct IdentitySource: Equatable, Sendable {
         case .archive(let archive):
             let option = self.archiveOption
             let bytes = try archive.readAndWarn(option)
+            try self.requireArchive(bytes, archive.name(option))
             return try TLSIdentity(pkcs12: bytes, passphrase: self.passphrase ?? "", source: archive.name(option))
         case .pair(let certificate, let key):
             let option = self.certificateOption
             let chain = try certificate.readAndWarn(option)
+            try self.requireCertificate(chain, certificate.name(option))
             return try TLSIdentity(
                 chain: chain,
                 from: certificate.name(option),
@@ -73,6 +75,34 @@ struct IdentitySource: Equatable, Sendable {
                 from: key?.name(self.keyOption) ?? certificate.name(option),
                 passphrase: self.passphrase
             )
+        }
+    }
+
+    private static let providerTokenKey =
+        "a .p8 file of Apple is the key of provider tokens: over HTTP/2 give it with --p8, --key-id and --team-id"
+
+    /// Checks that the bytes are no other kind of credentials.
+    private func requireArchive(_ bytes: [UInt8], _ name: String) throws(TLSError) {
+        switch CredentialForm(bytes) {
+        case .certificate, .certificateAndKey:
+            let options = "\(self.certificateOption), and its key with \(self.keyOption)"
+            let fault = "\(name) holds a certificate and is no PKCS#12 archive"
+            throw TLSError(.malformed, "\(fault): give it with \(options).")
+        case .privateKey:
+            let fault = "\(name) holds a private key and is no PKCS#12 archive"
+            throw TLSError(.malformed, "\(fault); \(Self.providerTokenKey).")
+        default: break
+        }
+    }
+
+    /// Checks that the bytes are no other kind of credentials.
+    private func requireCertificate(_ bytes: [UInt8], _ name: String) throws(TLSError) {
+        switch CredentialForm(bytes) {
+        case .pkcs12:
+            throw TLSError(.noCertificate, "\(name) is a PKCS#12 archive: give it with \(self.archiveOption).")
+        case .privateKey:
+            throw TLSError(.noCertificate, "\(name) holds a private key and no certificate; \(Self.providerTokenKey).")
+        default: break
         }
     }
 }

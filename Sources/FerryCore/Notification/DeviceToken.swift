@@ -16,11 +16,12 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// - Parameter hex: an even number of hexadecimal digits of either case, and nothing else.
+    /// - Parameter hex: an even number of hexadecimal digits of either case; or the same with spaces in angle brackets,
+    ///   `<00fc13ad 85652412>`, as `NSData` describes itself.
     /// - Throws: ``PushValidationError`` with every fault: ``PushValidationError/Code/oddHex``,
     ///   ``PushValidationError/Code/notHex``, and those of the length.
     public init(hex: String) throws(PushValidationError) {
-        var hex = hex
+        var hex = Self.withoutBrackets(hex.utf8).map { String(decoding: $0, as: UTF8.self) } ?? hex
         let decoded = hex.withUTF8 { digits -> Result<[UInt8], PushValidationError> in
             let faults = Self.faults(hex: digits)
             guard faults.isEmpty else { return .failure(PushValidationError(faults)) }
@@ -53,6 +54,10 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
 
     package static func faults(hex digits: UnsafeBufferPointer<UInt8>) -> [PushValidationError.Fault] {
         var faults: [PushValidationError.Fault] = []
+        if digits.contains(where: { self.nibble($0) == nil }), self.isBase64(digits) {
+            let message = "the device token looks like Base64; write its bytes as hex digits"
+            return [.init(.notHex, message)]
+        }
         if !digits.count.isMultiple(of: 2) {
             faults.append(.init(.oddHex, "a device token has an even number of hex digits"))
         }
@@ -60,6 +65,30 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
             faults.append(.init(.notHex, "a device token has only hex digits"))
         }
         return faults + self.faults(length: (digits.count + 1) / 2)
+    }
+
+    /// Returns the digits of `<00fc13ad 85652412>`; nil if the text is not in angle brackets. Many programs stored what
+    /// `NSData` says of itself.
+    package static func withoutBrackets(_ text: some Collection<UInt8>) -> [UInt8]? {
+        guard text.first == UInt8(ascii: "<"), text.count >= 2, Array(text.suffix(1)) == [UInt8(ascii: ">")] else {
+            return nil
+        }
+        return text.dropFirst().dropLast().filter { $0 != UInt8(ascii: " ") }
+    }
+
+    /// The lengths of text that is taken for Base64: a token of 32 bytes has 43 characters, the longest has 136.
+    private static let base64Lengths = 40...136
+
+    /// Whether the text looks like a token in Base64 rather than in hexadecimal digits.
+    private static func isBase64(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.base64Lengths ~= text.count
+            && text.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                default: Array("+/-_=".utf8).contains(byte)
+                }
+            }
     }
 
     /// Writes the bytes that `digits` stand for to `target`. False if a character is not a hexadecimal digit, if the

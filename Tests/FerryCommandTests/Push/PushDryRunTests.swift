@@ -67,4 +67,59 @@ import Testing
             #expect(harness.recorder.notifications.count == 3)
         }
     }
+
+    @Test(arguments: [
+        ("[" + PushHarness.line(1) + "]\n", "jq -c '.[]' FILE", 1),
+        ("{\n  \"token\": \"00fc\",\n  \"payload\": {}\n}\n", "jq -c . FILE", 4),
+    ])
+    func `JSON that stands in no lines is named once, with what makes lines of it`(
+        text: String,
+        cure: String,
+        bad: Int
+    ) async throws {
+        try await PushHarness.run { harness in
+            let file = try harness.directory.write("lines", text)
+            let output = try await harness.push(harness.arguments(file), "--dry-run")
+            #expect(output.status == 1)
+            let lines = output.messages.split(separator: "\n")
+            #expect(lines.count == 2, "\(output.messages)")
+            #expect(lines.first?.hasPrefix("\(file):1: each notification is one object on one line; \(cure)") == true)
+            #expect(lines.last?.hasSuffix("0 lines are good, \(bad) \(bad == 1 ? "is" : "are") bad") == true)
+        }
+    }
+
+    @Test func `tokens as NSData shows them are taken, and an expiration from now is not`() async throws {
+        try await PushHarness.run { harness in
+            let token = "<" + String(repeating: "00fc13ad ", count: 8) + ">"
+            let text = """
+                {"token":"\(token)","payload":{}}
+                {"token":"\(PushHarness.token(1))","payload":{},"expiration":3600}
+                {"token":"\(PushHarness.token(1))","payload":{},"expiration":0}
+                """
+            let file = try harness.directory.write("lines", text)
+            let output = try await harness.push(harness.arguments(file), "--dry-run")
+            #expect(output.messages.contains(":2: the expiration 3600 is a time before 2001"))
+            #expect(output.messages.hasSuffix("2 lines are good, 1 is bad\n"), "\(output.messages)")
+        }
+    }
+
+    @Test func `credentials of another kind are named with the option for them`() async throws {
+        try await APNsHarness.run { harness in
+            let key = harness.directory.path("key.p8")
+            let certificate = harness.directory.path("client.pem")
+            let cases = [
+                (["--cert", key], "holds a private key and no certificate; a .p8 file of Apple is the key"),
+                (["--p12", key], "holds a private key and is no PKCS#12 archive; a .p8 file of Apple"),
+                (["--p12", certificate], "holds a certificate and is no PKCS#12 archive: give it with --cert"),
+            ]
+            for (options, words) in cases {
+                let output = try await FerryProgram.run(
+                    ["push", "/dev/null", "--to", "localhost:1", "--dry-run"] + options,
+                    in: harness.directory
+                )
+                #expect(output.status == 2)
+                #expect(output.messages.contains(words), "\(output.messages)")
+            }
+        }
+    }
 }

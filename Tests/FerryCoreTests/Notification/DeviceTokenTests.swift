@@ -82,4 +82,21 @@ import Testing
 
     /// Fixed values: the shares of a migration must not change with an update.
     private static let knownHashes: [UInt32] = [1_507_794_777, 76_757_624, 908_050_944, 1_709_387_265, 2_446_745_230]
+
+    @Test(arguments: ["<00fc13ad 85652412>", "<00FC13AD85652412>", "< 00fc13ad  85652412 >"])
+    func `The description of NSData is a token, too`(text: String) throws {
+        #expect(try DeviceToken(hex: text).hex == "00fc13ad85652412")
+    }
+
+    @Test(arguments: ["<>", "<", "<00fc", "00fc>", "<0>", "<00-fc>"])
+    func `Brackets around anything else are refused`(text: String) {
+        #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
+    }
+
+    @Test func `A token in Base64 is named as that`() {
+        let text = "APwTrf94USK0rSiAmjQgmCNBJBQhNICXh45Xp8mR3o8="
+        let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
+        #expect(error?.faults.map(\.code) == [.notHex])
+        #expect("\(error?.faults.first?.message ?? "")".contains("looks like Base64") == true)
+    }
 }

@@ -21,9 +21,10 @@ enum LineCheck: Sendable {
             payloadLength: line.payload.count
         )
         guard let fault else { return nil }
-        return fault.reason == .missingTopic
-            ? "there is no 'topic', and no --topic for lines without one" : fault.message
+        return fault.reason == .missingTopic ? Self.missingTopic : fault.message
     }
+
+    static let missingTopic = "there is no 'topic', and no --topic for lines without one"
 
     /// The warning about a line that is submitted anyway. Nil if there is no warning.
     func warning(of line: PushLine) -> String? {

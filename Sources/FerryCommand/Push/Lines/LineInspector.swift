@@ -20,6 +20,8 @@ struct LineInspector {
     /// Whether a bad line ended the input.
     private(set) var endedBadly = false
     private var sawShortToken = false
+    private var sawMissingTopic = false
+    private var sawOtherForm = false
 
     /// - Parameter topic: the topic of lines without one. Nil if the provider supplies it.
     init(
@@ -56,17 +58,57 @@ struct LineInspector {
             }
             if Self.isBlank(bytes) { return nil }
             defer { self.warnOfUnknownMembers() }
-            let line = try self.parser.parse(bytes)
-            if let fault = self.check.fault(of: line) { throw LineFaults(messages: [fault]) }
+            let line: PushLine
+            do throws(LineFaults) {
+                line = try self.parser.parse(bytes)
+            } catch {
+                self.nameOtherForm(bytes)
+                throw error
+            }
+            if let fault = self.check.fault(of: line) {
+                if fault == LineCheck.missingTopic { return self.leaveOutWithoutTopic() }
+                throw LineFaults(messages: [fault])
+            }
             self.warn(of: line)
             self.goodCount += 1
             return line
         } catch {
-            self.name("\(error)")
+            // After the first line of another form, the others are bad for the same reason.
+            if !(self.sawOtherForm && error.isOfJSON) { self.name("\(error)") }
             self.badCount += 1
             self.endedBadly = self.isStrict
             return nil
         }
+    }
+
+    /// Leaves out a line without a topic. The sentence comes once, because it is often true of every line.
+    private mutating func leaveOutWithoutTopic() -> PushLine? {
+        if !self.sawMissingTopic {
+            self.name("\(LineCheck.missingTopic); give --topic, or 'topic' in each line; this is said only once")
+        }
+        self.sawMissingTopic = true
+        self.badCount += 1
+        self.endedBadly = self.isStrict
+        return nil
+    }
+
+    /// Says what to do with JSON that does not stand in lines: an array, or an object over several lines.
+    private mutating func nameOtherForm(_ line: UnsafeBufferPointer<UInt8>) {
+        guard !self.sawOtherForm, self.goodCount == 0, self.badCount == 0 else { return }
+        let first = line.first { $0 > 0x20 }
+        let last = line.last { $0 > 0x20 }
+        let command: String
+        if first == UInt8(ascii: "[") {
+            command = "jq -c '.[]' FILE"
+        } else if first == UInt8(ascii: "{"), last == UInt8(ascii: "{") || last == UInt8(ascii: ",") {
+            command = "jq -c . FILE"
+        } else {
+            return
+        }
+        self.sawOtherForm = true
+        self.name(
+            "each notification is one object on one line; \(command) writes such lines, and ferry push - reads them"
+        )
     }
 
     /// Reports the last line, with a message.

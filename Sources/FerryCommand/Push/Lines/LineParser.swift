@@ -51,6 +51,9 @@ final class LineParser {
 
     private typealias Bytes = UnsafeBufferPointer<UInt8>
 
+    /// Lower numbers are seconds from now that were meant: 2001-09-09 was before push notifications.
+    private static let firstExpiration = 1_000_000_000
+
     /// The topic of lines without one.
     private let topic: UnsafeMutableBufferPointer<UInt8>
     private let token = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DeviceToken.maximumLength)
@@ -101,7 +104,7 @@ final class LineParser {
             }
         } catch {
             // The faults found so far are dropped: the line is not a JSON object.
-            throw LineFaults(messages: ["not a line of JSON: \(error)"])
+            throw LineFaults(messages: ["not a line of JSON: \(error)"], isOfJSON: true)
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
         if seen & 1 << Member.payload.rawValue == 0 { faults.add("there is no 'payload'") }
@@ -149,7 +152,8 @@ final class LineParser {
         faults.add(PushNotification.faults(payload: result.payload))
     }
 
-    private func readToken(_ hex: Bytes, into result: inout PushLine, _ faults: inout LineFaults) {
+    private func readToken(_ text: Bytes, into result: inout PushLine, _ faults: inout LineFaults) {
+        let hex = text.first == UInt8(ascii: "<") ? self.digits(inBrackets: text) : text
         result.hex = hex
         let length = hex.count / 2
         if 1...self.token.count ~= length, DeviceToken.decode(hex: hex, into: self.token) {
@@ -157,6 +161,14 @@ final class LineParser {
         } else {
             faults.add(DeviceToken.faults(hex: hex))
         }
+    }
+
+    private func digits(inBrackets text: Bytes) -> Bytes {
+        guard let digits = DeviceToken.withoutBrackets(text) else { return text }
+        let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: digits.count)
+        _ = copy.initialize(from: digits)
+        self.resolved.append(copy)
+        return Bytes(copy)
     }
 
     // MARK: Strings
@@ -204,6 +216,11 @@ extension LineParser {
             if result.priority == nil { faults.add("the priority \(number) is none of 10, 5 and 1") }
         case .expiration:
             guard let number = value.integer(in: line) else { return faults.add("'expiration' is not a whole number") }
+            guard number <= 0 || number >= Self.firstExpiration else {
+                return faults.add(
+                    "the expiration \(number) is a time before 2001: write seconds since 1970, not from now; 0 is one try"
+                )
+            }
             do throws(PushValidationError) {
                 result.expiration = try Expiration(validating: number)
             } catch {
