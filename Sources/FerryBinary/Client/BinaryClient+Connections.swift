@@ -106,8 +106,9 @@ extension BinaryClient {
         self.report(.error(error))
         for lane in self.lanes {
             self.giveUpQueue(lane, undelivered: Self.cause(error), uncertain: .notRepeated)
+            // A search would wait for suspects that have their outcome now.
+            lane.endSearch()
         }
-        lane.endSearch()
         lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
     }
 
@@ -118,6 +119,7 @@ extension BinaryClient {
         for written in lane.connection.takeAll() {
             self.outcomes.give(.undelivered(Self.cause(error)), tainted: .uncertain(.notRepeated), to: written.run)
         }
+        lane.endSearch()
         self.disconnect(lane)
         guard isFinal else { return self.failed(lane, .failure(error), since: now.monotonic, now: now) }
         self.giveUp(lane, error, now: now)

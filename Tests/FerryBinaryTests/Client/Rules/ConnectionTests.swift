@@ -157,6 +157,21 @@ import Testing
         #expect(scenario[6] == .undelivered(.credentials))
     }
 
+    @Test(arguments: [true, false])
+    func `credentials that are refused in a search end it`(retries: Bool) {
+        let scenario = Scenario { $0.retriesLastingErrors = retries }
+        scenario.open(1...20)
+        // Names no notification, so a search begins.
+        scenario.receive(Scenario.response(8, 0))
+        scenario.connect()
+        #expect(scenario.send().count < 20)
+        scenario.end(.credentialsRejected(ProviderError(.credentialsRejected, "refused")))
+        scenario.submit(21...40)
+        scenario.connect()
+        // A search would hold all but a few back.
+        #expect(scenario.send().suffix(20) == Array(21...40)[...])
+    }
+
     @Test func `what may have arrived on an earlier connection is uncertain when credentials are refused`() {
         let scenario = Scenario()
         scenario.open(1...1)
