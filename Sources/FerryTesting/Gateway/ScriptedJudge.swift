@@ -2,9 +2,9 @@ internal import FerryBinary
 internal import FerryCore
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+internal import FoundationEssentials
 #else
-package import Foundation
+internal import Foundation
 #endif
 
 /// A judge of one connection's notifications. It accepts or refuses them by the rules of a script, and gives the
