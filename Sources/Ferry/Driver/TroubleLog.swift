@@ -5,17 +5,20 @@ internal import NIOCore
 /// The log level of trouble: high for news, and `debug` for repetitions, so that a peer that fails all the time does not
 /// fill the log.
 struct TroubleLog {
-    /// For this long after an entry, trouble of any kind counts as a repetition.
+    /// For this long after an entry, trouble with the same code counts as a repetition.
     static let pause: TimeAmount = .seconds(1)
     /// For this long after an entry, the same trouble counts as a repetition.
     static let repetition: TimeAmount = .seconds(60)
 
-    private var last: (error: ProviderError, at: NIODeadline)?
+    /// The last entry of each code. There are few codes.
+    private var entries: [ProviderError.Code: (error: ProviderError, at: NIODeadline)] = [:]
 
     /// Returns `level` for news, and notes it.
     mutating func level(_ level: Logger.Level, _ error: ProviderError, now: NIODeadline) -> Logger.Level {
-        if let last, now < last.at + (last.error == error ? Self.repetition : Self.pause) { return .debug }
-        self.last = (error, now)
+        if let last = self.entries[error.code], now < last.at + (last.error == error ? Self.repetition : Self.pause) {
+            return .debug
+        }
+        self.entries[error.code] = (error, now)
         return level
     }
 }

@@ -36,8 +36,8 @@ public struct FeedbackConfiguration: Sendable {
     public var idleTimeout: Duration = .seconds(30)
     /// The limit for the whole list. Time in which tuples wait to be taken does not count.
     public var sweepTimeout: Duration = .seconds(600)
-    /// The pause of ``FeedbackReader/events()`` from the end of one reading to the start of the next. Nil: only one
-    /// reading.
+    /// The pause of ``FeedbackReader/events()`` from the end of one reading to the start of the next. Nil, or not
+    /// above zero: only one reading.
     public var interval: Duration? = .seconds(3600)
     /// How many tuples may wait to be taken before reading stops; at least 1.
     ///

@@ -89,7 +89,7 @@ public struct FeedbackEvents: AsyncSequence, Sendable {
         /// Waits for the time of the next reading. Returns false if there will be no further reading.
         private func mayBegin() async -> Bool {
             if !self.isFirst {
-                guard let interval else { return false }
+                guard let interval, interval > .zero else { return false }
                 await self.wait.wait(for: interval)
             }
             return !Task.isCancelled && !self.wait.isStopped

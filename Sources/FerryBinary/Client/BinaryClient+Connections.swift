@@ -98,8 +98,14 @@ extension BinaryClient {
         }
     }
 
-    /// Whether the queue is given up because of the error, and without a retry.
-    func isFinal(_ error: ProviderError) -> Bool { self.lanes.allSatisfy { $0.failures.isFinal(error) } }
+    /// Whether the queue is given up because of the error of a lane's connection, and without a retry. Not while another
+    /// connection is open: then one server behind the name may be the only bad one.
+    func isFinal(_ error: ProviderError, of failed: Lane) -> Bool {
+        self.lanes.allSatisfy { lane in
+            let isElsewhere = lane !== failed && lane.connection.establishedID != nil
+            return lane.failures.isFinal(error) && (!isElsewhere || error.code == .credentialsRejected)
+        }
+    }
 
     /// Gives up the queue because of an error that no retry can mend.
     mutating func giveUp(_ lane: Lane, _ error: ProviderError, now: Moment) {
@@ -112,16 +118,21 @@ extension BinaryClient {
         lane.connection.wait(until: now.monotonic + lane.refused(using: &self.jitter))
     }
 
-    /// Gives up a connection on which the peer showed that it took nothing, and its notifications. With `isFinal`, gives
-    /// up the queue, too.
+    /// Gives up a connection on which the peer showed that it took nothing. With `isFinal` its notifications and the queue
+    /// are given up, too; otherwise its notifications go out again.
     mutating func tookNothing(_ lane: Lane, _ error: ProviderError, isFinal: Bool, now: Moment) {
         // Silence may have settled some of them. Those were not delivered either.
-        for written in lane.connection.takeAll() {
+        let written = lane.connection.takeAll()
+        lane.endSearch()
+        guard isFinal else {
+            self.resend(self.endEvicted(written, on: lane, as: .undelivered(Self.cause(error))), on: lane)
+            self.disconnect(lane)
+            return self.failed(lane, .failure(error), since: now.monotonic, now: now)
+        }
+        for written in written {
             self.outcomes.give(.undelivered(Self.cause(error)), tainted: .uncertain(.notRepeated), to: written.run)
         }
-        lane.endSearch()
         self.disconnect(lane)
-        guard isFinal else { return self.failed(lane, .failure(error), since: now.monotonic, now: now) }
         self.giveUp(lane, error, now: now)
     }
 

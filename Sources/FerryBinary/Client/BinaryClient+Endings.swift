@@ -22,7 +22,7 @@ extension BinaryClient {
         guard case .attempt(_, let start) = lane.connection.close() else { return }
         let error: ProviderError
         switch end {
-        case .credentialsRejected(let cause) where self.isFinal(cause):
+        case .credentialsRejected(let cause) where self.isFinal(cause, of: lane):
             return self.giveUp(lane, cause, now: now)
         case .credentialsRejected(let cause), .lost(let cause), .notConnected(let cause):
             error = cause
@@ -30,7 +30,7 @@ extension BinaryClient {
             error = ProviderError(.connectFailed, "The peer closed the connection before it was established.")
         }
         self.report(.socketError(id, error))
-        if self.isFinal(error) { return self.giveUp(lane, error, now: now) }
+        if self.isFinal(error, of: lane) { return self.giveUp(lane, error, now: now) }
         self.failed(lane, .failure(error), since: start, now: now)
     }
 
@@ -40,8 +40,9 @@ extension BinaryClient {
         switch end {
         case .credentialsRejected(let error):
             // With TLS 1.3 the peer can refuse the credentials after notifications were written.
-            self.outcomes.failed(error)
-            return self.tookNothing(lane, error, isFinal: self.isFinal(error), now: now)
+            let isFinal = self.isFinal(error, of: lane)
+            if isFinal { self.outcomes.failed(error) } else { self.report(.socketError(id, error)) }
+            return self.tookNothing(lane, error, isFinal: isFinal, now: now)
         case .lost(let error), .notConnected(let error):
             self.report(.socketError(id, error))
             lastWord = .failure(error)

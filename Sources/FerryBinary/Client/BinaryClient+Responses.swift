@@ -61,7 +61,7 @@ extension BinaryClient {
             isLasting: cause != nil
         )
         self.outcomes.failed(error)
-        if self.isFinal(error), let id = lane.connection.establishedID {
+        if self.isFinal(error, of: lane), let id = lane.connection.establishedID {
             // A peer that speaks another protocol from its first byte has taken no notification.
             self.report(.socketError(id, error))
             self.act(.close(id))

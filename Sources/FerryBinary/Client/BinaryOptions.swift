@@ -80,7 +80,7 @@ public struct BinaryOptions: Sendable, Hashable {
     public var retryLimit = 0
     /// The number of connections, at least 1. Devices are spread over the connections by their token.
     public var maxConnections = 1
-    /// How long connecting may take: name look-up, TCP and TLS together.
+    /// How long connecting may take: name look-up, TCP and TLS together. More than 0: there is always a limit.
     public var connectTimeout: Duration = .seconds(10)
     /// A connection that is idle for this time, without unsettled notifications, is closed. Nil: never.
     public var idleTimeout: Duration? = .seconds(3600)

@@ -56,24 +56,25 @@ extension HTTP2Client {
     /// Takes back the requests of a connection that is gone, and forgets the connection.
     private mutating func bury(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
         self.connections[id].end()
-        let error = end.error
+        // A connection that we closed on purpose has no trouble, whatever the system says of its end.
+        let error = self.connections[id].isFinished && end.error?.isLasting != true ? nil : end.error
         if let error { self.outcomes.failed(error) }
         if case .credentialsRejected = end {
             // The peer read no requests, so it processed none.
             while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
         }
-        self.settle(id, handed: handed, now: now)
+        self.settle(id, error, handed: handed, now: now)
         var connection = self.connections.remove(id)
         self.report(.disconnected(id, open: self.connections.count))
-        if let error, !connection.isFinished || error.isLasting { self.report(.socketError(id, error)) }
-        if let error, self.dialling.isFinal(error) { return self.giveUp(error, now: now) }
+        if let error { self.report(.socketError(id, error)) }
+        if let error, self.isFinal(error) { return self.giveUp(error, now: now) }
         // An unused connection that we closed on purpose has not failed.
         guard connection.isUsed || !connection.isFinished, connection.countsAsFailure() else { return }
         self.failed(error ?? connection.farewell(authority: self.authority), since: now.monotonic, now: now)
     }
 
     /// Settles or repeats the requests of a connection that is gone.
-    private mutating func settle(_ id: ConnectionID, handed: UInt64, now: Moment) {
+    private mutating func settle(_ id: ConnectionID, _ error: ProviderError?, handed: UInt64, now: Moment) {
         var repeated: [Attempt] = []
         var hasUnknown = false
         while let (request, fate) = self.connections[id].nextLost(handed: handed) {
@@ -82,6 +83,8 @@ extension HTTP2Client {
                 self.answered(request, answer, on: id, now: now)
             case .unknown:
                 hasUnknown = true
+                // An answer before it ended the trouble.
+                if let error { self.outcomes.failed(error) }
                 if let attempt = self.unknown(request.attempt, .positionUnknown) { repeated.append(attempt) }
             case .unsent:
                 repeated.append(request.attempt)
@@ -116,7 +119,7 @@ extension HTTP2Client {
     private mutating func dialFailed(_ id: ConnectionID, _ error: ProviderError, since start: NIODeadline, now: Moment)
     {
         self.report(.socketError(id, error))
-        if self.dialling.isFinal(error) { return self.giveUp(error, now: now) }
+        if self.isFinal(error) { return self.giveUp(error, now: now) }
         // The failed attempt began at `start`: its duration counts, too.
         self.failed(error, since: start, now: now)
     }
@@ -144,6 +147,12 @@ extension HTTP2Client {
             self.report(.error(ProviderError(.connectionRetryLimit, message, cause: error)))
             self.giveUpQueue(.noConnection, .positionUnknown)
         }
+    }
+
+    /// Whether the queue is given up because of the error, and without a retry. Not while another connection is open: then
+    /// one server behind the name may be the only bad one.
+    private func isFinal(_ error: ProviderError) -> Bool {
+        self.dialling.isFinal(error) && (self.connections.isEmpty || error.code == .credentialsRejected)
     }
 
     /// Gives up the queue because of an error that no retry can mend.

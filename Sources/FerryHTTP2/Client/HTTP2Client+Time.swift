@@ -73,7 +73,7 @@ extension HTTP2Client {
             if late.isPeerSilent {
                 // A peer that ended no request for so long gets no new requests.
                 let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
-                self.outcomes.failed(error)
+                self.report(.socketError(id, error))
                 self.countFailure(of: id, error, now: now)
                 self.leave(id, now: now)
                 if late.isSent { self.learn(from: id, .unknown) }

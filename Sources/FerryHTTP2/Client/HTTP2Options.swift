@@ -33,7 +33,7 @@ public struct HTTP2Options: Sendable, Hashable {
     /// How many requests may be under way on one connection: 1 to 100,000. The limit in APNs' SETTINGS applies, too.
     public var maxStreams = 1000
     /// How long connecting may take: name look-up, TCP, proxy and TLS together. The first SETTINGS may take the same
-    /// time again.
+    /// time again. More than 0: there is always a limit.
     public var connectTimeout: Duration = .seconds(10)
     /// How long APNs may take for one answer.
     public var attemptTimeout: Duration = .seconds(10)

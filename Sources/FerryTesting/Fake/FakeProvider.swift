@@ -22,6 +22,11 @@ public final class FakeProvider: PushProvider {
         var counts = OutcomeCounts()
         var lastError: ProviderError?
         var isShutDown = false
+        /// The calls that have taken notifications and not yet handed over their outcomes.
+        var underWay = 0
+        /// Outcomes for the sink or the stream, which get them in order.
+        var pending: [OutcomeRecord] = []
+        var isDelivering = false
     }
 
     private let answer: Answer
@@ -74,12 +79,40 @@ public final class FakeProvider: PushProvider {
 
     /// Takes all notifications of the batch; none after ``shutDown(within:proof:)``.
     public func trySubmit(_ batch: inout PushBatch) {
-        var records: [OutcomeRecord] = []
-        while let outcome = self.takeFirst(&batch) { records.append(outcome) }
-        guard !records.isEmpty else { return }
-        self.sink?.settled(records.span)
-        self.buffer?.append(records)
-        self.buffer?.wakeReader()
+        guard self.begin() else { return }
+        while let submission = batch.popFirst() {
+            let outcome = self.settle(submission)
+            let record = OutcomeRecord(tag: submission.tag, outcome: outcome, apnsID: submission.notification.apnsID)
+            self.state.withLock { $0.pending.append(record) }
+        }
+        self.deliver()
+        self.state.withLock { $0.underWay -= 1 }
+    }
+
+    /// Hands over what is pending, unless another call does: that one then finds it. A sink may submit, so its call may
+    /// come from within.
+    private func deliver() {
+        while true {
+            let records = self.state.withLock { state -> [OutcomeRecord] in
+                guard !state.isDelivering, !state.pending.isEmpty else { return [] }
+                state.isDelivering = true
+                defer { state.pending = [] }
+                return state.pending
+            }
+            guard !records.isEmpty else { return }
+            self.sink?.settled(records.span)
+            self.buffer?.append(records)
+            self.buffer?.wakeReader()
+            self.state.withLock { $0.isDelivering = false }
+        }
+    }
+
+    /// Notes a call that takes notifications. Returns false after a shutdown.
+    private func begin() -> Bool {
+        self.state.withLock { state in
+            if !state.isShutDown { state.underWay += 1 }
+            return !state.isShutDown
+        }
     }
 
     /// Takes one notification, and returns its outcome.
@@ -87,8 +120,9 @@ public final class FakeProvider: PushProvider {
     /// - Throws: as ``submit(_:)``.
     public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
         if Task.isCancelled { throw .cancelled }
-        guard let outcome = self.take(Submission(notification, to: device, tag: 0)) else { throw .shutDown }
-        return outcome
+        guard self.begin() else { throw .shutDown }
+        defer { self.state.withLock { $0.underWay -= 1 } }
+        return self.settle(Submission(notification, to: device, tag: 0))
     }
 
     /// A subscription to the events of ``report(_:)``.
@@ -97,9 +131,10 @@ public final class FakeProvider: PushProvider {
     /// Returns at once: every notification has its outcome.
     public func drain(within limit: Duration) async -> DrainReport { self.drainReport }
 
-    /// Takes nothing more, and ends the streams.
+    /// Takes nothing more, waits for the calls that are under way, and ends the streams.
     public func shutDown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
         self.state.withLock { $0.isShutDown = true }
+        while self.state.withLock({ $0.underWay > 0 }) { await Task.yield() }
         self.buffer?.finish()
         self.hub.finish()
         return self.drainReport
@@ -115,18 +150,6 @@ public final class FakeProvider: PushProvider {
                 lastError: state.lastError
             )
         }
-    }
-
-    private func takeFirst(_ batch: inout PushBatch) -> OutcomeRecord? {
-        guard !self.state.withLock({ $0.isShutDown }), let submission = batch.popFirst() else { return nil }
-        // A shutdown in between does not lose what has left the batch.
-        let outcome = self.settle(submission)
-        return OutcomeRecord(tag: submission.tag, outcome: outcome, apnsID: submission.notification.apnsID)
-    }
-
-    private func take(_ submission: Submission) -> Outcome? {
-        guard !self.state.withLock({ $0.isShutDown }) else { return nil }
-        return self.settle(submission)
     }
 
     private func settle(_ submission: Submission) -> Outcome {

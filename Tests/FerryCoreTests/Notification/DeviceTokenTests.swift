@@ -93,6 +93,12 @@ import Testing
         #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
     }
 
+    @Test func `A mistyped digit is no Base64`() {
+        let text = String(repeating: "00fc", count: 15) + "00fg"
+        let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
+        #expect(error?.faults.first?.message == "a device token has only hex digits")
+    }
+
     @Test func `A token in Base64 is named as that`() {
         let text = "APwTrf94USK0rSiAmjQgmCNBJBQhNICXh45Xp8mR3o8="
         let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }

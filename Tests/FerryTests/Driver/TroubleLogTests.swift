@@ -20,6 +20,8 @@ import Testing
         #expect(level(one, after: .seconds(60)) == .warning)
         #expect(level(other, after: .milliseconds(60_999)) == .debug)
         #expect(level(other, after: .seconds(61)) == .warning)
+        // Another kind of trouble is news at once.
+        #expect(level(ProviderError(.noProviderToken, "none"), after: .seconds(61)) == .warning)
     }
 
     /// Keeps what is logged at `warning` and above.

@@ -73,8 +73,8 @@ struct LineInspector {
             self.goodCount += 1
             return line
         } catch {
-            // After the first line of another form, the others are bad for the same reason.
-            if !(self.sawOtherForm && error.isOfJSON) { self.name("\(error)") }
+            // After a first line of another form, the others are bad for the same reason, until one is good.
+            if !(self.sawOtherForm && error.isOfJSON && self.goodCount == 0) { self.name("\(error)") }
             self.badCount += 1
             self.endedBadly = self.isStrict
             return nil
