@@ -73,7 +73,9 @@ extension HTTP2Client {
             if late.isPeerSilent {
                 // A peer that ended no request for so long gets no new requests.
                 let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
-                self.report(.socketError(id, error))
+                // One event for the connection, however many requests wait on it.
+                if !self.connections[id].isLeaving { self.report(.socketError(id, error)) }
+                self.outcomes.failed(error)
                 self.countFailure(of: id, error, now: now)
                 self.leave(id, now: now)
                 if late.isSent { self.learn(from: id, .unknown) }

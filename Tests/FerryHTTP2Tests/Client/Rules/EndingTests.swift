@@ -327,6 +327,16 @@ struct HTTP2EndingTests {
         #expect((1...5).allSatisfy { scenario.outcome($0) == .uncertain(.noAnswer) })
     }
 
+    @Test func `a peer that answers nothing in time is one event, however many requests wait`() {
+        let scenario = Scenario { $0.attemptTimeout = .seconds(1) }
+        scenario.submit(1...5)
+        scenario.connect()
+        scenario.pass(.seconds(3))
+        #expect((1...5).allSatisfy { scenario.outcome($0) == .uncertain(.noAnswer) })
+        let failures = scenario.events.count { if case .socketError = $0 { true } else { false } }
+        #expect(failures == 1)
+    }
+
     @Test func `a connection on which no SETTINGS come is given up`() {
         let scenario = Scenario { $0.attemptTimeout = .seconds(60) }
         scenario.submit(1...2)
