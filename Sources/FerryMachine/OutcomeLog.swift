@@ -15,8 +15,6 @@ package struct OutcomeLog {
     package private(set) var unproved: Unproved?
     /// The number of bytes that peers sent after the last message of their connection.
     package private(set) var strayBytes = 0
-    /// The last trouble with connections, credentials or peer; nil if there was none.
-    package private(set) var lastError: ProviderError?
     /// The trouble since the peer last accepted or rejected a notification; nil if there was none.
     private var trouble: ProviderError?
     private var contradictions: [Contradiction] = []
@@ -76,10 +74,7 @@ package struct OutcomeLog {
     }
 
     /// Notes trouble with connections, credentials or peer. Outcomes that it leads to carry it.
-    package mutating func failed(_ error: ProviderError) {
-        self.lastError = error
-        self.trouble = error
-    }
+    package mutating func failed(_ error: ProviderError) { self.trouble = error }
 
     /// Returns the error that belongs to an outcome, and forgets the trouble when the outcome shows that the peer works.
     private mutating func error(for outcome: Outcome) -> ProviderError? {

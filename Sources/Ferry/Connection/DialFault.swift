@@ -43,8 +43,8 @@ enum DialFault {
     fileprivate var isLasting: Bool {
         guard case .failed(let error) = self else { return false }
         if let error = error as? ProviderError { return error.isLasting }
+        if self.code == .peerNotTrusted { return true }
         return switch (error as? TLSError)?.code {
-        case .untrustedPeer, .peerNameMismatch, .peerCertificateMissing: true
         case .noCommonApplicationProtocol, .notTLS, .incompatiblePeer: true
         default: false
         }

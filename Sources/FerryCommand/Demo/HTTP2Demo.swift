@@ -1,11 +1,11 @@
 internal import Ferry
 internal import FerryTesting
+internal import Logging
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
-internal import Logging
 #endif
 
 /// The HTTP/2 part of the demo: one batch with a provider token. APNs rejects some notifications, and leaves in the

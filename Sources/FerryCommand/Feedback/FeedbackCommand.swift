@@ -1,10 +1,10 @@
 internal import ArgumentParser
 internal import Ferry
+internal import Logging
 
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
-internal import Logging
 internal import Musl
 #else
 internal import Darwin

@@ -19,7 +19,7 @@ package enum GatewayAction: Hashable, Sendable {
     case reset
     /// Stop reading.
     case stopReading
-    /// Put this device on the feedback list with that time in UNIX seconds; nil: the current time.
+    /// Put this device on the feedback list with that time; nil: the current time.
     case gone(token: [UInt8], since: Date?)
     /// Call ``GatewayMachine/timePassed(at:)`` at that time.
     case wake(at: Duration)
