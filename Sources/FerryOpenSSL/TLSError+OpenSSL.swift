@@ -1,4 +1,5 @@
 internal import CFerryOpenSSL
+internal import FerryCore
 
 extension TLSError {
     /// Returns an error with a sentence of Ferry and all entries of OpenSSL's queue.
@@ -125,9 +126,11 @@ struct ConnectionFailure {
     private func distrust(_ kind: ChainFault.Kind, _ reason: String) -> String {
         switch kind {
         case .expired:
-            "The peer's certificate, or one behind it, has expired; it must be renewed, or this clock is wrong."
+            "The peer's certificate, or one behind it, has expired, and \(ClockReading()): set the clock right if it is "
+                + "wrong; if it is right, the certificate must be renewed."
         case .notYetValid:
-            "The peer's certificate, or one behind it, is not yet valid; its period begins later, or this clock is slow."
+            "The peer's certificate, or one behind it, is not yet valid, and \(ClockReading()): set the clock right if it "
+                + "is wrong; if it is right, the certificate's period begins later."
         case .weak:
             "The peer's certificate is too weak for the security level in force (\(reason)); it needs RSA of 2048 bits or "
                 + "P-256, and SHA-256, or \(Disagreement.advice)."

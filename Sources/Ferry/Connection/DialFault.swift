@@ -2,6 +2,14 @@ internal import FerryCore
 internal import FerryOpenSSL
 internal import NIOCore
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// Why an attempt to connect to one address failed.
 enum DialFault {
     /// The stage that an attempt has reached.
@@ -50,6 +58,16 @@ enum DialFault {
         }
     }
 
+    /// What to do about it, as a sentence. Empty where the fault's own words say it, or nothing can be said.
+    fileprivate var advice: String {
+        switch self {
+        case .silent(.connecting): " Check host and port, and that no firewall drops the connection."
+        case .failed(let error as IOError) where error.errnoCode == ECONNREFUSED:
+            " Nothing listens there: check host and port, and that the server runs."
+        case .silent, .closed, .failed: ""
+        }
+    }
+
     fileprivate var cause: (any Error)? {
         if case .failed(let error) = self { (error as? ProviderError)?.cause ?? error } else { nil }
     }
@@ -77,7 +95,8 @@ extension TLSConnector {
         let target = self.proxy.map { "the proxy \($0)" } ?? self.peer
         return ProviderError(
             .connectFailed,
-            "No connection to \(target): the host name cannot be resolved\(reason).",
+            "No connection to \(target): the host name cannot be resolved\(reason). Check its spelling, and this "
+                + "machine's DNS.",
             cause: error
         )
     }
@@ -97,7 +116,8 @@ extension TLSConnector {
         // One address that may still work is reason enough to try again.
         let isLasting = faults.allSatisfy(\.fault.isLasting)
         guard faults.count > 1 else {
-            return ProviderError(telling.code, self.sentence(telling), cause: telling.cause, isLasting: isLasting)
+            let message = self.sentence(telling) + telling.advice
+            return ProviderError(telling.code, message, cause: telling.cause, isLasting: isLasting)
         }
         // Addresses with the same fault share one sentence.
         var sentences: [(addresses: [String], predicate: String)] = []
@@ -110,7 +130,7 @@ extension TLSConnector {
             }
         }
         let details = sentences.map { $0.addresses.joined(separator: ", ") + $0.predicate }.joined(separator: " ")
-        let message = "No connection to \(self.peer). \(details)"
+        let message = "No connection to \(self.peer). \(details)\(telling.advice)"
         return ProviderError(telling.code, message, cause: telling.cause, isLasting: isLasting)
     }
 

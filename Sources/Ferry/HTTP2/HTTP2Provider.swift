@@ -31,10 +31,12 @@ public final class HTTP2Provider: LoopProvider {
     /// Reads the trust roots, which may be a file.
     ///
     /// - Throws: ``TLSError`` when the certificate has expired or is not valid yet, when OpenSSL refuses the
-    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535 or
-    ///   the proxy is invalid; ``PushValidationError`` when `topic` cannot be a topic.
+    ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the host is Apple's and not for
+    ///   HTTP/2 or not for the certificate's environment, when the port is not 1 to 65,535, or when the proxy is
+    ///   invalid; ``PushValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
         try AppleHost.require(configuration.host, for: .http2)
+        try AppleHost.require(configuration.host, for: configuration.identity)
         try configuration.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: configuration.topic)
         guard faults.isEmpty else { throw PushValidationError(faults) }

@@ -71,4 +71,23 @@ package struct AppleHost: Equatable, Sendable {
         }
         throw ConfigurationError(.wrongService, "\(self.retirement(of: host) ?? host): \(advice).")
     }
+
+    // MARK: The wrong certificate
+
+    /// Checks that the certificate is for the host's environment. APNs would refuse every notification. A certificate
+    /// without Apple's marks, and a host that is not Apple's, pass.
+    ///
+    /// - Throws: ``ConfigurationError`` with ``ConfigurationError/Code/wrongEnvironment``.
+    static func require(_ host: String, for identity: TLSIdentity?) throws(ConfigurationError) {
+        guard let apple = AppleHost(host), let certificate = identity?.summary, !certificate.environments.isEmpty,
+            !certificate.environments.contains(apple.environment)
+        else { return }
+        let marks = certificate.environments.map(\.rawValue).sorted().joined(separator: ", ")
+        throw ConfigurationError(
+            .wrongEnvironment,
+            "The certificate \(certificate.subject) is for \(marks) only, and \(host) is for "
+                + "\(apple.environment.rawValue): use a certificate for \(apple.environment.rawValue), or send to the host for "
+                + "\(marks)."
+        )
+    }
 }

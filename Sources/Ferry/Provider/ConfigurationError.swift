@@ -13,7 +13,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     /// The kind of fault. Open: later versions may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case wrongService, invalidPort, invalidProxy, malformedIdentifier, keyNotHere
+            case wrongService, wrongEnvironment, invalidPort, invalidProxy, malformedIdentifier, keyNotHere
         }
 
         private let kind: Kind
@@ -24,6 +24,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         /// The host is one of Apple's that this client cannot use: Apple switched it off in 2021, or it speaks the other
         /// protocol.
         public static let wrongService = Self(kind: .wrongService)
+        /// The certificate is for the other environment than Apple's host.
+        public static let wrongEnvironment = Self(kind: .wrongEnvironment)
         /// The port is not 1 to 65,535.
         public static let invalidPort = Self(kind: .invalidPort)
         /// Names or port of the HTTP proxy cannot be written as HTTP wants them.

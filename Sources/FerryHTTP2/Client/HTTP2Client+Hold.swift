@@ -33,13 +33,15 @@ extension HTTP2Client {
         _ now: Moment
     ) -> (ProviderError.Code, String)? {
         let isExpired = reason == .expiredProviderToken
+        let clock = ClockReading(Date(timeIntervalSince1970: Double(now.epochSeconds)))
+        let wrongClock = "look at the clock of the machine that made it, and set it right; \(clock)."
         let explanation = reason.explanation.map { ": \($0)" } ?? "."
         switch origin {
         case .given:
             // A peer that accepted earlier tokens will accept the next one, which may arrive at any time.
             let isLasting = self.outcomes.counts.accepted == 0
             if isExpired, !isLasting { return nil }
-            let cause = isExpired ? ", so it is too old or a clock is wrong: \(self.clockAdvice(now))" : explanation
+            let cause = isExpired ? ", so it is too old or a clock is wrong: \(wrongClock)" : explanation
             return (
                 isLasting ? .credentialsRejected : .noProviderToken,
                 "\(cause) Nothing is sent until there is another."
@@ -48,17 +50,13 @@ extension HTTP2Client {
             let pause = "Nothing is sent for \(now.seconds(until: until)) s."
             if isExpired {
                 // The token is younger than 20 minutes: an older one would be replaced at once, without a hold.
-                let cause = ", although it is less than 20 minutes old: \(self.clockAdvice(now))"
+                let cause = ", although it is less than 20 minutes old: \(wrongClock)"
                 return (.credentialsRejected, "\(cause) \(pause)")
             }
+            let cause = reason == .invalidProviderToken ? "\(explanation) Now \(clock)." : explanation
             // A notification whose deadline is after the hold is still sent.
             let isHopeless = now.monotonic + self.deadline <= until
-            return (isHopeless ? .credentialsRejected : .tooManyRejections, "\(explanation) \(pause)")
+            return (isHopeless ? .credentialsRejected : .tooManyRejections, "\(cause) \(pause)")
         }
-    }
-
-    private func clockAdvice(_ now: Moment) -> String {
-        let time = Date(timeIntervalSince1970: Double(now.epochSeconds)).formatted(.iso8601)
-        return "look at the clock of the machine that made it, and set it right. This machine's says \(time)."
     }
 }

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -133,13 +135,15 @@ public struct TLSIdentity: Sendable {
         if date > summary.notAfter {
             throw TLSError(
                 .certificateExpired,
-                "The certificate \(summary.subject) expired at \(summary.notAfter); renew it."
+                "The certificate \(summary.subject) expired at \(summary.notAfter.formatted(.iso8601)), and "
+                    + "\(ClockReading(date)): renew the certificate, or set the clock right."
             )
         }
         if date < summary.notBefore {
             throw TLSError(
                 .certificateNotYetValid,
-                "The certificate \(summary.subject) is valid from \(summary.notBefore) only; check this machine's clock."
+                "The certificate \(summary.subject) is valid from \(summary.notBefore.formatted(.iso8601)) only, and "
+                    + "\(ClockReading(date)): set the clock right, or wait until then."
             )
         }
     }

@@ -132,6 +132,9 @@ struct IdentityTests {
         #expect(code { try expired.validate(at: Date()) } == .certificateExpired)
         #expect(code { try future.validate(at: Date()) } == .certificateNotYetValid)
         try expired.validate(at: Date(timeIntervalSinceNow: -5_400))
+        let noon = Date(timeIntervalSince1970: 4_102_488_000)
+        let error = #expect(throws: TLSError.self) { try identity.validate(at: noon) }
+        #expect(error?.description.contains("this machine's clock says 2100-01-01T12:00:00Z") == true)
     }
 
     @Test(

@@ -116,6 +116,25 @@ struct CredentialsTests {
         }
     }
 
+    @Test func `a certificate for the other environment is refused before it is shown to Apple`() throws {
+        let authority = try ThrowAwayCA()
+        func fault(_ environments: Set<CertificateSummary.Environment>, _ host: String) throws -> ConfigurationError? {
+            let identity = try authority.client(environments: environments)
+            let configuration = HTTP2Configuration(host: host, credentials: .certificate(identity), outcomes: .discard)
+            do { _ = try HTTP2Provider(configuration) } catch { return error as? ConfigurationError }
+            return nil
+        }
+        let (production, sandbox) = (HTTP2Configuration.productionHost, HTTP2Configuration.sandboxHost)
+        let error = try #require(try fault([.sandbox], production))
+        #expect(error.code == .wrongEnvironment)
+        #expect(error.description.contains("is for sandbox only, and \(production) is for production: use"))
+        #expect(try fault([.production], sandbox)?.code == .wrongEnvironment)
+        #expect(try fault([.sandbox], sandbox) == nil)
+        #expect(try fault([.sandbox, .production], production) == nil)
+        #expect(try fault([], production) == nil)
+        #expect(try fault([.sandbox], "localhost") == nil)
+    }
+
     @Test func `a gateway of an unknown authority is not trusted`() async throws {
         try await Harness.run { harness in
             try await self.expectFailure(.peerNotTrusted, harness) {

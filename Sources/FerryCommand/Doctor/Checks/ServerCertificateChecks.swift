@@ -14,8 +14,7 @@ enum ServerCertificateChecks {
         let validity = ValidityCheck(
             check: .validity,
             owner: "The server's certificate",
-            renewal: "have the server's operator renew it; if it was renewed, check this machine's clock and that the "
-                + "server was restarted",
+            renewal: "have the server's operator renew it; if it was renewed, check that the server was restarted",
             now: now
         )
         return [self.name(own, server, facts.serverName)]

@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryCore
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -28,13 +29,18 @@ struct ValidityCheck {
     private func finding(_ certificate: CertificateSummary, _ owner: String) -> Finding {
         let (first, last) = (certificate.notBefore, certificate.notAfter)
         if self.now > last {
-            return .fault(self.check, .expired, "\(owner) expired on \(last.day).", cure: self.renewal)
+            return .fault(
+                self.check,
+                .expired,
+                "\(owner) expired on \(last.day), and \(ClockReading(self.now)).",
+                cure: "\(self.renewal); or correct this machine's clock, if it is wrong"
+            )
         }
         if self.now < first {
             return .fault(
                 self.check,
                 .notYetValid,
-                "\(owner) is valid from \(first.day) (\(Self.time(first))) on only.",
+                "\(owner) is valid from \(first.day) (\(Self.time(first))) on only, and \(ClockReading(self.now)).",
                 cure: "correct this machine's clock, or wait"
             )
         }

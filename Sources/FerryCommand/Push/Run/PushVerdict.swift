@@ -1,4 +1,5 @@
 internal import Ferry
+internal import FerryCore
 
 /// The verdict on a run: the exit status, and the sentences that explain it.
 struct PushVerdict {
@@ -44,7 +45,8 @@ struct PushVerdict {
         }
         if let refusal, self.summary.outcomes.accepted == 0, !self.cause.isFailure {
             let reason = refusal.reason.explanation.map { ": \($0)" } ?? "."
-            let message = "APNs refuses the credentials, with the reason \(refusal.reason)\(reason)"
+            let clock = refusal.reason == .invalidProviderToken ? " Now \(ClockReading())." : ""
+            let message = "APNs refuses the credentials, with the reason \(refusal.reason)\(reason)\(clock)"
             findings.append(CommandFailure(.noConnection, message))
         }
         if let lack, self.summary.outcomes.accepted == 0, self.summary.submitted > 0, !self.cause.isFailure {

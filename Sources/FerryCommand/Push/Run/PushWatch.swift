@@ -70,8 +70,18 @@ final class PushWatch: Sendable {
         case .disconnected(let id, let open):
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
-            self.state.withLock { if !$0.connection.isMade { $0.connection = .failed(error) } }
-            self.say?(error.message)
+            let isFirst = self.state.withLock { state in
+                guard case .none = state.connection else {
+                    if !state.connection.isMade { state.connection = .failed(error) }
+                    return false
+                }
+                state.connection = .failed(error)
+                return true
+            }
+            // The attempts go on for half a minute by default: their user should not wait so long for the reason.
+            if let say { say(error.message) } else if isFirst, !error.isLasting {
+                self.warn("ferry: \(error.message) It is tried again.")
+            }
         case .error(let error) where error.code == .tooManyRejections:
             // Sending pauses and then continues. Rejected notifications have their outcomes.
             let isFirst = self.state.withLock { state in

@@ -59,7 +59,7 @@ struct HTTP2AnswerRuleTests {
         scenario.answer(1, status: 403, "ExpiredProviderToken")
         #expect(scenario.errors == [.credentialsRejected])
         #expect(scenario.messages.first?.contains("clock") == true)
-        #expect(scenario.messages.first?.contains("This machine's says 2023-11-14T22:13:20Z") == true)
+        #expect(scenario.messages.first?.contains("this machine's clock says 2023-11-14T22:13:20Z") == true)
         scenario.pass(.minutes(19))
         #expect(scenario.errors.count == 1)
         scenario.passUntilArrived(2, within: .minutes(2))
