@@ -36,7 +36,11 @@ let package = Package(
         .systemLibrary(name: "CFerryOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CFerryNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
-        .target(name: "FerryCore", swiftSettings: settings),
+        .target(
+            name: "FerryCore",
+            dependencies: [.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")],
+            swiftSettings: settings
+        ),
         .target(
             name: "FerryMachine",
             dependencies: [
@@ -153,6 +157,17 @@ let package = Package(
             name: "OneProgramBothProtocols",
             dependencies: ["Ferry", "FerryTesting"],
             path: "Examples/OneProgramBothProtocols",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "ServiceFromEnvironment",
+            dependencies: [
+                "Ferry", "FerryTesting",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            path: "Examples/ServiceFromEnvironment",
             swiftSettings: settings
         ),
         .executableTarget(

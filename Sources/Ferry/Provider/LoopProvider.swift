@@ -1,10 +1,9 @@
 public import FerryCore
-public import ServiceLifecycle
 
 /// A provider that works on one event loop: ``BinaryProvider`` and ``HTTP2Provider``.
 ///
 /// The extension below implements ``PushProvider`` once for both. The concrete types document their protocol.
-public protocol LoopProvider: PushProvider, Service {
+public protocol LoopProvider: PushProvider {
     /// The part of the provider that does not depend on its protocol.
     var body: ProviderBody { get }
 }

@@ -1,10 +1,13 @@
+public import ServiceLifecycle
+
 /// Sends notifications to APNs: over the binary protocol, over HTTP/2, or moving from one to the other.
 ///
 /// Every provider promises:
 /// * A notification that was taken ends in exactly one ``Outcome``, whatever happens.
 /// * Methods may be called on any thread. Work happens on event loops that the provider was given and does not own.
+/// * It is a `Service` of swift-service-lifecycle: see ``run()``.
 /// * Notifications to one device keep their order as far as the protocol allows. Between devices there is no order.
-public protocol PushProvider: AnyObject, Sendable {
+public protocol PushProvider: AnyObject, Service {
     /// Takes notifications from the front of `batch` as room appears.
     ///
     /// Returns when the batch is empty. Every notification was then taken, but not necessarily sent. After an error,

@@ -7,15 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// A directory of test credentials, for programs that read credentials from files.
-///
-/// | file | what |
-/// |---|---|
-/// | `ca.pem` | the authority's certificate |
-/// | `server.pem`, `server-key.pem` | the server |
-/// | `client.pem`, `client-key.pem` | the client |
-/// | `client.p12`, `client-passphrase.txt` | the client once more, as PKCS#12 |
-/// | `token-key.p8` | the key of provider tokens; made alone when only it is missing |
+/// The files of ``TestCredentials/init(directory:)``. The key of provider tokens is made alone if only it is missing.
 ///
 /// The keys of certificates are RSA, because old clients support only RSA.
 package enum TLSDirectory {

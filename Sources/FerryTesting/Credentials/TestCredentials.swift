@@ -27,6 +27,22 @@ public struct TestCredentials: Sendable {
         try self.init(authority: ThrowAwayCA(), topic: topic, key: .p256)
     }
 
+    /// Reads the credentials of a directory, for programs that read credentials from files. Creates directory and files if
+    /// there are none.
+    ///
+    /// | file | what |
+    /// |---|---|
+    /// | `ca.pem` | the authority's certificate |
+    /// | `server.pem`, `server-key.pem` | the server |
+    /// | `client.pem`, `client-key.pem` | the provider, with the topic `com.example.ferry` |
+    /// | `client.p12`, `client-passphrase.txt` | the provider once more, as PKCS#12 |
+    /// | `token-key.p8` | the key that signs provider tokens |
+    ///
+    /// - Throws: an error that names the missing files if only some are there; `TLSError`; an error of the file system.
+    public init(directory: String) throws {
+        self = try TLSDirectory.open(directory)
+    }
+
     package init(authority: ThrowAwayCA, topic: String, key: KeyKind) throws(TLSError) {
         self.trustRoots = authority.trustRoots
         self.server = try authority.server(dnsNames: Self.hostNames, key: key)

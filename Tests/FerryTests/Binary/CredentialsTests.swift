@@ -1,4 +1,5 @@
 import Ferry
+import FerryOpenSSL
 import FerryTesting
 import NIOCore
 import NIOPosix

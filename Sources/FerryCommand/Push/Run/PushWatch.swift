@@ -4,6 +4,10 @@ internal import Synchronization
 
 /// Follows the events of a provider. Safe from any thread.
 final class PushWatch: Sendable {
+    /// How long people wait for the first connection without a word. The attempts go on for half a minute by default.
+    private static let patience: Duration = .seconds(1)
+
+    private let begin = ContinuousClock.now
     private let stop: PushStop
     /// Receives contradictions. Nil without an events file.
     private let ledger: LineLedger?
@@ -23,6 +27,8 @@ final class PushWatch: Sendable {
         var lack: ProviderError?
         /// Whether the pause was reported.
         var hasPaused = false
+        /// Whether people were told that there is no connection yet.
+        var hasWarned = false
     }
 
     /// The result of connecting.
@@ -70,16 +76,14 @@ final class PushWatch: Sendable {
         case .disconnected(let id, let open):
             self.say?("\(id) is closed, \(open) are open")
         case .socketError(_, let error):
-            let isFirst = self.state.withLock { state in
-                guard case .none = state.connection else {
-                    if !state.connection.isMade { state.connection = .failed(error) }
-                    return false
-                }
+            let isLong = ContinuousClock.now - self.begin >= Self.patience
+            let isNews = self.state.withLock { state in
+                if state.connection.isMade { return false }
                 state.connection = .failed(error)
-                return true
+                defer { if isLong { state.hasWarned = true } }
+                return isLong && !state.hasWarned
             }
-            // The attempts go on for half a minute by default: their user should not wait so long for the reason.
-            if let say { say(error.message) } else if isFirst, !error.isLasting {
+            if let say { say(error.message) } else if isNews, !error.isLasting, !self.stop.isSet {
                 self.warn("ferry: \(error.message) It is tried again.")
             }
         case .error(let error) where error.code == .tooManyRejections:

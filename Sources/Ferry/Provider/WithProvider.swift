@@ -1,5 +1,4 @@
 public import FerryCore
-internal import ServiceLifecycle
 
 /// The settings from which a provider is made.
 public protocol ProviderConfiguration: Sendable {
@@ -34,22 +33,5 @@ public func withProvider<Configuration: ProviderConfiguration, Result>(
     } catch {
         _ = await provider.shutDown(within: .zero, proof: .silence)
         throw error
-    }
-}
-
-extension LoopProvider {
-    /// The limit for a service's graceful shutdown.
-    private static var gracefulLimit: Duration { .seconds(30) }
-
-    /// Waits until the service group shuts down gracefully, then shuts the provider down within 30 s. If the task is
-    /// cancelled, the provider shuts down at once.
-    public func run() async throws {
-        do {
-            try await gracefulShutdown()
-        } catch {
-            _ = await self.shutDown(within: .zero, proof: .silence)
-            throw error
-        }
-        _ = await self.shutDown(within: Self.gracefulLimit, proof: .silence)
     }
 }

@@ -1,0 +1,76 @@
+import Ferry
+import FerryTesting
+import Foundation
+import Hummingbird
+import HummingbirdTesting
+import PushAPI
+import Testing
+
+struct PushAPITests {
+    private let token = String(repeating: "00fc", count: 16)
+
+    private func post(_ path: String, to client: any TestClientProtocol) async throws -> TestResponse {
+        try await client.execute(
+            uri: path,
+            method: .post,
+            headers: [.contentType: "application/json"],
+            body: ByteBuffer(string: #"{"text":"Hello"}"#)
+        )
+    }
+
+    private func answer(_ response: TestResponse) throws -> PushAnswer {
+        try JSONDecoder().decode(PushAnswer.self, from: Data(buffer: response.body))
+    }
+
+    @Test func `a device that lost the app is to be forgotten`() async throws {
+        let provider = FakeProvider { _, _ in .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410)) }
+        try await makeApplication(provider: provider).test(.router) { client in
+            let response = try await self.post("/devices/\(self.token)", to: client)
+            #expect(response.status == .unprocessableContent)
+            #expect(try self.answer(response).forgetToken)
+        }
+        #expect(try provider.submissions.map(\.device) == [DeviceToken(hex: self.token)])
+    }
+
+    @Test func `a malformed device token is the caller's fault, and nothing is sent`() async throws {
+        let provider = FakeProvider()
+        try await makeApplication(provider: provider).test(.router) { client in
+            #expect(try await self.post("/devices/none", to: client).status == .badRequest)
+        }
+        #expect(provider.submissions.isEmpty)
+    }
+
+    @Test func `a notification that could not be sent may be sent again`() async throws {
+        let provider = FakeProvider { _, _ in .undelivered(.noConnection) }
+        try await makeApplication(provider: provider).test(.router) { client in
+            #expect(try await self.post("/devices/\(self.token)", to: client).status == .serviceUnavailable)
+        }
+    }
+
+    @Test func `the real provider sends, and shuts down with the application`() async throws {
+        let credentials = try TestCredentials()
+        let apns = try await SimulatedAPNs.start(.init(credentials: credentials))
+        var configuration = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .certificate(credentials.client),
+            topic: "com.example.ferry",
+            outcomes: .discard
+        )
+        configuration.trustRoots = credentials.trustRoots
+        let provider = try HTTP2Provider(configuration)
+        let application = makeApplication(
+            provider: provider,
+            configuration: .init(address: .hostname("127.0.0.1", port: 0))
+        )
+        try await application.test(.live) { client in
+            let response = try await self.post("/devices/\(self.token)", to: client)
+            #expect(response.status == .ok)
+            #expect(try self.answer(response) == PushAnswer(outcome: "accepted: confirmed", forgetToken: false))
+        }
+        await #expect(throws: SubmitError.shutDown) {
+            try await provider.send(PushNotification(Payload(alert: "Late")), to: DeviceToken(hex: self.token))
+        }
+        await apns.stop()
+    }
+}
