@@ -64,6 +64,7 @@ extension BinaryClient {
     /// | bytes of another protocol | behind the probe of a shutdown | uncertain | the same |
     /// | | others | again, and a narrower window | uncertain, and a narrower window |
     /// | no word | behind the probe of a shutdown | uncertain | the same |
+    /// | no word, status 10, or a stall | silent for the settle time, in a shutdown by probe | uncertain | the same |
     /// | | others | again; the third time in a row without progress a search | uncertain |
     /// | status 10, or a stall | all | again, and a narrower window | uncertain, and a narrower window |
     /// | no visible acknowledgements | all | uncertain | the same |
@@ -81,13 +82,17 @@ extension BinaryClient {
         if lane.connection.probe != nil {
             self.probePermission.notAnswered(now: now.monotonic, using: &self.jitter)
         }
+        // A peer that ends connections before it answers a probe would otherwise be sent them for ever.
+        var unprovedTo: UInt64?
         switch cause {
         case .wordless, .noCulprit:
             if !lane.connection.isFinishing { self.presumeUnproved(lane, .closed, now: now) }
+            unprovedTo = self.unprovedTo(lane)
         case .culprit, .violation, .unseen:
             break
         }
-        let remains = lane.connection.takeRemains(handed: handed)
+        var remains = lane.connection.takeRemains(handed: handed)
+        if let unprovedTo { self.settle(remains.take(before: unprovedTo), as: .uncertain(.positionUnknown)) }
         self.requeue(remains.neverLeft, on: lane)
         switch cause {
         case .culprit(let status) where remains.isSole:

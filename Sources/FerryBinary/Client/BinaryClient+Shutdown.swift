@@ -108,12 +108,25 @@ extension BinaryClient {
         self.leaveUnproved(lane, cause)
     }
 
-    /// Settles the notifications for which the silence so far is long enough. Without visible acknowledgements it is
-    /// never long enough.
+    /// Settles the notifications for which the silence so far is long enough.
     mutating func presumeEarned(_ lane: Lane, now: Moment) {
-        guard case .automatic = self.stage.proof, lane.connection.silence.showsAcknowledgements else { return }
+        guard case .automatic = self.stage.proof, let end = self.silentTo(lane) else { return }
+        self.presume(before: end, on: lane, now: now)
+    }
+
+    /// The end of the notifications for which the silence so far is long enough, where the caller asked for a probe alone:
+    /// silence settles none of them.
+    func unprovedTo(_ lane: Lane) -> UInt64? {
+        guard case .probe = self.stage.proof else { return nil }
+        return self.silentTo(lane)
+    }
+
+    /// The end of the notifications for which the silence so far is long enough. Nil without visible acknowledgements:
+    /// then it never is.
+    private func silentTo(_ lane: Lane) -> UInt64? {
+        guard lane.connection.silence.showsAcknowledgements else { return nil }
         let probe = lane.connection.probe.flatMap { $0.purpose == .end ? $0.sequence : nil }
-        if let end = probe ?? lane.connection.silence.earnedTo { self.presume(before: end, on: lane, now: now) }
+        return probe ?? lane.connection.silence.earnedTo
     }
 
     /// Counts the presumed outcomes of a connection that are not proved.

@@ -1,11 +1,13 @@
+internal import FerryCore
+
 extension BinaryConnection {
     /// The unsettled notifications of a connection that says nothing more, and the facts about it at that moment.
     struct Remains {
         /// Notifications whose last TLS record the system took, at least in part.
-        let mayHaveLeft: [NotificationCache.Written]
+        private(set) var mayHaveLeft: [NotificationCache.Written]
         let neverLeft: [NotificationCache.Written]
         /// The number of notifications in `mayHaveLeft`.
-        let onWire: Int
+        var onWire: Int { self.mayHaveLeft.reduce(0) { $0 + $1.run.count } }
         /// Whether one notification may have left and nothing else did, not even a probe.
         let isSole: Bool
         /// Whether a probe follows them that a shutdown wrote to get proof.
@@ -13,5 +15,34 @@ extension BinaryConnection {
         /// The number of notifications whose outcome rested on silence.
         let presumedCount: Int
         let progress: Progress
+
+        init(
+            mayHaveLeft: [NotificationCache.Written],
+            neverLeft: [NotificationCache.Written],
+            isSole: Bool,
+            isBehindLastProbe: Bool,
+            presumedCount: Int,
+            progress: Progress
+        ) {
+            self.mayHaveLeft = mayHaveLeft
+            self.neverLeft = neverLeft
+            self.isSole = isSole
+            self.isBehindLastProbe = isBehindLastProbe
+            self.presumedCount = presumedCount
+            self.progress = progress
+        }
+
+        /// Removes and returns those that may have left and stand before the sequence number `end`.
+        mutating func take(before end: UInt64) -> [NotificationCache.Written] {
+            var taken: [NotificationCache.Written] = []
+            var rest: [NotificationCache.Written] = []
+            for var written in self.mayHaveLeft {
+                let first = written.takeFirst(before: end)
+                if first.run.count > 0 { taken.append(first) }
+                if written.run.count > 0 { rest.append(written) }
+            }
+            self.mayHaveLeft = rest
+            return taken
+        }
     }
 }

@@ -184,7 +184,6 @@ struct BinaryConnection: ~Copyable {
         return Remains(
             mayHaveLeft: mayHaveLeft,
             neverLeft: neverLeft,
-            onWire: mayHaveLeft.reduce(0) { $0 + $1.run.count },
             isSole: boundary - self.cache.start == 1 && self.probeSequence == nil,
             isBehindLastProbe: self.probe?.purpose == .end,
             presumedCount: presumedCount,

@@ -35,12 +35,13 @@ import Testing
     }
 
     @Test func `each block of Swift code stands in a file that is compiled`() throws {
-        let programs = try Self.files(in: "Examples", endingIn: ".swift")
-        let compiled = try (programs + ["Tests/FerryTests/Documentation/PageSnippets.swift"]).map { file in
+        let programs = try Self.files(in: "Examples", endingIn: ".swift").filter { !$0.contains("/.build/") }
+        let snippets = ["PageSnippets", "ReferencePageSnippets"].map { "Tests/FerryTests/Documentation/\($0).swift" }
+        let compiled = try (programs + snippets).map { file in
             Self.withoutIndentation(try Self.text(file)).joined(separator: "\n")
         }
         let articles = try Self.catalogues.flatMap { try Self.files(in: $0, endingIn: ".md") }
-        for page in ["README.md", "Docs/start.md"] + articles {
+        for page in try ["README.md"] + Self.files(in: "Docs", endingIn: ".md") + articles {
             for block in try Self.blocks(of: page) {
                 #expect(compiled.contains { $0.contains(block) }, "\(page) has code that is compiled nowhere")
             }

@@ -69,7 +69,7 @@ func sift(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> (forget:
 // MARK: Choosing a protocol
 
 /// The provider that the environment asks for.
-func makeProvider(_ environment: [String: String], _ outcomes: OutcomeDelivery) throws -> any PushProvider & Service {
+func makeProvider(_ environment: [String: String], _ outcomes: OutcomeDelivery) throws -> any PushProvider {
     if environment["APNS_PROTOCOL"] == "binary" {
         let identity = try TLSIdentity(certificatePath: "push.pem", privateKeyPath: "push-key.pem")
         let host = environment["APNS_HOST"] ?? "gateway.example.com"

@@ -78,12 +78,14 @@ final class PushWatch: Sendable {
         case .socketError(_, let error):
             let isLong = ContinuousClock.now - self.begin >= Self.patience
             let isNews = self.state.withLock { state in
-                if state.connection.isMade { return false }
+                guard !state.connection.isMade else { return false }
                 state.connection = .failed(error)
                 defer { if isLong { state.hasWarned = true } }
                 return isLong && !state.hasWarned
             }
-            if let say { say(error.message) } else if isNews, !error.isLasting, !self.stop.isSet {
+            if let say {
+                say(error.message)
+            } else if isNews, !error.isLasting, !self.stop.isSet {
                 self.warn("ferry: \(error.message) It is tried again.")
             }
         case .error(let error) where error.code == .tooManyRejections:

@@ -346,6 +346,22 @@ import Testing
         #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
     }
 
+    @Test func `a peer that shuts down before it can be probed is not sent the same for ever`() {
+        let scenario = Scenario()
+        scenario.open(1...3)
+        scenario.pass(.milliseconds(600), sending: true)
+        scenario.submit(4...5)
+        scenario.send()
+        scenario.shutDown(.probe)
+        // It was silent for the settle time about the first three, and not yet about the others.
+        scenario.pass(.milliseconds(600), sending: true)
+        #expect(scenario.probe == nil && scenario.outcomes.isEmpty)
+        scenario.respond(10, identifier: 0)
+        #expect(scenario.all(1...3, are: .uncertain(.positionUnknown)))
+        scenario.connect()
+        #expect(scenario.send() == [4, 5])
+    }
+
     @Test func `a peer that ignores probes holds the queue once`() {
         let scenario = Scenario {
             $0.probeWhenHeld = true
