@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import FerryCommand
@@ -24,7 +25,21 @@ import Testing
             #expect(output.result.contains(#/HTTP\/2: GOAWAYs, and connections beyond the first +1 +1  ✓/#))
             #expect(output.result.contains("✓"))
             #expect(!output.result.contains("✗"))
+            let shown = Self.rows(output.result)
+            #expect(try Self.rows(Self.page("README.md")).isSubset(of: shown))
+            #expect(try Self.rows(Self.page("Docs/demo.md")) == shown)
         }
+    }
+
+    /// The rows of the demo's table in a text, without the width of its columns.
+    private static func rows(_ text: String) -> Set<String> {
+        let rows = text.components(separatedBy: "\n").filter { $0.hasSuffix("✓") }
+        return Set(rows.map { $0.split(separator: " ").joined(separator: " ") })
+    }
+
+    private static func page(_ path: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
     @Test func `a report is right only if every row is`() {
