@@ -107,7 +107,10 @@ final class LineParser {
             throw LineFaults(messages: ["not a line of JSON: \(error)"], isOfJSON: true)
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
-        if seen & 1 << Member.payload.rawValue == 0 { faults.add("there is no 'payload'") }
+        if seen & 1 << Member.payload.rawValue == 0 {
+            let isAtTop = self.unknownMembers.contains("\"aps\"")
+            faults.add("there is no 'payload'" + (isAtTop ? "; 'aps' stands in it: \"payload\":{\"aps\":{…}}" : ""))
+        }
         guard faults.messages.isEmpty else { throw faults }
         return result
     }
@@ -145,7 +148,10 @@ final class LineParser {
         into result: inout PushLine,
         _ faults: inout LineFaults
     ) {
-        guard value.kind == .object else { return faults.add("'payload' is not a JSON object") }
+        guard value.kind == .object else {
+            let advice = value.kind == .string ? ": write it without quotes around it" : ""
+            return faults.add("'payload' is not a JSON object\(advice)")
+        }
         result.payload = value.bytes(in: line)
         // The scanner has checked the syntax, so only the length can be wrong.
         guard result.payload.count > PushNotification.maximumPayloadLength else { return }
