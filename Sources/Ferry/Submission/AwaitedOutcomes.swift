@@ -28,8 +28,16 @@ final class AwaitedOutcomes: Sendable {
     }
 
     private struct Slot {
+        /// The number of the use, never 0; 0 while the slot is free.
         var generation: UInt32
         var state: State
+
+        /// Sets the state and returns the one before. A state that is read in place is copied, with its references.
+        mutating func exchange(_ state: State) -> State {
+            var state = state
+            swap(&self.state, &state)
+            return state
+        }
     }
 
     private struct Slots {
@@ -41,7 +49,7 @@ final class AwaitedOutcomes: Sendable {
         var count: Int { self.slots.count }
 
         mutating func reserve() -> UInt64 {
-            self.lastGeneration &+= 1
+            self.lastGeneration = max(self.lastGeneration &+ 1, 1)
             self.usedCount += 1
             let slot = Slot(generation: self.lastGeneration, state: .pending)
             guard let index = self.firstFree, case .free(let next) = self.slots[index].state else {
@@ -58,8 +66,10 @@ final class AwaitedOutcomes: Sendable {
         /// The index of the slot for `tag`. Nil if the tag is from an earlier use.
         private func index(_ tag: UInt64) -> Int? {
             let index = Int(tag & 0xffff_ffff)
-            guard index < self.slots.count, self.slots[index].generation == tag >> 32 else { return nil }
-            if case .free = self.slots[index].state { return nil }
+            let generation = tag >> 32
+            guard generation != 0, index < self.slots.count, self.slots[index].generation == generation else {
+                return nil
+            }
             return index
         }
 
@@ -68,7 +78,7 @@ final class AwaitedOutcomes: Sendable {
         }
 
         private mutating func free(_ index: Int) {
-            self.slots[index].state = .free(next: self.firstFree)
+            self.slots[index] = Slot(generation: 0, state: .free(next: self.firstFree))
             self.firstFree = index
             self.usedCount -= 1
             guard self.usedCount == 0, self.slots.count > AwaitedOutcomes.keptSlots else { return }
@@ -79,16 +89,11 @@ final class AwaitedOutcomes: Sendable {
         /// Stores an outcome. Returns the continuation of the task that waits for it, if there is one.
         mutating func resume(_ record: OutcomeRecord) -> CheckedContinuation<Outcome, Never>? {
             guard let index = self.index(record.tag.rawValue) else { return nil }
-            switch self.slots[index].state {
-            case .waiting(let continuation):
-                self.free(index)
-                return continuation
-            case .pending:
-                self.slots[index].state = .done(record.outcome)
-                return nil
-            case .done, .free:
+            guard case .waiting(let continuation) = self.slots[index].exchange(.done(record.outcome)) else {
                 return nil
             }
+            self.free(index)
+            return continuation
         }
 
         /// Returns the outcome, or stores the continuation until the outcome comes.
@@ -96,10 +101,7 @@ final class AwaitedOutcomes: Sendable {
             guard let index = self.index(tag) else {
                 preconditionFailure("a slot is in use until its outcome was read")
             }
-            guard case .done(let outcome) = self.slots[index].state else {
-                self.slots[index].state = .waiting(continuation)
-                return nil
-            }
+            guard case .done(let outcome) = self.slots[index].exchange(.waiting(continuation)) else { return nil }
             self.free(index)
             return outcome
         }
@@ -126,10 +128,14 @@ final class AwaitedOutcomes: Sendable {
         }
     }
 
-    /// Delivers outcomes. Takes the lock once for all, and resumes the tasks after it is released.
+    /// Delivers outcomes.
+    ///
+    /// Takes the lock for each: while one hold delivered a thousand, the tasks that call `send` would fall asleep before
+    /// the lock, and waking them costs more than the lock.
     func resume(_ records: [OutcomeRecord]) {
-        guard !records.isEmpty else { return }
-        let waiting = self.slots.withLock { slots in records.map { slots.resume($0) } }
-        for (record, continuation) in zip(records, waiting) { continuation?.resume(returning: record.outcome) }
+        for record in records {
+            let continuation = self.slots.withLock { $0.resume(record) }
+            continuation?.resume(returning: record.outcome)
+        }
     }
 }

@@ -4,7 +4,12 @@ internal import FerryOpenSSL
 
 /// Options for the server, and for the authorities that may sign its certificate.
 struct ServerOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The server without https://, its port 1 to 65535; an IPv6 address in brackets.", valueName: "host:port"))
+    @Option(
+        help: ArgumentHelp(
+            "The server without https://, its port 1 to 65535; an IPv6 address in brackets.",
+            valueName: "host:port"
+        )
+    )
     var to: Endpoint?
 
     @Flag(help: "Use Apple's server for production. It speaks HTTP/2; Apple switched the others off in 2021.")
