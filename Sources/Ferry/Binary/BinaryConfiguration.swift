@@ -48,8 +48,12 @@ public struct BinaryConfiguration: Sendable {
 
     /// Makes a configuration for any gateway.
     ///
-    /// - Parameter outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits ``PushProvider/send(_:to:)``
-    ///   or reads the counts.
+    /// - Parameters:
+    ///   - host: the host of the gateway: a name or an address.
+    ///   - port: the port of the gateway, 1 to 65,535.
+    ///   - identity: the provider certificate and its key. Nil: no certificate is shown.
+    ///   - outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits
+    ///     ``PushProvider/send(_:to:)`` or reads the counts.
     public init(
         host: String,
         port: Int = Self.defaultPort,

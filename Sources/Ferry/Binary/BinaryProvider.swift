@@ -14,15 +14,17 @@ internal import Foundation
 /// It runs on one event loop of the configured group. It opens up to `maxConnections` connections when there is work,
 /// and closes those that were idle for `idleTimeout`. All methods may be called from any thread.
 ///
-/// * Without an error response, the outcome of ``send(_:to:)`` comes after a round trip and the settle time.
-/// * Without trouble, ``drain(within:)`` takes a round trip and the settle time from the last write.
-/// * ``shutDown(within:proof:)`` half-closes each connection once everything has its outcome. It then listens until the
-///   peer ends the connection, for at most 5 s of the limit. An error response may still arrive; notifications that
-///   the gateway discarded are then sent again.
+/// * Without an error response, the outcome of ``LoopProvider/send(_:to:)`` comes after a round trip and the settle
+///   time.
+/// * Without trouble, ``LoopProvider/drain(within:)`` takes a round trip and the settle time from the last write.
+/// * ``LoopProvider/shutDown(within:proof:)`` half-closes each connection once everything has its outcome. It then
+///   listens until the peer ends the connection, for at most 5 s of the limit. An error response may still arrive;
+///   notifications that the gateway discarded are then sent again.
 ///
-/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:drainingWithin:proof:_:)``, which
-/// does it. If the last reference is dropped instead, the connections close. Notifications that were not written end
-/// as `undelivered(.released)`, and those that were written and not settled as `uncertain(.released)`.
+/// Shut a provider down with ``LoopProvider/shutDown(within:proof:)``, or use
+/// ``withProvider(_:drainingWithin:proof:_:)``, which does it. If the last reference is dropped instead, the connections
+/// close. Notifications that were not written end as `undelivered(.released)`, and those that were written and not
+/// settled as `uncertain(.released)`.
 public final class BinaryProvider: LoopProvider {
     /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody

@@ -12,7 +12,9 @@ public struct FeedbackService: Service {
     private let reader: FeedbackReader
     private let handle: @Sendable (FeedbackEvent) async throws -> Void
 
-    /// - Parameter handle: called with each event in turn. Reading pauses while it runs for long.
+    /// - Parameters:
+    ///   - reader: the reader of the list. Its configuration has the interval.
+    ///   - handle: called with each event in turn. Reading pauses while it runs for long.
     public init(_ reader: FeedbackReader, _ handle: @escaping @Sendable (FeedbackEvent) async throws -> Void) {
         self.reader = reader
         self.handle = handle

@@ -61,8 +61,13 @@ public struct HTTP2Configuration: Sendable {
 
     /// Makes a configuration for any server that behaves like APNs.
     ///
-    /// - Parameter outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits ``PushProvider/send(_:to:)``
-    ///   or reads the counts.
+    /// - Parameters:
+    ///   - host: the host of the server: a name or an address.
+    ///   - port: the port of the server, 1 to 65,535.
+    ///   - credentials: the way in which the provider proves its identity.
+    ///   - topic: the app's bundle ID: the topic of notifications without one. See ``topic``.
+    ///   - outcomes: the receiver of the outcomes. Use `.discard` if the program only awaits
+    ///     ``PushProvider/send(_:to:)`` or reads the counts.
     public init(
         host: String,
         port: Int = Self.defaultPort,

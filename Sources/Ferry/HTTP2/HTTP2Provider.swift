@@ -14,14 +14,15 @@ internal import Foundation
 /// Every acceptance is proved by an answer: an accepted notification always has the outcome `accepted(.confirmed)`. All
 /// methods may be called from any thread.
 ///
-/// * The outcome of ``send(_:to:)`` comes with the answer of APNs, and at the latest after `deadline` plus
+/// * The outcome of ``LoopProvider/send(_:to:)`` comes with the answer of APNs, and at the latest after `deadline` plus
 ///   `attemptTimeout`.
-/// * ``shutDown(within:proof:)`` waits until everything has its outcome, then sends GOAWAY on each connection and
-///   closes it. `proof` is ignored, because every acceptance is proved.
+/// * ``LoopProvider/shutDown(within:proof:)`` waits until everything has its outcome, then sends GOAWAY on each
+///   connection and closes it. `proof` is ignored, because every acceptance is proved.
 ///
-/// Shut a provider down with ``shutDown(within:proof:)``, or use ``withProvider(_:drainingWithin:proof:_:)``, which
-/// does it. If the last reference is dropped instead, the connections close. Notifications that were not written end
-/// as `undelivered(.released)`, and those that were written and not answered as `uncertain(.released)`.
+/// Shut a provider down with ``LoopProvider/shutDown(within:proof:)``, or use
+/// ``withProvider(_:drainingWithin:proof:_:)``, which does it. If the last reference is dropped instead, the connections
+/// close. Notifications that were not written end as `undelivered(.released)`, and those that were written and not
+/// answered as `uncertain(.released)`.
 public final class HTTP2Provider: LoopProvider {
     /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody

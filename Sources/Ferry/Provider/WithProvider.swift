@@ -15,9 +15,12 @@ public protocol ProviderConfiguration: Sendable {
 /// throws or the task is cancelled, the provider shuts down at once.
 ///
 /// - Parameters:
+///   - configuration: the settings of the provider.
 ///   - limit: how long the outcomes may take.
 ///   - proof: how to find out whether the last notifications were accepted. HTTP/2 ignores it: each acceptance is
 ///     proved.
+///   - body: called once, with the provider.
+/// - Returns: the result of `body`.
 /// - Throws: the error of `body`, or the error of making the provider.
 public func withProvider<Configuration: ProviderConfiguration, Result>(
     _ configuration: Configuration,

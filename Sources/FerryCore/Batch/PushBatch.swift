@@ -31,7 +31,10 @@ public struct PushBatch: ~Copyable, Sendable {
 
     /// Appends a notification to a device.
     ///
-    /// - Parameter tag: the number that comes back with the outcome.
+    /// - Parameters:
+    ///   - notification: the notification to send. Its bytes are copied.
+    ///   - device: the device to send it to.
+    ///   - tag: the number that comes back with the outcome.
     /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/batchFull`` if the batch would hold more than 4 GiB.
     ///   The batch is then unchanged.
     public mutating func append(

@@ -81,8 +81,10 @@ public struct Contradiction: Sendable, Hashable {
     }
 
     /// - Parameters:
-    ///   - upTo: nil means `count`.
+    ///   - count: the number of wrong outcomes.
+    ///   - upTo: the number of outcomes that may be wrong. Nil, or a number below `count`, means `count`.
     ///   - tags: the tags that are known; at most `upTo`.
+    ///   - kind: the true fate of the notifications.
     public init(count: Int, upTo: Int? = nil, tags: [PushTag], kind: Kind) {
         self.count = count
         self.upTo = max(upTo ?? count, count)

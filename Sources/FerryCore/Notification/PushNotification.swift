@@ -15,7 +15,8 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
 
     /// A JSON object in UTF-8. It is sent byte for byte.
     public let payload: [UInt8]
-    /// The bundle ID of the app, with the suffix of the push type. Nil: the certificate's topic.
+    /// The bundle ID of the app, with the suffix of the push type. Nil: the `topic` of the
+    /// ``HTTP2Configuration``, or else the certificate's topic. On the binary protocol it is always the certificate's.
     public let topic: String?
     /// The push type. Nil: HTTP/2 derives it if topic and payload decide it, and otherwise leaves the header out. The
     /// binary protocol has no push type.
@@ -37,7 +38,16 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a notification from JSON, which is sent as it stands.
     ///
-    /// - Parameter payload: a JSON object in UTF-8, at most ``maximumPayloadLength`` bytes.
+    /// - Parameters:
+    ///   - payload: a JSON object in UTF-8, at most ``maximumPayloadLength`` bytes.
+    ///   - topic: the bundle ID of the app, with the suffix of the push type: 1 to ``maximumTopicLength`` visible ASCII
+    ///     characters. For nil see ``topic``.
+    ///   - pushType: the push type. For nil see ``pushType``.
+    ///   - priority: the urgency. For nil see ``priority``.
+    ///   - expiration: the time until which APNs tries to deliver. For nil see ``expiration``.
+    ///   - collapseID: 1 to ``maximumCollapseIDLength`` bytes of UTF-8 without control characters. Notifications with
+    ///     the same value replace each other on the device. HTTP/2 only.
+    ///   - apnsID: the identifier of the notification. Nil: HTTP/2 makes one. The binary protocol has no apns-id.
     /// - Throws: ``PushValidationError`` with every fault: ``PushValidationError/Code/emptyPayload``,
     ///   ``PushValidationError/Code/payloadTooLarge``, ``PushValidationError/Code/payloadNotJSON``,
     ///   ``PushValidationError/Code/badTopic``, ``PushValidationError/Code/badCollapseID``.

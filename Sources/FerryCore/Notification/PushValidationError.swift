@@ -20,7 +20,9 @@ public struct PushValidationError: Error, Hashable, Sendable, CustomStringConver
         /// The fault in words, with the limit that was passed.
         public var message: String
 
-        /// - Parameter message: part of a sentence, without a token or payload.
+        /// - Parameters:
+        ///   - code: the kind of the fault.
+        ///   - message: part of a sentence, without a token or payload.
         public init(_ code: Code, _ message: String) {
             self.code = code
             self.message = message

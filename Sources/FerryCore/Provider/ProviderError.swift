@@ -12,7 +12,9 @@ public struct ProviderError: Error, Sendable, Hashable, CustomStringConvertible 
     public var isLasting: Bool
 
     /// - Parameters:
+    ///   - code: the kind of error.
     ///   - message: one sentence without a token, payload or key.
+    ///   - cause: the error that caused this one.
     ///   - isLasting: whether no retry can mend it. Nil: true for ``Code/credentialsRejected`` and ``Code/peerNotTrusted``.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil, isLasting: Bool? = nil) {
         self.code = code

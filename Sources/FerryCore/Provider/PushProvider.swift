@@ -63,7 +63,9 @@ public protocol PushProvider: AnyObject, Service {
     ///
     /// Returns when the connections are closed. May be called more than once; each call returns the report.
     ///
-    /// - Parameter proof: the way to find out whether the last notifications were accepted.
+    /// - Parameters:
+    ///   - limit: how long the outcomes may take.
+    ///   - proof: the way to find out whether the last notifications were accepted.
     func shutDown(within limit: Duration, proof: Proof) async -> DrainReport
 }
 
@@ -157,7 +159,9 @@ public struct Unproved: Sendable, Hashable {
         case noIdentifiers
     }
 
-    /// - Parameter count: at least 1.
+    /// - Parameters:
+    ///   - count: the number of acceptances, at least 1.
+    ///   - cause: the reason why the last of them was not proved.
     public init(count: Int, cause: Cause) {
         self.count = count
         self.cause = cause

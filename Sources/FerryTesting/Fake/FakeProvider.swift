@@ -58,7 +58,7 @@ public final class FakeProvider: PushProvider {
 
     // MARK: PushProvider
 
-    /// The outcomes, if the fake was made with ``OutcomeDelivery/stream``; otherwise a stream that has ended.
+    /// The outcomes, if the fake was made with `OutcomeDelivery.stream`; otherwise a stream that has ended.
     public var outcomes: OutcomeStream { OutcomeStream(buffer: self.buffer ?? .empty) }
 
     /// The outcomes so far, by kind.
@@ -69,7 +69,7 @@ public final class FakeProvider: PushProvider {
 
     /// Takes all notifications of the batch.
     ///
-    /// - Throws: ``SubmitError/shutDown`` after ``shutDown(within:proof:)``, ``SubmitError/cancelled`` in a task that was
+    /// - Throws: `SubmitError.shutDown` after ``shutDown(within:proof:)``, `SubmitError.cancelled` in a task that was
     ///   cancelled.
     public func submit(_ batch: inout PushBatch) async throws(SubmitError) {
         if Task.isCancelled, !batch.isEmpty { throw .cancelled }

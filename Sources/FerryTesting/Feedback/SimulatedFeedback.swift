@@ -61,8 +61,9 @@ public final class SimulatedFeedback: Sendable {
 
     /// Starts a service.
     ///
-    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
-    ///   SwiftNIO.
+    /// - Parameters:
+    ///   - configuration: the address, the credentials and the behaviour of the service.
+    ///   - group: the event loops to run on. The group must outlive the service. Nil: the singleton group of SwiftNIO.
     /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func start(
         _ configuration: Configuration,

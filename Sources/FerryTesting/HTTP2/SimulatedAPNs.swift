@@ -57,8 +57,9 @@ public final class SimulatedAPNs: Sendable {
 
     /// Starts a simulated APNs.
     ///
-    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
-    ///   SwiftNIO.
+    /// - Parameters:
+    ///   - configuration: the address, the credentials and the behaviour of the simulated APNs.
+    ///   - group: the event loops to run on. The group must outlive the service. Nil: the singleton group of SwiftNIO.
     /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func start(
         _ configuration: Configuration,

@@ -56,8 +56,9 @@ public final class RecordingGateway: Sendable {
 
     /// Starts recording.
     ///
-    /// - Parameter group: the event loops to run on. The group must outlive the service. Nil: the singleton group of
-    ///   SwiftNIO.
+    /// - Parameters:
+    ///   - configuration: the addresses, the credentials and the transcript of the recorder.
+    ///   - group: the event loops to run on. The group must outlive the service. Nil: the singleton group of SwiftNIO.
     /// - Throws: ``FileError`` for the transcript, `TLSError` for the credentials, or a socket error when the address
     ///   cannot be bound.
     public static func start(

@@ -34,6 +34,7 @@ public final class ReplaySocket: Sendable {
     ///   - replay: must play ``Transcript/Side/server``.
     ///   - credentials: the credentials for TLS up to 1.2. A client may show any certificate, or no certificate. Nil:
     ///     no TLS.
+    ///   - host: the address to bind.
     ///   - port: the port to bind; 0 for any.
     ///   - group: the event loops to run on. The group must outlive the service. Nil: the singleton group of SwiftNIO.
     /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
@@ -96,6 +97,8 @@ public final class ReplaySocket: Sendable {
     ///
     /// - Parameters:
     ///   - replay: must play ``Transcript/Side/client``.
+    ///   - host: the host of the server: a name or an address.
+    ///   - port: the port of the server.
     ///   - tls: the TLS settings; nil: no TLS.
     ///   - limit: the time limit of the whole replay.
     ///   - group: the event loops to run on. Nil: the singleton group of SwiftNIO.

@@ -1,7 +1,7 @@
 internal import FerryCore
 
 extension Transcript {
-    /// The transcript as a text that ``init(parsing:)`` reads.
+    /// The transcript as a text that ``init(parsing:)-(String)`` reads.
     public var text: String {
         var text = Self.opening(service: self.service, headers: self.headers)
         for event in self.events { text += event.text + "\n" }

@@ -22,7 +22,13 @@ extension Payload {
         /// hours.
         public var dismissalDate: Date?
 
-        /// - Parameter contentState: required by ``Event/start(attributesType:attributes:)`` and ``Event/update``.
+        /// - Parameters:
+        ///   - event: start, update or end.
+        ///   - timestamp: the time at which the content was true.
+        ///   - contentState: required by ``Event/start(attributesType:attributes:)`` and ``Event/update``.
+        ///   - staleDate: the time from which the content counts as out of date. Nil: the field is left out.
+        ///   - dismissalDate: the time at which the system removes an activity that has ended. Nil leaves it to the
+        ///     system, which takes hours.
         public init(
             _ event: Event,
             timestamp: Date,
