@@ -1,0 +1,37 @@
+internal import NIOCore
+
+/// The copies that error responses cost, against the new notifications of the same time.
+///
+/// Each error response makes a client send its followers again. With many bad tokens the copies would be most of the
+/// traffic.
+struct Amplification: Sendable {
+    private struct Second: Sendable {
+        var number: Int64 = -1
+        var swallowed = 0
+        var new = 0
+    }
+
+    private static let seconds = GatewayBounds.amplificationTime.nanoseconds / 1_000_000_000
+    private var ring = [Second](repeating: Second(), count: Int(Self.seconds))
+
+    mutating func count(swallowed: Int = 0, new: Int = 0, now: NIODeadline) {
+        let number = Self.number(now)
+        let index = Int(number % Self.seconds)
+        if self.ring[index].number != number { self.ring[index] = Second(number: number) }
+        self.ring[index].swallowed += swallowed
+        self.ring[index].new += new
+    }
+
+    func isExcessive(now: NIODeadline) -> Bool {
+        let oldest = Self.number(now) - Self.seconds + 1
+        var swallowed = 0
+        var new = 0
+        for second in self.ring where second.number >= oldest {
+            swallowed += second.swallowed
+            new += second.new
+        }
+        return swallowed > GatewayBounds.amplification * new
+    }
+
+    private static func number(_ now: NIODeadline) -> Int64 { Int64(now.uptimeNanoseconds / 1_000_000_000) }
+}

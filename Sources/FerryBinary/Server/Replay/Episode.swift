@@ -1,0 +1,217 @@
+package import FerryCore
+internal import DequeModule
+internal import NIOCore
+
+/// The name of an episode: the connection that was told, and the sequence number of the notification that was named.
+package struct EpisodeID: Hashable, Sendable {
+    package var connection: ConnectionID
+    package var sequence: UInt64
+
+    package init(connection: ConnectionID, sequence: UInt64) {
+        self.connection = connection
+        self.sequence = sequence
+    }
+}
+
+/// A notification that a client sent after the one that was named, and may send again.
+package struct Follower: Hashable, Sendable {
+    package var key: ReplayKey
+    package var job: JobID
+    package var fate: JobFate
+    /// The payload is identical by nature (device management, content-available only, `{}`), so that equal keys prove
+    /// little.
+    package var isConstant: Bool
+
+    package init(key: ReplayKey, job: JobID, fate: JobFate, isConstant: Bool) {
+        self.key = key
+        self.job = job
+        self.fate = fate
+        self.isConstant = isConstant
+    }
+}
+
+/// The event that began an episode.
+package enum EpisodeKind: Hashable, Sendable {
+    /// An error response that names a refused notification.
+    case rejection
+    /// Status 10. Clients differ in what they do with it, so it proves nothing.
+    case shutdown
+    /// The gateway's process was killed. Its clients were told nothing, so this proves nothing either.
+    case crash
+}
+
+/// Everything that one client may send again because of one event: the followers of one notification.
+///
+/// ```
+///   ┌──────────┐ drained ┌──────┐ all matched; too long without a match
+///   │ draining │────────▶│ open │──────────────────────────────────────▶ ended
+///   └──────────┘         └──────┘
+/// ```
+///
+/// While it drains, followers are appended. In both states copies are matched.
+struct Episode: Sendable {
+    private struct Entry: Sendable {
+        var job: JobID
+        var fate: JobFate
+        var isConstant: Bool
+        var isMatched = false
+    }
+
+    private struct Trim: Sendable {
+        var at: NIODeadline
+        var before: Int
+    }
+
+    /// The conclusion of an episode about its client.
+    enum Evidence: Equatable {
+        case nothing
+        case resends
+        case miss
+    }
+
+    let id: EpisodeID
+    let kind: EpisodeKind
+    let openedAt: NIODeadline
+    /// The position in the filter's list of overtaking copies from which on they can belong to this drain.
+    let overtakersFrom: Int
+    private var log = ReplayLog<Entry>()
+    private(set) var matchCount = 0
+    private var hasProved = false
+    private(set) var earliestMatch: Int?
+    /// The highest matched positions, ascending: ``GatewayBounds/matchesThatTrim`` at most.
+    private var highest: [Int] = []
+    private var trims: Deque<Trim> = []
+    private var trimmedTo = 0
+    private var drainedAt: NIODeadline?
+    private var matchedAt: NIODeadline?
+
+    init(_ id: EpisodeID, _ kind: EpisodeKind, overtakersFrom: Int, now: NIODeadline) {
+        self.id = id
+        self.openedAt = now
+        self.kind = kind
+        self.overtakersFrom = overtakersFrom
+    }
+
+    var count: Int { self.log.count }
+    var isDraining: Bool { self.drainedAt == nil }
+    var isComplete: Bool { !self.isDraining && self.log.liveCount == 0 }
+
+    /// Returns the position of the new entry.
+    mutating func append(_ follower: Follower) -> Int {
+        self.log.append(
+            follower.key,
+            Entry(job: follower.job, fate: follower.fate, isConstant: follower.isConstant)
+        )
+    }
+
+    /// Appends a follower whose copy came first.
+    mutating func appendMatched(_ follower: Follower) {
+        self.log.appendRemoved(
+            follower.key,
+            Entry(job: follower.job, fate: follower.fate, isConstant: follower.isConstant, isMatched: true)
+        )
+        self.matchCount += 1
+    }
+
+    mutating func drained(now: NIODeadline) { self.drainedAt = self.drainedAt ?? now }
+
+    mutating func settle(_ position: Int, _ fate: JobFate) { self.log[position].fate = fate }
+
+    // MARK: Matching
+
+    /// A copy, and the follower whose copy it is.
+    struct Match {
+        var job: JobID
+        var fate: JobFate
+        /// Equal keys are evidence here, and not enough to swallow the copy.
+        var isEvidenceOnly: Bool
+    }
+
+    /// Consumes the first follower with this key.
+    mutating func match(_ key: ReplayKey, isProven: Bool, now: NIODeadline) -> Match? {
+        let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
+        guard let position = self.log.first(key, where: { !($1.isConstant && isProven && isLate) }) else { return nil }
+        self.log.remove(position)
+        self.log[position].isMatched = true
+        self.matchCount += 1
+        self.matchedAt = now
+        self.earliestMatch = min(self.earliestMatch ?? position, position)
+        self.highest.append(position)
+        self.highest.sort()
+        if self.highest.count > GatewayBounds.matchesThatTrim { self.highest.removeFirst() }
+        let entry = self.log[position]
+        return Match(job: entry.job, fate: entry.fate, isEvidenceOnly: entry.isConstant && !isProven)
+    }
+
+    /// The entries before this position will not come back: a cache was too small for them. Nil: not enough matches.
+    private var trimPosition: Int? {
+        guard self.highest.count == GatewayBounds.matchesThatTrim, let lowest = self.highest.first else { return nil }
+        let position = lowest - GatewayBounds.trimDistance
+        return position > self.trimmedTo ? position : nil
+    }
+
+    /// Plans to drop the entries that will not come back.
+    mutating func planTrim(at time: NIODeadline) {
+        guard let before = self.trimPosition, before > self.trims.last?.before ?? 0 else { return }
+        // A later time is harmless. So one plan for each tenth of a second is enough.
+        let step: UInt64 = 100_000_000
+        let at = NIODeadline.uptimeNanoseconds((time.uptimeNanoseconds / step + 1) * step)
+        if self.trims.last?.at == at { self.trims.removeLast() }
+        self.trims.append(Trim(at: at, before: before))
+    }
+
+    /// Drops the entries whose time has come, or all that will not come back; returns them.
+    mutating func trim(now: NIODeadline, all: Bool = false) -> [(job: JobID, fate: JobFate)] {
+        var before = all ? self.trimPosition ?? 0 : 0
+        while let trim = self.trims.first, trim.at <= now {
+            before = max(before, trim.before)
+            self.trims.removeFirst()
+        }
+        var dropped: [(job: JobID, fate: JobFate)] = []
+        while self.trimmedTo < min(before, self.log.count) {
+            if self.log.isLive(self.trimmedTo) {
+                self.log.remove(self.trimmedTo)
+                dropped.append((self.log[self.trimmedTo].job, self.log[self.trimmedTo].fate))
+            }
+            self.trimmedTo += 1
+        }
+        return dropped
+    }
+
+    // MARK: The end
+
+    /// When the episode ends without another match, or drops entries; nil while it drains.
+    ///
+    /// - Parameter unmatchedLifetime: how long it lives without any match.
+    func nextDeadline(unmatchedLifetime: TimeAmount) -> NIODeadline? {
+        let end = self.end(unmatchedLifetime: unmatchedLifetime)
+        guard let trim = self.trims.first?.at else { return end }
+        return end.map { min($0, trim) } ?? trim
+    }
+
+    func end(unmatchedLifetime: TimeAmount) -> NIODeadline? {
+        guard let drainedAt else { return nil }
+        if let matchedAt { return max(matchedAt, drainedAt) + GatewayBounds.matchedLifetime }
+        return drainedAt + (self.kind == .crash ? GatewayBounds.unmatchedLifetime : unmatchedLifetime)
+    }
+
+    /// The followers whose copies did not come.
+    var unmatched: [(job: JobID, fate: JobFate)] {
+        (0..<self.log.count).lazy.filter { self.log.isLive($0) }.map { (self.log[$0].job, self.log[$0].fate) }
+    }
+
+    /// Returns the number of matches when they first prove, after the drain, that the client re-sends; otherwise nil.
+    mutating func proves() -> Int? {
+        guard !self.isDraining, !self.hasProved, self.evidence == .resends else { return nil }
+        self.hasProved = true
+        return self.matchCount
+    }
+
+    var evidence: Evidence {
+        guard self.kind == .rejection, self.log.count > 0 else { return .nothing }
+        let recent = max(0, self.log.count - GatewayBounds.evidence)..<self.log.count
+        let came = recent.count { self.log[$0].isMatched }
+        if came > 0, came * 2 >= recent.count { return .resends }
+        return self.matchCount == 0 || self.log.count >= GatewayBounds.missFloor ? .miss : .nothing
+    }
+}

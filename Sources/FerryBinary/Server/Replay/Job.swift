@@ -1,0 +1,19 @@
+package import FerryCore
+
+/// The number of one upstream job: of one notification on its way to APNs. The owner never uses a number twice.
+package struct JobID: RawRepresentable, Hashable, Sendable {
+    package var rawValue: UInt64
+
+    package init(rawValue: UInt64) {
+        self.rawValue = rawValue
+    }
+}
+
+/// The result of an upstream job.
+package enum JobFate: Hashable, Sendable {
+    /// APNs has not answered.
+    case running
+    case accepted
+    /// APNs, or the gateway itself, refused the notification. The status is for the client.
+    case rejected(BinaryStatus)
+}

@@ -1,0 +1,34 @@
+/// The habit of a client after an error response, as far as it is proven or configured.
+package enum ReplayClass: Hashable, Sendable {
+    /// No episode has proved anything.
+    case unknown
+    /// The client sends the followers again.
+    case resends(Reach)
+    /// The client sends nothing again. It gets no error responses, and nothing of it is swallowed.
+    case never
+}
+
+/// How many followers a client sends again: the size of its cache, as far as it showed.
+package struct Reach: Hashable, Sendable {
+    /// The largest number of followers that came back after one error response.
+    package var proven: Int
+    /// The number of followers that came back when older ones did not; nil: so far, all came back. If more followers
+    /// than this exist, the client has forgotten the notification that an error response would name.
+    package var limit: Int?
+
+    package init(proven: Int = 0, limit: Int? = nil) {
+        self.proven = proven
+        self.limit = limit
+    }
+
+    /// Notes that of `count` followers the one at `earliest`, and later ones, came back.
+    mutating func showed(earliest: Int, of count: Int) {
+        let came = count - earliest
+        self.proven = max(self.proven, came)
+        if earliest > 0 {
+            self.limit = came
+        } else if let limit = self.limit, came > limit {
+            self.limit = came
+        }
+    }
+}

@@ -1,0 +1,381 @@
+package import FerryCore
+package import NIOCore
+
+/// The filter that swallows what one client sends again after an error response, so that APNs gets it once.
+///
+/// One filter serves one scope: the connections of one identity from one source address. An error response opens an
+/// ``Episode`` with the followers of the notification that it names. A later notification with an equal key is a copy:
+/// it joins the job of the follower, and consumes the entry. Copies may overtake: while a connection drains,
+/// notifications that were forwarded on the client's other connections are remembered, and a drained notification
+/// with an equal key joins those.
+///
+/// Each job has one entry at most. A copy that is itself a follower takes the entry over into the new episode.
+///
+/// In doubt a copy is forwarded: a double, never a loss. Cost: one table look-up for each open episode.
+package struct ReplayFilter: Sendable {
+    /// The place where a notification was read.
+    package struct Origin: Hashable, Sendable {
+        package var connection: ConnectionID
+        /// The episode whose drain the notification was read in.
+        package var draining: EpisodeID?
+        /// The connection is new, so that the notification may continue one that a crash ended.
+        package var isOpening: Bool
+
+        package init(connection: ConnectionID, draining: EpisodeID? = nil, isOpening: Bool = false) {
+            self.connection = connection
+            self.draining = draining
+            self.isOpening = isOpening
+        }
+    }
+
+    /// What the owner does with a notification.
+    package enum Admission: Hashable, Sendable {
+        /// Forward it as the job that was offered.
+        case forward
+        /// Swallow it: it is a copy of this job's notification. A running job will settle both.
+        case join(JobID, JobFate)
+        /// Swallow it: its copy came first, is this job's notification, and gets the verdict.
+        case overtaken(JobID)
+    }
+
+    /// A rejection that no error response has told, and no copy will.
+    package struct Untold: Hashable, Sendable {
+        package var job: JobID
+        package var status: BinaryStatus
+    }
+
+    /// An episode that is over.
+    package struct Ended: Hashable, Sendable {
+        package var episode: EpisodeID
+        /// The client had followers to send again and sent none. So nothing shows that it read the error response.
+        package var isUnheard: Bool
+    }
+
+    /// A forwarded notification that may be the copy of one that still drains.
+    private struct Overtaker: Sendable {
+        var connection: ConnectionID
+        var job: JobID
+    }
+
+    private struct Place: Sendable {
+        var episode: EpisodeID
+        var position: Int
+    }
+
+    package private(set) var replayClass: ReplayClass
+    /// Whether the class was configured, so that no evidence changes it.
+    private let isConfigured: Bool
+    /// The episodes in a row whose followers did not come back.
+    private var misses = 0
+    /// Whether the client was seen to give its notifications different identifiers.
+    private var numbersPushes = false
+    private var amplification = Amplification()
+
+    /// Oldest first.
+    private var episodes: [Episode] = []
+    private var overtakers = ReplayLog<Overtaker>()
+    /// The entries of running jobs.
+    private var running: [JobID: Place] = [:]
+    /// A time before which no episode ends and no entry is dropped; nil: nothing will.
+    private var wakeAt: NIODeadline?
+
+    /// All entries of episodes, and all remembered notifications.
+    package private(set) var entryCount = 0
+    /// The episodes that ended early to make room.
+    package private(set) var evictedCount = 0
+
+    private var connectionCount = 0
+    /// When the client last had more than one connection.
+    private var severalAt: NIODeadline?
+
+    private var untold: [Untold] = []
+    private var ended: [Ended] = []
+
+    /// - Parameters:
+    ///   - replayClass: what the store or the configuration says.
+    ///   - isConfigured: whether it is the configuration, which evidence does not change.
+    package init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
+        self.replayClass = replayClass
+        self.isConfigured = isConfigured
+    }
+
+    // MARK: The client
+
+    /// What is known of a client when an error response is considered.
+    package struct Standing: Hashable, Sendable {
+        package var replayClass = ReplayClass.unknown
+        package var numbersPushes = false
+        /// Too much of the traffic is copies.
+        package var isAmplified = false
+
+        package init() {}
+    }
+
+    package func standing(now: NIODeadline) -> Standing {
+        var standing = Standing()
+        standing.replayClass = self.replayClass
+        standing.numbersPushes = self.numbersPushes
+        standing.isAmplified = self.amplification.isExcessive(now: now)
+        return standing
+    }
+
+    /// Notes that one connection carried two different identifiers.
+    package mutating func sawNumbering() { self.numbersPushes = true }
+
+    /// Notes a new connection.
+    package mutating func connected(now: NIODeadline) {
+        self.connectionCount += 1
+        if self.connectionCount > 1 { self.severalAt = now }
+    }
+
+    /// Notes that a connection got its error response or ended, whichever came first.
+    package mutating func disconnected(now: NIODeadline) {
+        if self.connectionCount > 1 { self.severalAt = now }
+        self.connectionCount = max(self.connectionCount - 1, 0)
+    }
+
+    private func hadSeveralConnections(now: NIODeadline) -> Bool {
+        self.connectionCount > 1 || self.severalAt.map { now - $0 < GatewayBounds.severalMemory } ?? false
+    }
+
+    // MARK: Episodes
+
+    /// Opens an episode: for an error response in the turn in which it is written, for a crash at the recovery.
+    ///
+    /// - Parameter followers: the notifications that were read after the one that is named, in order; after a crash,
+    ///   the last ones that were read.
+    package mutating func open(_ id: EpisodeID, _ kind: EpisodeKind, followers: [Follower], now: NIODeadline) {
+        guard self.replayClass != .never else { return }
+        if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictOldestEpisode(now: now) }
+        self.episodes.append(Episode(id, kind, overtakersFrom: self.overtakers.count, now: now))
+        for follower in followers { self.append(follower, to: self.episodes.count - 1) }
+        if kind == .crash { self.drained(id, now: now) }
+    }
+
+    /// Notes that nothing more of the connection will belong to the episode.
+    package mutating func drained(_ id: EpisodeID, now: NIODeadline) {
+        guard let index = self.index(of: id) else { return }
+        self.episodes[index].drained(now: now)
+        self.forgetOvertakers()
+        self.conclude(index, now: now)
+    }
+
+    /// Ends the oldest episode, to make room. Its copies will be doubles.
+    package mutating func evictOldestEpisode(now: NIODeadline) {
+        guard !self.episodes.isEmpty else { return }
+        self.finish(0, isJudged: false, now: now)
+        self.forgetOvertakers()
+        self.evictedCount += 1
+    }
+
+    /// When the oldest episode was opened; nil without one.
+    package var oldestEpisode: NIODeadline? { self.episodes.first?.openedAt }
+
+    private mutating func append(_ follower: Follower, to index: Int) {
+        let position = self.episodes[index].append(follower)
+        self.entryCount += 1
+        if follower.fate == .running {
+            self.running[follower.job] = Place(episode: self.episodes[index].id, position: position)
+        }
+    }
+
+    private func index(of id: EpisodeID) -> Int? { self.episodes.lastIndex { $0.id == id } }
+
+    // MARK: Notifications
+
+    /// Judges one notification.
+    ///
+    /// - Parameter offered: the notification, with the job under which the owner would forward it, and that job's fate:
+    ///   running, or rejected if the owner knows the token to be bad.
+    package mutating func admit(_ offered: Follower, from origin: Origin, now: NIODeadline) -> Admission {
+        self.timePassed(now: now)
+        var follower = offered
+        if let match = self.match(offered, origin, now: now) {
+            follower.job = match.job
+            follower.fate = match.fate
+            if origin.draining != nil { self.forgetOvertaker(offered.key, of: match.job) }
+        }
+        if let draining = origin.draining, let index = self.index(of: draining) {
+            if follower.job == offered.job, let overtaker = self.takeOvertaker(offered.key, origin, index) {
+                follower.job = overtaker
+                self.episodes[index].appendMatched(follower)
+                self.entryCount += 1
+                self.amplification.count(swallowed: 1, now: now)
+                return .overtaken(overtaker)
+            }
+            self.append(follower, to: index)
+        }
+        guard follower.job == offered.job else {
+            self.amplification.count(swallowed: 1, now: now)
+            return .join(follower.job, follower.fate)
+        }
+        self.remember(offered, origin)
+        self.amplification.count(new: 1, now: now)
+        return .forward
+    }
+
+    /// Notes the result of a job, for the copies that will come. Returns false if no open episode has the job: then no
+    /// copy will tell its rejection.
+    @discardableResult
+    package mutating func settled(_ job: JobID, _ fate: JobFate) -> Bool {
+        guard let place = self.running.removeValue(forKey: job), let index = self.index(of: place.episode) else {
+            return false
+        }
+        self.episodes[index].settle(place.position, fate)
+        return true
+    }
+
+    /// Consumes the follower whose copy this is, of the newest episode that has one.
+    private mutating func match(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Episode.Match? {
+        let isProven = if case .resends = self.replayClass { true } else { false }
+        for index in self.episodes.indices.reversed() {
+            // A client cannot send a copy on a connection that it was told to give up.
+            guard self.episodes[index].id.connection != origin.connection,
+                self.episodes[index].kind != .crash || origin.isOpening,
+                let match = self.episodes[index].match(offered.key, isProven: isProven, now: now)
+            else { continue }
+            self.running[match.job] = nil
+            if self.episodes.count == 1, !self.hadSeveralConnections(now: now) {
+                self.drop(self.episodes[index].trim(now: now, all: true))
+            } else {
+                self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+            }
+            self.conclude(index, now: now)
+            guard match.isEvidenceOnly else { return match }
+            self.amplification.count(swallowed: 1, now: now)
+            return nil
+        }
+        return nil
+    }
+
+    // MARK: Copies that overtake
+
+    /// Remembers a forwarded notification while another connection drains.
+    private mutating func remember(_ offered: Follower, _ origin: Origin) {
+        guard !offered.isConstant,
+            self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection })
+        else { return }
+        self.overtakers.append(offered.key, Overtaker(connection: origin.connection, job: offered.job))
+        self.entryCount += 1
+    }
+
+    private mutating func takeOvertaker(_ key: ReplayKey, _ origin: Origin, _ index: Int) -> JobID? {
+        let start = self.episodes[index].overtakersFrom
+        let position = self.overtakers.first(key) { $0 >= start && $1.connection != origin.connection }
+        guard let position else { return nil }
+        self.overtakers.remove(position)
+        return self.overtakers[position].job
+    }
+
+    private mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID) {
+        guard let position = self.overtakers.first(key, where: { $1.job == job }) else { return }
+        self.overtakers.remove(position)
+    }
+
+    /// Forgets all of them when no connection drains.
+    private mutating func forgetOvertakers() {
+        guard self.overtakers.count > 0, !self.episodes.contains(where: \.isDraining) else { return }
+        self.entryCount -= self.overtakers.count
+        self.overtakers = ReplayLog()
+    }
+
+    // MARK: The end of episodes
+
+    /// When to call ``timePassed(now:)``; nil: no need.
+    package var nextDeadline: NIODeadline? { self.wakeAt }
+
+    /// Ends the episodes whose time has come. An early call does no harm.
+    package mutating func timePassed(now: NIODeadline) {
+        guard let wakeAt, wakeAt <= now else { return }
+        self.wakeAt = nil
+        var index = 0
+        while index < self.episodes.count {
+            self.drop(self.episodes[index].trim(now: now))
+            let end = self.episodes[index].end(unmatchedLifetime: self.unmatchedLifetime)
+            if let end, end <= now || self.episodes[index].isComplete {
+                self.finish(index, isJudged: true, now: now)
+            } else {
+                self.schedule(index)
+                index += 1
+            }
+        }
+    }
+
+    private var unmatchedLifetime: TimeAmount {
+        if case .resends = self.replayClass { GatewayBounds.provenLifetime } else { GatewayBounds.unmatchedLifetime }
+    }
+
+    private mutating func schedule(_ index: Int) {
+        guard let next = self.episodes[index].nextDeadline(unmatchedLifetime: self.unmatchedLifetime) else { return }
+        self.wakeAt = self.wakeAt.map { min($0, next) } ?? next
+    }
+
+    /// Draws the conclusions after a change of an episode.
+    private mutating func conclude(_ index: Int, now: NIODeadline) {
+        guard !self.episodes[index].isComplete else {
+            self.finish(index, isJudged: true, now: now)
+            return
+        }
+        // The last followers of a drain may still be on their way.
+        if let matchCount = self.episodes[index].proves() {
+            self.prove { $0.proven = max($0.proven, matchCount) }
+        }
+        self.schedule(index)
+    }
+
+    private mutating func finish(_ index: Int, isJudged: Bool, now: NIODeadline) {
+        let episode = self.episodes.remove(at: index)
+        self.entryCount -= episode.count
+        self.drop(episode.unmatched)
+        self.ended.append(
+            Ended(episode: episode.id, isUnheard: isJudged && episode.evidence == .miss && episode.matchCount == 0)
+        )
+        guard isJudged else { return }
+        switch episode.evidence {
+        case .nothing:
+            break
+        case .resends:
+            self.prove { $0.showed(earliest: episode.earliestMatch ?? 0, of: episode.count) }
+        case .miss:
+            self.misses += 1
+            guard self.misses >= GatewayBounds.missLimit, !self.isConfigured else { return }
+            self.replayClass = .never
+            while !self.episodes.isEmpty { self.finish(0, isJudged: false, now: now) }
+            self.forgetOvertakers()
+        }
+    }
+
+    private mutating func prove(_ change: (inout Reach) -> Void) {
+        self.misses = 0
+        switch self.replayClass {
+        case .resends(var reach):
+            change(&reach)
+            self.replayClass = .resends(reach)
+        case .unknown where !self.isConfigured:
+            var reach = Reach()
+            change(&reach)
+            self.replayClass = .resends(reach)
+        case .unknown, .never:
+            break
+        }
+    }
+
+    private mutating func drop(_ entries: [(job: JobID, fate: JobFate)]) {
+        for entry in entries {
+            self.running[entry.job] = nil
+            if case .rejected(let status) = entry.fate { self.untold.append(Untold(job: entry.job, status: status)) }
+        }
+    }
+
+    /// Removes and returns the rejections that no copy told before their episode ended. Defer them.
+    package mutating func takeUntold() -> [Untold] {
+        defer { self.untold = [] }
+        return self.untold
+    }
+
+    /// Removes and returns the episodes that have ended. If one is unheard, defer the rejection that it named.
+    package mutating func takeEnded() -> [Ended] {
+        defer { self.ended = [] }
+        return self.ended
+    }
+}

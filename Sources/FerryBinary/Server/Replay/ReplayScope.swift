@@ -1,0 +1,32 @@
+/// The clients that share one replay filter: one identity, from one source address.
+package struct ReplayScope: Hashable, Sendable {
+    private enum Address: Hashable, Sendable {
+        /// The filter is for the identity alone.
+        case any
+        case host(UInt32)
+        /// The first 64 bits of an IPv6 address: one host has many addresses with the same network.
+        case network(UInt64)
+    }
+
+    /// The number of the identity in the owner's configuration.
+    package let identity: Int
+    private let address: Address
+
+    /// - Parameter address: four or sixteen bytes in network order; anything else: the identity alone. An IPv4 address
+    ///   in IPv6 form counts as IPv4.
+    package init(identity: Int, address: [UInt8]) {
+        let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+        self.identity = identity
+        self.address =
+            switch address.count {
+            case 4: .host(Self.number(address))
+            case 16 where address.starts(with: mapped): .host(Self.number(address.dropFirst(mapped.count)))
+            case 16: .network(Self.number(address.prefix(8)))
+            default: .any
+            }
+    }
+
+    private static func number<Number: FixedWidthInteger>(_ bytes: some Sequence<UInt8>) -> Number {
+        bytes.reduce(0) { $0 << 8 | Number($1) }
+    }
+}

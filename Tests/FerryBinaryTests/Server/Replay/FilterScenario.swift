@@ -1,0 +1,75 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+
+/// A replay filter that a test moves step by step. Notifications have a name, which is their key; each push is offered
+/// as a new job.
+final class FilterScenario {
+    var filter: ReplayFilter
+    private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000)
+    private var nextJob: UInt64 = 0
+    private var nextSequence: UInt64 = 0
+
+    init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
+        self.filter = ReplayFilter(replayClass, isConfigured: isConfigured)
+        self.filter.connected(now: self.now)
+    }
+
+    func wait(_ time: TimeAmount) {
+        self.now = self.now + time
+        self.filter.timePassed(now: self.now)
+    }
+
+    static func key(_ name: UInt64) -> ReplayKey { ReplayKey(high: 7, low: name) }
+
+    private func follower(_ name: UInt64, isConstant: Bool) -> Follower {
+        self.nextJob += 1
+        return Follower(
+            key: Self.key(name),
+            job: JobID(rawValue: self.nextJob),
+            fate: .running,
+            isConstant: isConstant
+        )
+    }
+
+    /// Opens an episode for a connection that had these followers.
+    func tell(
+        _ connection: UInt64,
+        _ names: some Sequence<UInt64>,
+        kind: EpisodeKind = .rejection,
+        isConstant: Bool = false,
+        drains: Bool = false
+    ) -> EpisodeID {
+        self.nextSequence += 1
+        let id = EpisodeID(connection: ConnectionID(connection), sequence: self.nextSequence)
+        self.filter.open(id, kind, followers: names.map { self.follower($0, isConstant: isConstant) }, now: self.now)
+        if !drains { self.filter.drained(id, now: self.now) }
+        return id
+    }
+
+    @discardableResult
+    func push(
+        _ name: UInt64,
+        on connection: UInt64,
+        draining: EpisodeID? = nil,
+        isConstant: Bool = false,
+        isOpening: Bool = false
+    ) -> ReplayFilter.Admission {
+        self.filter.admit(
+            self.follower(name, isConstant: isConstant),
+            from: .init(connection: ConnectionID(connection), draining: draining, isOpening: isOpening),
+            now: self.now
+        )
+    }
+
+    /// Returns how many of the notifications were forwarded.
+    func pushAll(_ names: some Sequence<UInt64>, on connection: UInt64, isConstant: Bool = false) -> Int {
+        names.count { self.push($0, on: connection, isConstant: isConstant) == .forward }
+    }
+
+    /// Returns whether an open episode has the job.
+    @discardableResult
+    func settle(_ job: UInt64, _ fate: JobFate) -> Bool { self.filter.settled(JobID(rawValue: job), fate) }
+
+    var isProven: Bool { if case .resends = self.filter.replayClass { true } else { false } }
+}

@@ -1,0 +1,288 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+@Suite struct ReplayFilterTests {
+    @Test func `a copy joins the job of its follower, once`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10, 11])
+        #expect(scenario.push(10, on: 2) == .join(JobID(rawValue: 1), .running))
+        #expect(scenario.push(10, on: 2) == .forward)
+        #expect(scenario.push(11, on: 2) == .join(JobID(rawValue: 2), .running))
+        #expect(scenario.filter.entryCount == 0)
+    }
+
+    @Test func `a copy of a settled follower gets its verdict`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10, 11])
+        #expect(scenario.settle(1, .rejected(.invalidToken)))
+        #expect(!scenario.settle(9, .accepted))
+        #expect(scenario.push(10, on: 2) == .join(JobID(rawValue: 1), .rejected(.invalidToken)))
+        #expect(scenario.filter.takeUntold().isEmpty)
+    }
+
+    @Test func `a connection that was told sends no copies, and its repeats are forwarded`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, [10], drains: true)
+        #expect(scenario.push(10, on: 1, draining: episode) == .forward)
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.push(10, on: 1) == .forward)
+        #expect(scenario.pushAll([10, 10, 10], on: 2) == 1)
+    }
+
+    @Test func `a drained copy consumes its match and is an entry of the new episode`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10])
+        let second = scenario.tell(2, [], drains: true)
+        #expect(scenario.push(10, on: 2, draining: second) == .join(JobID(rawValue: 1), .running))
+        scenario.filter.drained(second, now: scenario.now)
+        #expect(scenario.push(10, on: 3) == .join(JobID(rawValue: 1), .running))
+        #expect(scenario.push(10, on: 3) == .forward)
+    }
+
+    @Test func `a drained notification joins the copy that overtook it, whose own copy comes later`() {
+        let scenario = FilterScenario()
+        let first = scenario.tell(1, [], drains: true)
+        #expect(scenario.push(10, on: 2) == .forward)
+        #expect(scenario.push(10, on: 1, draining: first) == .overtaken(JobID(rawValue: 1)))
+        scenario.filter.drained(first, now: scenario.now)
+        #expect(scenario.push(10, on: 3) == .forward)
+    }
+
+    @Test func `what was read before the six bytes overtakes nothing`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(9, [], drains: true)
+        #expect(scenario.push(10, on: 2) == .forward)
+        let first = scenario.tell(1, [], drains: true)
+        #expect(scenario.push(10, on: 1, draining: first) == .forward)
+    }
+
+    @Test func `the newest episode is matched first`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10])
+        _ = scenario.tell(2, [10])
+        #expect(scenario.push(10, on: 3) == .join(JobID(rawValue: 2), .running))
+        #expect(scenario.push(10, on: 3) == .join(JobID(rawValue: 1), .running))
+    }
+
+    @Test func `three matches drop what a small cache has lost, at once for a single connection`() {
+        let scenario = FilterScenario()
+        scenario.settle(1, .accepted)
+        _ = scenario.tell(1, 0..<1000)
+        #expect(scenario.pushAll(900..<903, on: 2) == 0)
+        #expect(scenario.pushAll([835, 836], on: 2) == 1)
+        #expect(scenario.push(835, on: 2) == .forward)
+    }
+
+    @Test func `with several connections they stay 2 s longer`() {
+        let scenario = FilterScenario()
+        scenario.filter.connected(now: scenario.now)
+        _ = scenario.tell(1, 0..<1000)
+        #expect(scenario.pushAll(900..<903, on: 2) == 0)
+        scenario.wait(.milliseconds(1900))
+        #expect(scenario.pushAll([0], on: 3) == 0)
+        scenario.wait(.milliseconds(300))
+        #expect(scenario.pushAll([1], on: 3) == 1)
+        #expect(scenario.pushAll(903..<1000, on: 3) == 0)
+    }
+
+    @Test func `two matches drop nothing`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 0..<1000)
+        #expect(scenario.pushAll([998, 999, 0, 1], on: 2) == 0)
+    }
+
+    @Test func `an episode ends 60 s after its drain without a match, and 20 s after its last match`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10])
+        scenario.wait(.seconds(59))
+        #expect(scenario.push(10, on: 2) == .join(JobID(rawValue: 1), .running))
+
+        _ = scenario.tell(2, [20, 21, 22])
+        scenario.wait(.seconds(59))
+        #expect(scenario.pushAll([20], on: 3) == 0)
+        scenario.wait(.seconds(19))
+        #expect(scenario.pushAll([21], on: 3) == 0)
+        scenario.wait(.seconds(21))
+        #expect(scenario.pushAll([22], on: 3) == 1)
+    }
+
+    @Test func `a proven client may send again after minutes, an unknown one may not`() {
+        let unknown = FilterScenario()
+        _ = unknown.tell(1, [10])
+        unknown.wait(.seconds(61))
+        #expect(unknown.push(10, on: 2) == .forward)
+
+        let proven = FilterScenario(.resends(Reach()))
+        _ = proven.tell(1, [10])
+        proven.wait(.minutes(9))
+        #expect(proven.push(10, on: 2) == .join(JobID(rawValue: 1), .running))
+    }
+
+    @Test func `a follower that no copy tells is deferred when its episode ends`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, [10, 11])
+        scenario.settle(1, .rejected(.invalidToken))
+        scenario.wait(.seconds(61))
+        #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 1)])
+        let ended = scenario.filter.takeEnded()
+        #expect(ended.map(\.episode) == [episode])
+        #expect(ended.map(\.isUnheard) == [true])
+        // Nobody waits for the other any more, so its owner defers a rejection itself.
+        #expect(!scenario.settle(2, .rejected(.invalidToken)))
+    }
+
+    // MARK: Classes
+
+    @Test func `half of the last followers prove a client that re-sends, with its reach`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 0..<200)
+        #expect(scenario.pushAll(100..<200, on: 2) == 0)
+        #expect(scenario.isProven)
+        scenario.wait(.seconds(21))
+        #expect(scenario.filter.replayClass == .resends(Reach(proven: 100, limit: 100)))
+    }
+
+    @Test func `two episodes without a copy switch the filter off`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 0..<4)
+        scenario.wait(.seconds(61))
+        #expect(scenario.filter.replayClass == .unknown)
+        _ = scenario.tell(2, 4..<8)
+        _ = scenario.tell(3, 8..<12)
+        scenario.wait(.seconds(61))
+        #expect(scenario.filter.replayClass == .never)
+        #expect(scenario.filter.entryCount == 0)
+        #expect(scenario.push(9, on: 4) == .forward)
+    }
+
+    @Test func `one accidental match of four clears nobody, and empty episodes prove nothing`() {
+        let scenario = FilterScenario()
+        for connection: UInt64 in 1...2 {
+            _ = scenario.tell(connection, [])
+            _ = scenario.tell(connection, [1, 2, 3, 4])
+            #expect(scenario.pushAll([4], on: 9) == 0)
+            scenario.wait(.seconds(61))
+        }
+        #expect(scenario.filter.replayClass == .never)
+
+        let quiet = FilterScenario()
+        for connection: UInt64 in 1...9 {
+            _ = quiet.tell(connection, [])
+            #expect(quiet.filter.takeEnded().map(\.isUnheard) == [false])
+        }
+        #expect(quiet.filter.replayClass == .unknown)
+    }
+
+    @Test func `a status 10 and a crash prove nothing`() {
+        let scenario = FilterScenario()
+        for connection: UInt64 in 1...9 {
+            _ = scenario.tell(connection, [1, 2, 3, 4], kind: connection % 2 == 0 ? .crash : .shutdown)
+            scenario.wait(.seconds(61))
+        }
+        #expect(scenario.filter.replayClass == .unknown)
+    }
+
+    @Test func `evidence does not change a configured class`() {
+        let scenario = FilterScenario(.resends(Reach()), isConfigured: true)
+        for connection: UInt64 in 1...9 {
+            _ = scenario.tell(connection, [1, 2, 3, 4])
+            scenario.wait(.minutes(11))
+        }
+        #expect(scenario.isProven)
+        let never = FilterScenario(.never, isConfigured: true)
+        _ = never.tell(1, [1])
+        #expect(never.push(1, on: 2) == .forward)
+    }
+
+    @Test func `after a crash only the first notifications of a new connection are matched`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10, 11], kind: .crash)
+        #expect(scenario.push(10, on: 2) == .forward)
+        #expect(scenario.push(10, on: 2, isOpening: true) == .join(JobID(rawValue: 1), .running))
+    }
+
+    // MARK: Constants
+
+    @Test func `constants are evidence until the client is proven, and then match for 20 s`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 0..<4, isConstant: true)
+        #expect(scenario.pushAll(0..<4, on: 2, isConstant: true) == 4 - 2)
+        #expect(scenario.isProven)
+        _ = scenario.tell(2, 0..<4, isConstant: true)
+        #expect(scenario.pushAll(0..<2, on: 3, isConstant: true) == 0)
+        scenario.wait(.seconds(21))
+        #expect(scenario.pushAll(2..<4, on: 3, isConstant: true) == 2)
+    }
+
+    // MARK: Bounds
+
+    @Test func `copies above three times the new notifications are too many for 10 s`() {
+        let scenario = FilterScenario()
+        #expect(scenario.pushAll(0..<10, on: 1) == 10)
+        for connection: UInt64 in 1...3 {
+            _ = scenario.tell(connection, 0..<10)
+            #expect(scenario.pushAll(0..<10, on: connection + 1) == 0)
+        }
+        #expect(!scenario.filter.standing(now: scenario.now).isAmplified)
+        _ = scenario.tell(4, [1])
+        #expect(scenario.pushAll([1], on: 5) == 0)
+        #expect(scenario.filter.standing(now: scenario.now).isAmplified)
+        scenario.wait(.seconds(11))
+        #expect(!scenario.filter.standing(now: scenario.now).isAmplified)
+    }
+
+    @Test func `the oldest episode of a scope makes room`() {
+        let scenario = FilterScenario(.resends(Reach()))
+        for connection in 0..<UInt64(GatewayBounds.episodesPerScope) + 1 { _ = scenario.tell(connection, [connection]) }
+        #expect(scenario.push(0, on: 999) == .forward)
+        #expect(scenario.push(1, on: 999) == .join(JobID(rawValue: 2), .running))
+        #expect(scenario.filter.evictedCount == 1)
+    }
+
+    @Test func `the oldest episode of an identity, or of all, makes room`() {
+        var filters = ReplayFilters(limit: 30, identityLimit: 20)
+        let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+        var job: UInt64 = 0
+        func open(_ identity: Int, _ host: UInt8, _ count: UInt64, at time: TimeAmount) {
+            let scope = ReplayScope(identity: identity, address: [10, 0, 0, host])
+            filters.with(scope, now: start + time) { filter in
+                let followers = (0..<count).map { name in
+                    job += 1
+                    return Follower(
+                        key: FilterScenario.key(name),
+                        job: JobID(rawValue: job),
+                        fate: .running,
+                        isConstant: false
+                    )
+                }
+                let id = EpisodeID(connection: ConnectionID(job), sequence: 0)
+                filter.open(id, .rejection, followers: followers, now: start + time)
+            }
+        }
+        func count(_ identity: Int, _ host: UInt8) -> Int {
+            filters.with(ReplayScope(identity: identity, address: [10, 0, 0, host]), now: start) { $0.entryCount }
+        }
+        open(1, 1, 15, at: .seconds(1))
+        open(1, 2, 10, at: .seconds(2))
+        #expect(count(1, 1) == 0 && count(1, 2) == 10)
+        open(2, 1, 15, at: .seconds(3))
+        open(3, 1, 15, at: .seconds(4))
+        #expect(count(1, 2) == 0 && count(2, 1) == 15 && count(3, 1) == 15)
+        #expect(filters.entryCount == 30)
+        filters.remove(ReplayScope(identity: 3, address: [10, 0, 0, 1]))
+        #expect(filters.entryCount == 15)
+    }
+
+    @Test func `one host has one scope, whatever its address within the network`() {
+        let host: [UInt8] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 1, 9, 9, 9, 9, 9, 9, 9, 9]
+        var neighbour = host
+        neighbour[15] = 1
+        #expect(ReplayScope(identity: 1, address: host) == ReplayScope(identity: 1, address: neighbour))
+        #expect(ReplayScope(identity: 1, address: host) != ReplayScope(identity: 2, address: host))
+        let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1]
+        #expect(ReplayScope(identity: 1, address: mapped) == ReplayScope(identity: 1, address: [10, 0, 0, 1]))
+        #expect(ReplayScope(identity: 1, address: mapped) != ReplayScope(identity: 1, address: []))
+    }
+}
