@@ -32,6 +32,8 @@ package enum GatewayBounds {
     package static let evidence = 32
     /// An episode with fewer entries is no miss if at least one matched.
     package static let missFloor = 4
+    /// The smallest cache of a client that re-sends. No evidence makes a client's reach smaller.
+    package static let smallestCache = 50
     /// The misses in a row after which a client counts as one that never re-sends.
     package static let missLimit = 2
     /// How many of the first notifications of a new connection may fail to match the episodes of a crash.
@@ -41,4 +43,63 @@ package enum GatewayBounds {
     /// error responses are worth.
     package static let amplification = 3
     package static let amplificationTime: TimeAmount = .seconds(10)
+
+    // MARK: The ledger
+
+    /// A notification that is unresolved so long after it was read is released: a slow device must not hold up what is
+    /// behind it, and old clients wait seconds for silence.
+    package static let release: TimeAmount = .seconds(2)
+    /// The first window. It bounds memory and latency, so the exact number matters little.
+    package static let window = 1024
+    /// Each device that is slow must not stop the reading of the next.
+    package static let windowFloor = 16
+    package static let windowCap = 65_536
+    /// The window grows while the head is resolved within this time, and shrinks above ``slowHead``.
+    package static let quickHead: TimeAmount = .milliseconds(500)
+    package static let slowHead: TimeAmount = .seconds(1)
+    /// The bytes of unresolved notifications on one connection.
+    package static let windowBytes = 4 << 20
+    /// The ranges of identifiers that one connection keeps. A client that counts needs one.
+    package static let identifierRanges = 64
+    /// The identifiers that came more than once on one connection, after which all count as repeated.
+    package static let repeatedIdentifiers = 1024
+    /// The notifications that one connection keeps: those that are unresolved, and those after a rejection that waits.
+    /// The largest cache of an old client has 100,000.
+    package static let followers = 131_072
+
+    // MARK: The connection
+
+    /// The round trip of a connection that was not measured yet: the slowest for which the rules were tried.
+    package static let unknownRoundTrip: TimeAmount = .milliseconds(300)
+    /// The silence, beyond two round trips, after which a client of unknown class has sent everything. Retransmission
+    /// takes 200 ms, so a shorter pause may lie between two flights of data.
+    package static let unknownCalm: TimeAmount = .milliseconds(250)
+    /// The same for a client that re-sends: it loses nothing when it is told in the middle of a flow.
+    package static let provenCalm: TimeAmount = .milliseconds(50)
+    /// The notifications that may come in that time. The smallest cache of a client that re-sends has 50.
+    package static let calmFrames = 40
+    /// The age of a connection of unknown class above which a slow flow counts as calm.
+    package static let steadyAge: TimeAmount = .seconds(5)
+    /// How old a notification may be when an error response names it. Some clients wait 3 s, and no longer.
+    package static let age: TimeAmount = .milliseconds(2500)
+    /// How long an error response waits for the journal.
+    package static let journal: TimeAmount = .seconds(1)
+    /// How long a drain may last.
+    package static let drain: TimeAmount = .seconds(5)
+    /// How long a drain waits for the next byte; three round trips if they are longer.
+    package static let drainQuiet: TimeAmount = .seconds(1)
+    /// How long a connection that was told, and whose client writes on, must be silent before it is closed.
+    package static let deafQuiet: TimeAmount = .seconds(30)
+    /// How long bytes are read and discarded after a violation of the protocol. Without this time, the reset would
+    /// destroy the client's unread input.
+    package static let ignore: TimeAmount = .seconds(5)
+    /// The silence, beyond two round trips, after which status 10 is written.
+    package static let shutdownQuiet: TimeAmount = .milliseconds(200)
+    /// How long a shutdown waits for that silence, and for results.
+    package static let shutdown: TimeAmount = .seconds(10)
+    /// A client that was idle for so long has forgotten its last notification: it gets a plain close.
+    package static let idle: TimeAmount = .minutes(1)
+    /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
+    /// that nothing may hold them longer than 8 s: this time, ``journal`` and ``drainQuiet`` together.
+    package static let stop: TimeAmount = .seconds(6)
 }

@@ -26,7 +26,7 @@ package struct Reach: Hashable, Sendable {
         let came = count - earliest
         self.proven = max(self.proven, came)
         if earliest > 0 {
-            self.limit = came
+            self.limit = max(came, GatewayBounds.smallestCache)
         } else if let limit = self.limit, came > limit {
             self.limit = came
         }

@@ -144,6 +144,14 @@ import Testing
         #expect(scenario.filter.replayClass == .resends(Reach(proven: 100, limit: 100)))
     }
 
+    @Test func `one lost copy does not make the reach smaller than the smallest cache`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [1, 2])
+        #expect(scenario.pushAll([2], on: 2) == 0)
+        scenario.wait(.seconds(21))
+        #expect(scenario.filter.replayClass == .resends(Reach(proven: 1, limit: GatewayBounds.smallestCache)))
+    }
+
     @Test func `two episodes without a copy switch the filter off`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, 0..<4)

@@ -1,0 +1,66 @@
+internal import FerryCore
+internal import NIOCore
+
+extension GatewayConnection {
+    /// The state of the connection; ``GatewayConnection`` has the drawing.
+    enum State: Sendable {
+        case reading
+        /// A last word is known, and waits until the client is calm.
+        case calming(Candidate)
+        /// The episode is on its way to the journal, and has this long.
+        case journalling(Candidate, until: NIODeadline)
+        case draining(Drain)
+        /// The drain is over, and the client still writes.
+        case deaf
+        /// The client broke the protocol. Its bytes are discarded until then.
+        case ignoring(until: NIODeadline)
+        case closed
+
+        /// Whether notifications are read and admitted.
+        var isAdopting: Bool {
+            switch self {
+            case .reading, .calming, .journalling, .draining, .deaf: true
+            case .ignoring, .closed: false
+            }
+        }
+
+        /// Whether the output is open, so that a rejection may still be told.
+        var mayTell: Bool {
+            switch self {
+            case .reading, .calming, .journalling: true
+            case .draining, .deaf, .ignoring, .closed: false
+            }
+        }
+
+        var drain: Drain? { if case .draining(let drain) = self { drain } else { nil } }
+    }
+
+    /// A last word that may be written.
+    struct Candidate: Sendable {
+        enum Word: Sendable {
+            case rejection(Ledger.Rejection)
+            /// Status 10, which names the last notification that was accepted.
+            case shutdown(Ledger.Accepted)
+        }
+
+        var word: Word
+        /// When everything before the notification was resolved.
+        var knownAt: NIODeadline
+        /// Whether the journal has the episode.
+        var isDurable = false
+        var episode: EpisodeID
+    }
+
+    struct Drain: Sendable {
+        /// Nil: nothing was written.
+        var episode: EpisodeID?
+        var startedAt: NIODeadline
+    }
+
+    /// A request to end the connection.
+    struct Stop: Sendable {
+        var since: NIODeadline
+        /// Whether the window was full for too long, so that nothing may wait for silence.
+        var isUrgent: Bool
+    }
+}

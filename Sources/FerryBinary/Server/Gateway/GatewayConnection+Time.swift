@@ -1,0 +1,131 @@
+internal import FerryCore
+package import NIOCore
+
+extension GatewayConnection {
+    /// Goes from state to state as far as inputs and time allow, up to the next action.
+    mutating func proceed(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+        self.releaseDue(now: now)
+        self.noteReading(now: now)
+        if let stopEnd = self.stopEnd, stopEnd <= now {
+            guard self.state.mayTell else { return self.close() }
+            self.stop = Stop(since: now, isUrgent: true)
+        }
+        let action = self.advance(now: now, standing: standing)
+        self.noteReading(now: now)
+        return action
+    }
+
+    /// When the full window has stopped the reading for too long; nil while the connection reads, or ends for that
+    /// reason already.
+    private var stopEnd: NIODeadline? {
+        guard let stoppedAt = self.stoppedAt, self.state.isAdopting else { return nil }
+        guard self.state.mayTell else {
+            return stoppedAt + GatewayBounds.stop + GatewayBounds.journal + GatewayBounds.drainQuiet
+        }
+        return self.stop?.isUrgent ?? false ? nil : stoppedAt + GatewayBounds.stop
+    }
+
+    private mutating func advance(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+        while true {
+            switch self.state {
+            case .reading:
+                if let rejection = self.ledger.rejection {
+                    let id = EpisodeID(connection: self.id, sequence: rejection.sequence)
+                    self.state = .calming(Candidate(word: .rejection(rejection), knownAt: now, episode: id))
+                } else if let stop = self.stop, self.stopAt(stop) <= now {
+                    let accepted = self.ledger.lastAccepted
+                    guard let accepted else { return self.closeOutput(now: now) }
+                    let id = EpisodeID(connection: self.id, sequence: accepted.sequence)
+                    self.state = .calming(Candidate(word: .shutdown(accepted), knownAt: now, episode: id))
+                } else {
+                    return .none
+                }
+            case .calming(let candidate):
+                guard self.isAllowed(candidate, standing, now: now), !self.isOverruled(candidate) else {
+                    guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
+                    self.giveUp(now: now)
+                    continue
+                }
+                guard self.calmAt(candidate, standing) <= now else { return .none }
+                guard !candidate.isDurable else { return self.tell(candidate, now: now) }
+                self.state = .journalling(candidate, until: now + GatewayBounds.journal)
+                return .journal(candidate.episode)
+            case .journalling(let candidate, let until):
+                guard until <= now || self.isOverruled(candidate) else { return .none }
+                guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
+                self.giveUp(now: now)
+            case .draining(let drain):
+                self.forgetRejections(now: now)
+                guard self.drainEnd(drain) <= now else { return .none }
+                guard self.stop == nil, let episode = drain.episode else { return self.close() }
+                self.becomeDeaf()
+                return .drained(episode)
+            case .deaf:
+                self.forgetRejections(now: now)
+                return self.deafEnd <= now ? self.close() : .none
+            case .ignoring(let until):
+                return until <= now ? self.close() : .none
+            case .closed:
+                return .none
+            }
+        }
+    }
+
+    /// When to call ``timePassed(now:standing:)`` next; nil: only inputs can change anything.
+    package func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
+        var deadlines: [NIODeadline] = []
+        if self.releases, let release = self.ledger.nextRelease { deadlines.append(release) }
+        if let stopEnd = self.stopEnd { deadlines.append(stopEnd) }
+        switch self.state {
+        case .reading:
+            if let stop = self.stop { deadlines.append(self.stopAt(stop)) }
+        case .calming(let candidate):
+            deadlines.append(self.calmAt(candidate, standing))
+            deadlines.append(self.giveUpAt(candidate))
+        case .journalling(_, let until), .ignoring(let until):
+            deadlines.append(until)
+        case .draining(let drain):
+            deadlines.append(self.drainEnd(drain))
+        case .deaf:
+            deadlines.append(self.deafEnd)
+        case .closed:
+            return nil
+        }
+        return deadlines.min()
+    }
+
+    private func giveUpAt(_ candidate: Candidate) -> NIODeadline {
+        switch candidate.word {
+        case .rejection(let rejection): (rejection.isProbe ? candidate.knownAt : rejection.readAt) + GatewayBounds.age
+        case .shutdown: self.pace.heardAt + GatewayBounds.idle
+        }
+    }
+
+    /// When a shutdown says its last word: after a silence in which everything got its result.
+    private func stopAt(_ stop: Stop) -> NIODeadline {
+        guard !stop.isUrgent else { return stop.since }
+        let limit = stop.since + GatewayBounds.shutdown
+        guard self.ledger.isResolved else { return limit }
+        return min(limit, self.pace.heardAt + GatewayBounds.shutdownQuiet + self.roundTrip + self.roundTrip)
+    }
+
+    /// Whether the connection has to end before the candidate can be told.
+    private func isOverruled(_ candidate: Candidate) -> Bool {
+        guard case .rejection = candidate.word else { return false }
+        return self.stop?.isUrgent ?? false
+    }
+
+    private var deafEnd: NIODeadline {
+        let end = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.deafQuiet
+        return self.stop.map { min(end, self.stopAt($0)) } ?? end
+    }
+
+    private func drainEnd(_ drain: Drain) -> NIODeadline {
+        let quiet = max(GatewayBounds.drainQuiet, self.roundTrip + self.roundTrip + self.roundTrip)
+        let end = drain.startedAt + GatewayBounds.drain
+        if self.stop?.isUrgent ?? false { return drain.startedAt + GatewayBounds.drainQuiet }
+        // While the gateway does not read, the client cannot be silent.
+        guard self.isReading else { return end }
+        return min(end, max(self.pace.heardAt, drain.startedAt, self.resumedAt) + quiet)
+    }
+}

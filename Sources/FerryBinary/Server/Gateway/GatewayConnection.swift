@@ -1,0 +1,382 @@
+package import FerryCore
+package import NIOCore
+
+/// The gateway's end of one connection of an old client, without I/O.
+///
+/// It reads notifications, keeps their results in a ``Ledger``, and tells at most one rejection, when that is safe.
+/// Everything else that is rejected is deferred: ``takeDeferred()``.
+///
+/// ```
+///   ┌─────────┐ rejection   ┌─────────┐  calm   ┌─────────────┐
+///   │ reading │────────────▶│ calming │────────▶│ journalling │
+///   └─────────┘◀────────────└─────────┘◀────────└─────────────┘
+///    │ │  ▲ │   too late       │   durable, not calm  │  │
+///    │ │  │ └─ shutdown: quiet ┼─────────────────────▶│  │
+///    │ │  └─ too late, 1 s ────┼──────────────────────┘  │
+///    │ │ shutdown:             │ durable already,        │ durable,
+///    │ │ plain close           ▼ calm                    ▼ calm
+///    │ │                  ┌──────────────────────────────────┐
+///    │ └─────────────────▶│ draining: output is closed       │
+///    │ violation          └──────────────────────────────────┘
+///    │                       │ quiet, or 5 s   │ shutdown: quiet, or 5 s
+///    ▼                       ▼                 │
+///   ┌──────────┐           ┌──────┐            │
+///   │ ignoring │           │ deaf │            │
+///   └──────────┘           └──────┘            │
+///        │ 5 s               │ 30 s without    │
+///        ▼                   ▼ a byte          ▼
+///   ┌────────────────────────────────────────────┐   the end of input or a reset
+///   │                   closed                   │◀── in every state
+///   └────────────────────────────────────────────┘
+/// ```
+///
+/// While it drains, and while it is deaf, the machine reads and admits notifications like before: nothing that was read
+/// is lost. "Calm" is judged again in the turn in which the error response is written.
+///
+/// The owner asks the scope's ``ReplayFilter`` for the client's standing, calls ``timePassed(now:standing:)`` at
+/// ``nextDeadline``, reads only while ``isReading``, and does each action before its next call.
+package struct GatewayConnection: ~Copyable, Sendable {
+    /// The next action of the owner.
+    package enum Action: Hashable, Sendable {
+        case none
+        /// Write to the journal that this episode begins, and then call ``durable(_:now:standing:)``. The connection
+        /// may give up meanwhile.
+        case journal(EpisodeID)
+        /// In this turn open the episode in the replay filter, write the response, and close the output: close_notify,
+        /// then the end of the stream. Continue to read.
+        case tell(Telling)
+        /// Close the output without a word. Continue to read.
+        case closeOutput
+        /// Tell the replay filter that this episode is drained.
+        case drained(EpisodeID)
+        /// Close the connection in both directions, and tell the replay filter that the episode, if any, is drained. Jobs
+        /// that run go on: defer their rejections.
+        case close(EpisodeID?)
+    }
+
+    /// A notification that was read, for the owner to judge.
+    package struct Offer: Sendable {
+        package var frame: NotificationFrame
+        package var sequence: UInt64
+        package var origin: ReplayFilter.Origin
+    }
+
+    /// The owner's judgement of a notification.
+    package struct Admitted: Sendable {
+        /// The notification, with the job that it has or joins, and that job's fate.
+        package var follower: Follower
+        /// Whether the notification is a copy that is not forwarded.
+        package var isCopy: Bool
+        /// Whether APNs knows the token, so that a rejection is unlikely.
+        package var isProven: Bool
+
+        package init(_ follower: Follower, isCopy: Bool, isProven: Bool = false) {
+            self.follower = follower
+            self.isCopy = isCopy
+            self.isProven = isProven
+        }
+    }
+
+    package let id: ConnectionID
+    /// Whether a spool exists that takes what is unresolved after ``GatewayBounds/release``.
+    let releases: Bool
+    let openedAt: NIODeadline
+    private(set) var roundTrip = GatewayBounds.unknownRoundTrip
+
+    var state = State.reading
+    private var reader: NotificationReader
+    var ledger = Ledger()
+    var pace: Pace
+    var stop: Stop?
+    /// When the window became full; nil while the connection reads.
+    private(set) var stoppedAt: NIODeadline?
+    private(set) var resumedAt: NIODeadline
+    /// The notification that was named, and the end of its followers; nil while they drain.
+    private var told: (sequence: UInt64, end: UInt64?)?
+    private var crashMisses = 0
+
+    private var deferred: [DeferredRejection] = []
+    private var released: [JobID] = []
+    private var refused: [NotificationRefusal] = []
+    /// Bytes that belong to no whole notification.
+    package private(set) var discardedBytes = 0
+
+    /// - Parameters:
+    ///   - id: a number that no other connection ever had.
+    ///   - releases: whether a spool exists.
+    package init(_ id: ConnectionID, decoder: NotificationDecoder, releases: Bool, now: NIODeadline) {
+        self.id = id
+        self.releases = releases
+        self.openedAt = now
+        self.resumedAt = now
+        self.reader = NotificationReader(decoder)
+        self.pace = Pace(now: now)
+    }
+
+    // MARK: Inputs
+
+    /// Notes the round trip that the system measured.
+    package mutating func sampled(roundTrip: TimeAmount) { self.roundTrip = max(roundTrip, .zero) }
+
+    /// Takes bytes from the client. The window may be exceeded by what one read brings.
+    ///
+    /// - Parameter admit: gets each whole notification, and the bytes that its ranges refer to, valid during the call.
+    package mutating func received(
+        _ bytes: consuming ByteBuffer,
+        now: NIODeadline,
+        standing: ReplayFilter.Standing,
+        admit: (Offer, Span<UInt8>) -> Admitted
+    ) -> Action {
+        guard self.state.isAdopting else {
+            self.discardedBytes += bytes.readableBytes
+            return .none
+        }
+        var reader = NotificationReader(NotificationDecoder())
+        swap(&reader, &self.reader)
+        var count = 0
+        var isViolated = false
+        reader.read(bytes) { item, span in
+            count += 1
+            switch item {
+            case .notification(let frame):
+                let offer = Offer(frame: frame, sequence: self.ledger.next, origin: self.origin)
+                self.append(frame, admit(offer, span), now: now)
+            case .refused(let refusal):
+                self.append(refusal, now: now)
+            case .violation:
+                isViolated = true
+            }
+            return .goOn
+        }
+        self.reader = reader
+        self.pace.heard(count, now: now)
+        return isViolated ? self.violated(now: now) : self.proceed(now: now, standing: standing)
+    }
+
+    /// Notes the result of a notification's job, or of the job that it joined.
+    package mutating func settled(
+        _ sequence: UInt64,
+        _ job: JobID,
+        _ fate: JobFate,
+        now: NIODeadline,
+        standing: ReplayFilter.Standing
+    ) -> Action {
+        let isTimely = self.ledger.settle(sequence, fate, now: now)
+        if case .rejected(let status) = fate, !isTimely || !self.state.mayTell, !self.isFollower(sequence) {
+            self.deferred.append(DeferredRejection(sequence: sequence, job: job, status: status))
+        }
+        return self.proceed(now: now, standing: standing)
+    }
+
+    /// Counts a notification as accepted because the spool has it, before the time has come.
+    package mutating func release(_ sequence: UInt64, now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+        _ = self.ledger.release(sequence, now: now)
+        return self.proceed(now: now, standing: standing)
+    }
+
+    /// Notes that the journal has the beginning of the episode.
+    package mutating func durable(_ episode: EpisodeID, now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+        guard case .journalling(var candidate, _) = self.state, candidate.episode == episode else { return .none }
+        candidate.isDurable = true
+        self.state = .calming(candidate)
+        return self.proceed(now: now, standing: standing)
+    }
+
+    /// Notes the end of input or a reset. Before a call for a reset, the owner passes on what the system still holds.
+    package mutating func inputEnded() -> Action {
+        guard case .closed = self.state else { return self.close() }
+        return .none
+    }
+
+    /// Does what is due. A call that is too early or repeated does no harm.
+    package mutating func timePassed(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+        self.proceed(now: now, standing: standing)
+    }
+
+    /// Ends the connection in an orderly way: with status 10 where that is safe.
+    package mutating func shutDown(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
+        self.stop = self.stop ?? Stop(since: now, isUrgent: false)
+        return self.proceed(now: now, standing: standing)
+    }
+
+    // MARK: Outputs besides actions
+
+    /// Whether the owner may read. A full window stops it for at most 8 s.
+    package var isReading: Bool {
+        switch self.state {
+        case .closed: false
+        case .ignoring: true
+        case .reading, .calming, .journalling, .draining, .deaf: self.ledger.hasRoom
+        }
+    }
+
+    /// Whether the client was seen to number its notifications.
+    package var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
+
+    /// Whether this connection was told, or is closed: it counts no more as one of the client's.
+    package var isOver: Bool { !self.state.mayTell }
+
+    /// Whether this connection tells or defers a rejection of this notification. If not, it is a follower: the replay
+    /// filter answers for it.
+    package func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }
+
+    /// Removes and returns the rejections that this connection will not tell.
+    package mutating func takeDeferred() -> [DeferredRejection] {
+        defer { self.deferred = [] }
+        return self.deferred
+    }
+
+    /// Removes and returns the jobs that were released: mark them in the journal.
+    package mutating func takeReleased() -> [JobID] {
+        defer { self.released = [] }
+        return self.released
+    }
+
+    /// Removes and returns the faulty notifications that were read and never offered.
+    package mutating func takeRefused() -> [NotificationRefusal] {
+        defer { self.refused = [] }
+        return self.refused
+    }
+
+    // MARK: Reading
+
+    private var origin: ReplayFilter.Origin {
+        ReplayFilter.Origin(
+            connection: self.id,
+            draining: self.state.drain?.episode,
+            isOpening: self.state.mayTell && self.crashMisses < GatewayBounds.crashMisses
+        )
+    }
+
+    private mutating func append(_ frame: NotificationFrame, _ admitted: Admitted, now: NIODeadline) {
+        if !admitted.isCopy { self.crashMisses += 1 }
+        let sequence = self.ledger.append(
+            Ledger.Frame(
+                identifier: frame.identifier,
+                follower: admitted.follower,
+                isProven: admitted.isProven,
+                length: frame.length
+            ),
+            now: now
+        )
+        self.deferIfUntellable(sequence, admitted.follower.fate, admitted.follower.job)
+    }
+
+    private mutating func append(_ refusal: NotificationRefusal, now: NIODeadline) {
+        self.refused.append(refusal)
+        let sequence = self.ledger.append(
+            Ledger.Frame(
+                identifier: refusal.identifier,
+                refusedWith: refusal.status,
+                isProbe: refusal.fault == .missingToken,
+                length: refusal.length
+            ),
+            now: now
+        )
+        self.deferIfUntellable(sequence, .rejected(refusal.status), nil)
+    }
+
+    private mutating func deferIfUntellable(_ sequence: UInt64, _ fate: JobFate, _ job: JobID?) {
+        guard case .rejected(let status) = fate, !self.state.mayTell, !self.isFollower(sequence) else { return }
+        self.deferred.append(DeferredRejection(sequence: sequence, job: job, status: status))
+    }
+
+    /// Whether an episode has this notification among its followers.
+    private func isFollower(_ sequence: UInt64) -> Bool {
+        guard let told = self.told else { return false }
+        return sequence > told.sequence && sequence < told.end ?? .max
+    }
+
+    // MARK: Changes of state
+
+    mutating func tell(_ candidate: Candidate, now: NIODeadline) -> Action {
+        let sequence = candidate.episode.sequence
+        let (kind, status, identifier, job): (EpisodeKind, BinaryStatus, UInt32?, JobID?) =
+            switch candidate.word {
+            case .rejection(let rejection): (.rejection, rejection.status, rejection.identifier, rejection.job)
+            case .shutdown(let accepted): (.shutdown, .shutdown, accepted.identifier, nil)
+            }
+        guard let identifier else { preconditionFailure("a last word without an identifier is not allowed") }
+        let telling = Telling(
+            episode: candidate.episode,
+            kind: kind,
+            response: ErrorResponse(status: status, identifier: identifier),
+            job: job,
+            followers: self.ledger.followers(of: sequence)
+        )
+        self.told = (sequence, nil)
+        self.state = .draining(Drain(episode: candidate.episode, startedAt: now))
+        self.forgetRejections(now: now)
+        return .tell(telling)
+    }
+
+    mutating func closeOutput(now: NIODeadline) -> Action {
+        self.deferAll()
+        self.state = .draining(Drain(episode: nil, startedAt: now))
+        return .closeOutput
+    }
+
+    /// Gives the present rejection up, and reads on.
+    mutating func giveUp(now: NIODeadline) {
+        if let rejection = self.ledger.rejection { self.deferRejection(rejection) }
+        self.ledger.pass(now: now)
+        self.state = .reading
+    }
+
+    mutating func becomeDeaf() {
+        self.endFollowers()
+        self.state = .deaf
+    }
+
+    /// Notes that no later notification belongs to the episode.
+    private mutating func endFollowers() {
+        guard let told = self.told, told.end == nil else { return }
+        self.told?.end = self.ledger.next
+    }
+
+    private mutating func violated(now: NIODeadline) -> Action {
+        let mayTell = self.state.mayTell
+        let episode = self.state.drain?.episode
+        if mayTell { self.deferAll() } else { self.endFollowers() }
+        self.state = .ignoring(until: now + GatewayBounds.ignore)
+        return mayTell ? .closeOutput : episode.map { .drained($0) } ?? .none
+    }
+
+    mutating func close() -> Action {
+        let episode = self.state.drain?.episode
+        if self.state.mayTell { self.deferAll() } else { self.endFollowers() }
+        self.discardedBytes += self.reader.pendingBytes
+        self.state = .closed
+        return .close(episode)
+    }
+
+    /// Forgets the rejections that the replay filter answers for, or that are deferred already.
+    mutating func forgetRejections(now: NIODeadline) {
+        while self.ledger.rejection != nil { self.ledger.pass(now: now) }
+    }
+
+    mutating func releaseDue(now: NIODeadline) {
+        guard self.releases else { return }
+        self.released += self.ledger.releaseDue(now: now)
+    }
+
+    /// Notes whether the window stops the reading.
+    mutating func noteReading(now: NIODeadline) {
+        if self.isReading {
+            if self.stoppedAt != nil { self.resumedAt = now }
+            self.stoppedAt = nil
+        } else {
+            self.stoppedAt = self.stoppedAt ?? now
+        }
+    }
+
+    private mutating func deferAll() {
+        for rejection in self.ledger.removeAll() { self.deferRejection(rejection) }
+    }
+
+    private mutating func deferRejection(_ rejection: Ledger.Rejection) {
+        self.deferred.append(
+            DeferredRejection(sequence: rejection.sequence, job: rejection.job, status: rejection.status)
+        )
+    }
+}

@@ -1,0 +1,45 @@
+internal import DequeModule
+internal import NIOCore
+
+/// The times at which a client's notifications came, to tell whether it is calm.
+struct Pace: Sendable {
+    private struct Burst: Sendable {
+        var startedAt: NIODeadline
+        var endedAt: NIODeadline
+        var count: Int
+    }
+
+    /// Notifications within this time count as one burst. A later time is safe: calm comes later.
+    private static let burst: TimeAmount = .milliseconds(5)
+
+    private var bursts: Deque<Burst> = []
+    /// When the last byte came, of an incomplete notification, too; before that, when the connection began.
+    private(set) var heardAt: NIODeadline
+
+    init(now: NIODeadline) {
+        self.heardAt = now
+    }
+
+    mutating func heard(_ count: Int, now: NIODeadline) {
+        self.heardAt = now
+        guard count > 0 else { return }
+        // Calm has to come within this time, so that older bursts cannot prevent it.
+        while let first = self.bursts.first, now - first.endedAt > GatewayBounds.age { self.bursts.removeFirst() }
+        if let last = self.bursts.last, now - last.startedAt < Self.burst {
+            self.bursts[self.bursts.count - 1].endedAt = now
+            self.bursts[self.bursts.count - 1].count += count
+        } else {
+            self.bursts.append(Burst(startedAt: now, endedAt: now, count: count))
+        }
+    }
+
+    /// Returns the time from which on at most `limit` notifications came within `span`, if no more come.
+    func isBelow(_ limit: Int, within span: TimeAmount) -> NIODeadline {
+        var count = 0
+        for burst in self.bursts.reversed() {
+            count += burst.count
+            if count > limit { return burst.endedAt + span }
+        }
+        return .distantPast
+    }
+}

@@ -1,0 +1,269 @@
+internal import DequeModule
+package import FerryCore
+package import NIOCore
+
+/// The notifications of one client connection, in the order in which they were read, with their results.
+///
+/// The binary protocol names one notification, and thereby says that all before it were accepted. So a verdict is
+/// possible only for the oldest rejection, and only after everything before it is resolved.
+///
+/// ```
+///      kept                        kept
+///   ┌─────────────┬───────────┬─────────────────────┐
+///   │ forgotten   │ resolved  │ unresolved, resolved│
+///   └─────────────┴───────────┴─────────────────────┘
+///                 ▲           ▲
+///             rejection      head: the oldest unresolved
+/// ```
+///
+/// Without a rejection everything before the head is forgotten.
+package struct Ledger: Sendable {
+    /// A notification as it was read.
+    package struct Frame: Sendable {
+        /// The bytes from the client; nil: a notification without one.
+        package var identifier: UInt32?
+        /// The key, job and fate; nil for a notification that was refused before it had a job.
+        package var follower: Follower?
+        /// The result so far.
+        package var fate: JobFate
+        /// Whether an empty token was sent on purpose, to get an error response.
+        package var isProbe: Bool
+        /// Whether APNs knows the token. Such notifications do not count in the window.
+        package var isProven: Bool
+        /// The number of bytes on the wire.
+        package var length: Int
+
+        package init(identifier: UInt32?, follower: Follower, isProven: Bool = false, length: Int) {
+            self.identifier = identifier
+            self.follower = follower
+            self.fate = follower.fate
+            self.isProbe = false
+            self.isProven = isProven
+            self.length = length
+        }
+
+        /// A faulty notification, which has no job.
+        package init(identifier: UInt32?, refusedWith status: BinaryStatus, isProbe: Bool, length: Int) {
+            self.identifier = identifier
+            self.fate = .rejected(status)
+            self.isProbe = isProbe
+            self.isProven = false
+            self.length = length
+        }
+    }
+
+    private struct Entry: Sendable {
+        var frame: Frame
+        var readAt: NIODeadline
+        /// Whether the client hears of it as accepted although its job is running.
+        var isReleased = false
+
+        var isResolved: Bool { self.isReleased || self.frame.fate != .running }
+    }
+
+    /// A rejected notification before which everything is resolved.
+    package struct Rejection: Hashable, Sendable {
+        package var sequence: UInt64
+        package var identifier: UInt32?
+        package var job: JobID?
+        package var status: BinaryStatus
+        package var readAt: NIODeadline
+        package var isProbe: Bool
+    }
+
+    /// The last notification before which everything was resolved, itself accepted.
+    package struct Accepted: Hashable, Sendable {
+        package var sequence: UInt64
+        package var identifier: UInt32?
+        package var readAt: NIODeadline
+    }
+
+    private var entries: Deque<Entry> = []
+    /// The sequence number of the first kept entry.
+    private var start: UInt64 = 0
+    /// The sequence number of the oldest unresolved notification.
+    private var head: UInt64 = 0
+    /// The oldest rejection before the head that was neither told nor deferred.
+    package private(set) var rejection: Rejection?
+    package private(set) var lastAccepted: Accepted?
+    private var identifiers = IdentifierSet()
+    private var window = ReadingWindow()
+    /// The unresolved notifications that count in the window.
+    private var unresolvedCount = 0
+    /// The bytes of all unresolved notifications.
+    private var unresolvedBytes = 0
+
+    package init() {}
+
+    /// The sequence number of the next notification.
+    package var next: UInt64 { self.start + UInt64(self.entries.count) }
+
+    /// Whether the client gave two of its notifications different identifiers.
+    package var hasSeveralIdentifiers: Bool { self.identifiers.hasSeveral }
+
+    package var windowSize: Int { self.window.size }
+
+    /// Whether everything that was read is resolved.
+    package var isResolved: Bool { self.head == self.next }
+
+    /// Whether the gateway may read more.
+    package var hasRoom: Bool {
+        self.unresolvedCount < self.window.size && self.unresolvedBytes < GatewayBounds.windowBytes
+            && self.next - (self.rejection?.sequence ?? self.head) < GatewayBounds.followers
+    }
+
+    /// Returns whether this identifier names one notification of the connection only.
+    package func isUnique(_ identifier: UInt32) -> Bool { self.identifiers.isUnique(identifier) }
+
+    /// How many notifications were read after this one.
+    package func followerCount(of sequence: UInt64) -> Int { Int(self.next - min(sequence + 1, self.next)) }
+
+    /// The job of a notification that is kept.
+    package func job(of sequence: UInt64) -> JobID? {
+        self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.job }
+    }
+
+    // MARK: Changes
+
+    /// Notes a notification; returns its sequence number.
+    @discardableResult
+    package mutating func append(_ frame: Frame, now: NIODeadline) -> UInt64 {
+        let sequence = self.next
+        if let identifier = frame.identifier { self.identifiers.insert(identifier) }
+        self.entries.append(Entry(frame: frame, readAt: now))
+        if frame.fate == .running { self.count(frame, 1) }
+        self.advance(now: now)
+        return sequence
+    }
+
+    /// Notes a result. Returns false if the client counts the notification as accepted already, or if it is not known:
+    /// then no error response can tell a rejection any more.
+    package mutating func settle(_ sequence: UInt64, _ fate: JobFate, now: NIODeadline) -> Bool {
+        guard fate != .running, let index = self.index(of: sequence), !self.entries[index].isResolved else {
+            return false
+        }
+        self.entries[index].frame.fate = fate
+        self.count(self.entries[index].frame, -1)
+        self.advance(now: now)
+        return true
+    }
+
+    /// Counts one notification as accepted while its job is running, because the spool has it. Returns false if it is
+    /// resolved already.
+    package mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
+        guard let index = self.index(of: sequence), !self.entries[index].isResolved else { return false }
+        self.entries[index].isReleased = true
+        self.count(self.entries[index].frame, -1)
+        self.advance(now: now)
+        return true
+    }
+
+    /// Releases what is due; returns the jobs.
+    package mutating func releaseDue(now: NIODeadline) -> [JobID] {
+        guard let due = self.nextRelease, due <= now else { return [] }
+        var jobs: [JobID] = []
+        let first = Int(self.head - self.start)
+        for index in first..<self.entries.count {
+            guard self.entries[index].readAt + GatewayBounds.release <= now else { break }
+            guard !self.entries[index].isResolved else { continue }
+            self.entries[index].isReleased = true
+            self.count(self.entries[index].frame, -1)
+            if let job = self.entries[index].frame.follower?.job { jobs.append(job) }
+        }
+        self.advance(now: now)
+        return jobs
+    }
+
+    /// When the oldest unresolved notification is to be released; nil without one.
+    package var nextRelease: NIODeadline? {
+        self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
+    }
+
+    /// Gives the present rejection up: the client will not hear of it on this connection.
+    package mutating func pass(now: NIODeadline) {
+        guard let passed = self.rejection else { return }
+        self.rejection = nil
+        var sequence = passed.sequence + 1
+        while self.rejection == nil, sequence < self.head {
+            self.rejection = self.index(of: sequence).flatMap { self.rejection(at: $0, sequence) }
+            sequence += 1
+        }
+        self.forget()
+    }
+
+    /// The notifications after this one that have a job, in order. A released one is running.
+    package func followers(of sequence: UInt64) -> [Follower] {
+        let first = Int(min(max(sequence + 1, self.start), self.next) - self.start)
+        return self.entries.dropFirst(first).compactMap { entry in
+            guard var follower = entry.frame.follower else { return nil }
+            follower.fate = entry.isReleased ? .running : entry.frame.fate
+            return follower
+        }
+    }
+
+    /// Removes everything; returns the rejections that were neither told nor passed.
+    package mutating func removeAll() -> [Rejection] {
+        let first = self.rejection?.sequence ?? self.head
+        let rejections = (first..<self.next).compactMap { sequence in
+            self.index(of: sequence).flatMap { self.rejection(at: $0, sequence) }
+        }
+        self.start = self.next
+        self.entries = []
+        self.head = self.start
+        self.rejection = nil
+        self.unresolvedCount = 0
+        self.unresolvedBytes = 0
+        return rejections
+    }
+
+    // MARK: The head
+
+    /// Moves the head behind everything that is resolved.
+    private mutating func advance(now: NIODeadline) {
+        while let index = self.index(of: self.head), self.entries[index].isResolved {
+            let entry = self.entries[index]
+            if entry.frame.follower != nil { self.window.resolved(after: now - entry.readAt, now: now) }
+            let rejection = self.rejection(at: index, self.head)
+            self.rejection = self.rejection ?? rejection
+            if rejection == nil {
+                self.lastAccepted = Accepted(
+                    sequence: self.head,
+                    identifier: entry.frame.identifier,
+                    readAt: entry.readAt
+                )
+            }
+            self.head += 1
+        }
+        self.forget()
+    }
+
+    private func rejection(at index: Int, _ sequence: UInt64) -> Rejection? {
+        let entry = self.entries[index]
+        guard !entry.isReleased, case .rejected(let status) = entry.frame.fate else { return nil }
+        return Rejection(
+            sequence: sequence,
+            identifier: entry.frame.identifier,
+            job: entry.frame.follower?.job,
+            status: status,
+            readAt: entry.readAt,
+            isProbe: entry.frame.isProbe
+        )
+    }
+
+    private mutating func forget() {
+        let keep = self.rejection?.sequence ?? self.head
+        guard keep > self.start else { return }
+        self.entries.removeFirst(Int(keep - self.start))
+        self.start = keep
+    }
+
+    private mutating func count(_ frame: Frame, _ sign: Int) {
+        self.unresolvedBytes += sign * frame.length
+        if !frame.isProven { self.unresolvedCount += sign }
+    }
+
+    private func index(of sequence: UInt64) -> Int? {
+        guard sequence >= self.start, sequence < self.next else { return nil }
+        return Int(sequence - self.start)
+    }
+}
