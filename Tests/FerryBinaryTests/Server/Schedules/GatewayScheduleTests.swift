@@ -8,6 +8,8 @@ import Testing
 /// and `FERRY_SCHEDULES` sets a larger number.
 @Suite struct GatewayScheduleTests {
     static var isReplay: Bool { ScheduleTests.environment["FERRY_SEED"] != nil }
+    /// Whether there are too few schedules for each thing to happen in one of them.
+    private static var areFew: Bool { self.isReplay || ScheduleTests.count < 1000 }
 
     private static func names(_ count: UInt32, bad: UInt32, _ generator: inout SplitMix64) -> Set<UInt32> {
         Set((0..<bad).map { _ in UInt32.random(in: 0..<count, using: &generator) })
@@ -72,7 +74,7 @@ import Testing
             deferred += schedule.scenario.deferred.count
         }
         // Otherwise the schedules prove nothing.
-        #expect(Self.isReplay || told > 0 && swallowed > 0 && deferred > 0)
+        #expect(Self.areFew || told > 0 && swallowed > 0 && deferred > 0)
     }
 
     @Test func `a client with one connection that sends everything again is neither doubled nor robbed`() async {
@@ -99,7 +101,7 @@ import Testing
             guard schedule.check(isRight ? nil : "doubled \(doubled), missing \(missing.sorted())") else { return }
             told += schedule.scenario.told.count
         }
-        #expect(Self.isReplay || told > 0)
+        #expect(Self.areFew || told > 0)
     }
 
     /// Two errors at the same time, whose copies come back in another order, can double: fewer than one in a hundred.
@@ -131,7 +133,7 @@ import Testing
             missing += Set(names).subtracting(schedule.scenario.forwarded).count
         }
         #expect(missing == 0)
-        #expect(Self.isReplay || told > 0)
+        #expect(Self.areFew || told > 0)
         #expect(doubled * 100 <= pushed, "\(doubled) of \(pushed)")
     }
 
