@@ -18,12 +18,14 @@ internal import Synchronization
 final class AwaitedOutcomes: Sendable {
     /// The number of slots that stay allocated while no task waits.
     static let keptSlots = 1024
+    /// The number of outcomes that one hold of the lock delivers.
+    private static let heldTogether = 32
 
     private enum State {
         /// The slot is unused. `next` is the free slot after it in the list.
         case free(next: Int?)
         case pending
-        case waiting(CheckedContinuation<Outcome, Never>)
+        case waiting(UnsafeContinuation<Outcome, Never>)
         case done(Outcome)
     }
 
@@ -87,7 +89,7 @@ final class AwaitedOutcomes: Sendable {
         }
 
         /// Stores an outcome. Returns the continuation of the task that waits for it, if there is one.
-        mutating func resume(_ record: OutcomeRecord) -> CheckedContinuation<Outcome, Never>? {
+        mutating func resume(_ record: OutcomeRecord) -> UnsafeContinuation<Outcome, Never>? {
             guard let index = self.index(record.tag.rawValue) else { return nil }
             guard case .waiting(let continuation) = self.slots[index].exchange(.done(record.outcome)) else {
                 return nil
@@ -97,7 +99,7 @@ final class AwaitedOutcomes: Sendable {
         }
 
         /// Returns the outcome, or stores the continuation until the outcome comes.
-        mutating func outcome(_ tag: UInt64, or continuation: CheckedContinuation<Outcome, Never>) -> Outcome? {
+        mutating func outcome(_ tag: UInt64, or continuation: UnsafeContinuation<Outcome, Never>) -> Outcome? {
             guard let index = self.index(tag) else {
                 preconditionFailure("a slot is in use until its outcome was read")
             }
@@ -122,7 +124,7 @@ final class AwaitedOutcomes: Sendable {
 
     /// Waits for the outcome of the notification with this tag.
     func value(of tag: UInt64) async -> Outcome {
-        await withCheckedContinuation { continuation in
+        await withUnsafeContinuation { continuation in
             let outcome = self.slots.withLock { $0.outcome(tag, or: continuation) }
             if let outcome { continuation.resume(returning: outcome) }
         }
@@ -130,12 +132,22 @@ final class AwaitedOutcomes: Sendable {
 
     /// Delivers outcomes.
     ///
-    /// Takes the lock for each: while one hold delivered a thousand, the tasks that call `send` would fall asleep before
-    /// the lock, and waking them costs more than the lock.
+    /// Holds the lock for a few at a time. While one hold delivered a thousand, the tasks that call `send` would fall
+    /// asleep before the lock, and waking them costs more. A lock for each would be contended as often.
     func resume(_ records: [OutcomeRecord]) {
-        for record in records {
-            let continuation = self.slots.withLock { $0.resume(record) }
-            continuation?.resume(returning: record.outcome)
+        var first = records.startIndex
+        var woken: [(task: UnsafeContinuation<Outcome, Never>, outcome: Outcome)] = []
+        woken.reserveCapacity(min(records.count, Self.heldTogether))
+        while first < records.endIndex {
+            let end = min(first + Self.heldTogether, records.endIndex)
+            self.slots.withLock { slots in
+                for record in records[first..<end] {
+                    if let task = slots.resume(record) { woken.append((task, record.outcome)) }
+                }
+            }
+            for (task, outcome) in woken { task.resume(returning: outcome) }
+            woken.removeAll(keepingCapacity: true)
+            first = end
         }
     }
 }
