@@ -4,16 +4,22 @@ import FerryTesting
 @main
 struct FirstProgram {
     static func main() async throws {
-        // A gateway to send to, and certificates that are made for the occasion.
+        // An APNs to send to, and credentials that are made for the occasion.
         let credentials = try TestCredentials()
-        let gateway = try await SimulatedGateway.start(.init(credentials: credentials))
+        let apns = try await SimulatedAPNs.start(.init(credentials: credentials))
 
-        // For another gateway: its host and port, TLSIdentity(certificatePath: "push.pem", privateKeyPath: "key.pem"),
-        // and trustRoots only if its certificate does not come from an authority that the system knows.
-        var configuration = BinaryConfiguration(
-            host: gateway.host,
-            port: gateway.port,
-            identity: credentials.client,
+        // For APNs itself: ES256Key(path: "AuthKey_ABCDE12345.p8") with its IDs, your app's bundle ID as the topic,
+        // HTTP2Configuration(production:credentials:topic:outcomes:), and no trustRoots.
+        let tokens = try ProviderTokenSource(
+            key: credentials.tokenKey,
+            keyID: credentials.keyID,
+            teamID: credentials.teamID
+        )
+        var configuration = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .token(tokens),
+            topic: "com.example.app",
             outcomes: .discard
         )
         configuration.trustRoots = credentials.trustRoots
@@ -22,14 +28,14 @@ struct FirstProgram {
         let device = try DeviceToken(hex: String(repeating: "00fc", count: 16))
 
         // Shuts the provider down when the closure returns.
-        let outcome = try await withProvider(configuration) { provider in
-            try await provider.send(notification, to: device)
+        let (outcome, trouble) = try await withProvider(configuration) { provider in
+            (try await provider.send(notification, to: device), provider.lastError)
         }
         switch outcome {
         case .accepted: print("accepted")
         case .rejected(let rejection): print("rejected: \(rejection.reason.explanation ?? rejection.reason.rawValue)")
-        default: print(outcome)
+        default: print(outcome, trouble?.message ?? "")
         }
-        await gateway.stop()
+        await apns.stop()
     }
 }

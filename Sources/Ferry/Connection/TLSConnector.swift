@@ -44,6 +44,15 @@ struct TLSConnector: Sendable {
         guard 1...65_535 ~= port else {
             throw ConfigurationError(.invalidPort, "The port of \(host) is not 1 to 65535.")
         }
+        // An address of IPv6 has at least two colons.
+        guard !host.isEmpty, !host.contains(where: { $0 == "/" || $0.isWhitespace }),
+            host.count(where: { $0 == ":" }) != 1
+        else {
+            throw ConfigurationError(
+                .malformedHost,
+                "The host is neither a name nor an address: write it without \"https://\", port and path."
+            )
+        }
         self.host = host
         self.port = port
         self.proxy = proxy
@@ -97,7 +106,9 @@ struct TLSConnector: Sendable {
         }
         let alert = tls.alert.map { " (alert \"\($0)\")" } ?? ""
         guard self.showsCertificate else {
-            let message = "\(self.peer) wants a client certificate\(alert), and none was shown."
+            let message =
+                "\(self.peer) wants a client certificate\(alert), and none was shown. Give the provider certificate and its "
+                + "key; or check host and port, because APNs takes provider tokens without a certificate."
             return ProviderError(.credentialsRejected, message, cause: tls)
         }
         let message =

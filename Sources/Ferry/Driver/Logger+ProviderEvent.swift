@@ -34,4 +34,11 @@ extension Logger {
             break
         }
     }
+
+    /// Logs the end of a provider: at warning if notifications were not delivered or are uncertain and no sink or stream
+    /// was told so, because a dropped provider would otherwise lose them without a word.
+    func log(end report: DrainReport, discardsOutcomes: Bool) {
+        let isTroubled = report.outcomes.undelivered + report.outcomes.uncertain > 0
+        self.log(level: isTroubled && discardsOutcomes ? .warning : .debug, "ended", metadata: ["apns.report": "\(report)"])
+    }
 }

@@ -84,6 +84,7 @@ extension ProviderDriver where Machine: ~Copyable {
             self.endings.isFinished = true
             self.loopEnd?.cancel()
             self.stopTimer()
+            self.logger.log(end: self.report, discardsOutcomes: self.discardsOutcomes)
             self.events.finish()
             self.stream?.finish()
             self.calls.end(with: self.report)

@@ -58,6 +58,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// Whether the loop has ended. Any thread may then do the remaining work.
     var hasLoopEnded = false
     private let sink: (any OutcomeSink)?
+    /// Whether only the counts keep the outcomes of batches.
+    let discardsOutcomes: Bool
     private let queueLimit: Int
     private var bytes = ByteBuffer()
     private var given = GivenOutcomes()
@@ -82,6 +84,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.tokens = options.tokens.map { TokenDesk($0) }
         self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
         if case .sink(let sink) = options.outcomes { self.sink = sink } else { self.sink = nil }
+        if case .discard = options.outcomes { self.discardsOutcomes = true } else { self.discardsOutcomes = false }
         self.queue = SubmissionQueue(limit: self.queueLimit)
         if case .stream = options.outcomes {
             self.stream = OutcomeBuffer { [weak self] in self?.wake() }

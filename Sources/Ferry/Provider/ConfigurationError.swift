@@ -13,7 +13,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     /// The kind of fault. Open: later versions may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case wrongService, wrongEnvironment, invalidPort, invalidProxy, malformedIdentifier, keyNotHere
+            case wrongService, wrongEnvironment, malformedHost, invalidPort, invalidProxy, malformedIdentifier, keyNotHere
         }
 
         private let kind: Kind
@@ -26,6 +26,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         public static let wrongService = Self(kind: .wrongService)
         /// The certificate is for the other environment than Apple's host.
         public static let wrongEnvironment = Self(kind: .wrongEnvironment)
+        /// The host is empty, or holds white space, a slash or a port, as a URL does.
+        public static let malformedHost = Self(kind: .malformedHost)
         /// The port is not 1 to 65,535.
         public static let invalidPort = Self(kind: .invalidPort)
         /// Names or port of the HTTP proxy cannot be written as HTTP wants them.

@@ -2,7 +2,8 @@ public import FerryCore
 
 /// A provider that works on one event loop: ``BinaryProvider`` and ``HTTP2Provider``.
 ///
-/// The extension below implements ``PushProvider`` once for both. The concrete types document their protocol.
+/// The extension below implements ``PushProvider`` once for both. Programs use ``PushProvider``, or the concrete types,
+/// which document their protocol.
 public protocol LoopProvider: PushProvider {
     /// The part of the provider that does not depend on its protocol.
     var body: ProviderBody { get }
@@ -57,7 +58,7 @@ extension LoopProvider {
 
     /// Takes no more notifications, sends those that were taken, and gives each its outcome: see
     /// ``PushProvider/shutDown(within:proof:)``.
-    public func shutDown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
+    public func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
         await self.body.shutDown(within: limit, proof: proof)
     }
 }

@@ -54,6 +54,12 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
 
     package static func faults(hex digits: UnsafeBufferPointer<UInt8>) -> [PushValidationError.Fault] {
         var faults: [PushValidationError.Fault] = []
+        if digits.first == UInt8(ascii: "{") {
+            let message =
+                "the device token is what NSData says of itself since iOS 13, which leaves bytes out: the app must send the "
+                + "bytes themselves, as hex digits"
+            return [.init(.notHex, message)]
+        }
         if self.isBase64(digits) {
             let message = "the device token looks like Base64; write its bytes as hex digits"
             return [.init(.notHex, message)]

@@ -6,7 +6,8 @@ extension Reason {
 
     private static let explanations: [Reason: String] = [
         .badCollapseID: "The collapse id is longer than 64 bytes.",
-        .badDeviceToken: "The device token is invalid, or belongs to the other environment. Do not send to it again.",
+        .badDeviceToken: "The device token is invalid, or belongs to the other environment. Forget it if other device "
+            + "tokens were accepted. If none was, check whether it is for production or for development.",
         .badExpirationDate: "The expiration is invalid.",
         .badMessageID: "The apns-id is not a UUID.",
         .badPriority: "The priority is invalid, or does not suit the push type: background needs 5.",
@@ -15,7 +16,8 @@ extension Reason {
         .duplicateHeaders: "A header was repeated.",
         .invalidPushType: "The push type is invalid.",
         .missingDeviceToken: "No device token was given.",
-        .missingTopic: "No topic was given, and the credentials are good for more than one.",
+        .missingTopic: "No topic was given, and the credentials are good for more than one. Set the topic of the "
+            + "notification or of the configuration.",
         .payloadEmpty: "The payload is empty.",
         .payloadTooLarge: "The payload is larger than APNs takes for its push type. Do not repeat it as it is.",
         .topicDisallowed: "Pushing to this topic is not allowed with these credentials.",

@@ -69,6 +69,14 @@ public protocol PushProvider: AnyObject, Service {
     func shutDown(within limit: Duration, proof: Proof) async -> DrainReport
 }
 
+extension PushProvider {
+    /// Shuts the provider down with ``Proof/automatic``: see ``shutDown(within:proof:)``.
+    @discardableResult
+    public func shutDown(within limit: Duration) async -> DrainReport {
+        await self.shutDown(within: limit, proof: .automatic)
+    }
+}
+
 /// The way to find out whether the last notifications were accepted. No later notification can prove them.
 ///
 /// A probe is a notification that the peer must reject. Its error response proves everything before it. Over HTTP/2

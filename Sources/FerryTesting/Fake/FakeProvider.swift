@@ -132,7 +132,7 @@ public final class FakeProvider: PushProvider {
     public func drain(within limit: Duration) async -> DrainReport { self.drainReport }
 
     /// Takes nothing more, waits for the calls that are under way, and ends the streams.
-    public func shutDown(within limit: Duration, proof: Proof = .automatic) async -> DrainReport {
+    public func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
         self.state.withLock { $0.isShutDown = true }
         while self.state.withLock({ $0.underWay > 0 }) { await Task.yield() }
         self.buffer?.finish()

@@ -105,4 +105,11 @@ import Testing
         #expect(error?.faults.map(\.code) == [.notHex])
         #expect("\(error?.faults.first?.message ?? "")".contains("looks like Base64") == true)
     }
+
+    @Test func `A description of NSData is named as that`() {
+        let text = "{length = 32, bytes = 0x00fc13ad ff785122 ... 577c991d e8f00000 }"
+        let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
+        #expect(error?.faults.map(\.code) == [.notHex])
+        #expect(error?.faults.first?.message.contains("NSData") == true)
+    }
 }

@@ -218,4 +218,17 @@ struct CredentialsTests {
             }
         }
     }
+
+    @Test(arguments: ["", "https://gateway.example.com", "gateway.example.com:2195", "gateway.example.com/3", "a b"])
+    func `a host that is a URL, or has a port, is refused before anything is sent`(host: String) {
+        let configuration = BinaryConfiguration(host: host, outcomes: .discard)
+        let error = #expect(throws: ConfigurationError.self) { try BinaryProvider(configuration) }
+        #expect(error?.code == .malformedHost)
+        #expect(error?.description.contains("https://") == true)
+    }
+
+    @Test(arguments: ["gateway.example.com", "192.0.2.1", "2001:db8::1", "::1", "localhost."])
+    func `names and addresses are hosts`(host: String) throws {
+        _ = try BinaryProvider(BinaryConfiguration(host: host, outcomes: .discard))
+    }
 }

@@ -105,6 +105,48 @@ struct LifetimeTests {
         }
     }
 
+    @Test func `withProvider reads the outcomes beside its body, to the last`() async throws {
+        try await Harness.run { harness in
+            var configuration = Self.quick(harness)
+            configuration.outcomes = .stream
+            configuration.options.queueLimit = 5
+            let read = OutcomeCollector()
+            try await withProvider(configuration) { provider in
+                try await Harness.submit(0..<20, to: provider)
+            } outcomes: { outcomes in
+                for await record in outcomes { read.settled([record].span) }
+            }
+            #expect(read.numbers(where: \.isAccepted) == Set(0..<20))
+        }
+    }
+
+    @Test func `withProvider's reader gets the outcomes of what its body left behind when it threw`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.outcomes = .stream
+            configuration.options.settleTime = Harness.forever
+            let read = OutcomeCollector()
+            await #expect(throws: Failure.self) {
+                try await withProvider(configuration) { provider in
+                    try await Harness.submit(0..<20, to: provider)
+                    throw Failure()
+                } outcomes: { outcomes in
+                    for await record in outcomes { read.settled([record].span) }
+                }
+            }
+            #expect(read.all.count == 20)
+        }
+    }
+
+    @Test func `any provider shuts down with one argument`() async throws {
+        try await Harness.run { harness in
+            let provider: any PushProvider = try BinaryProvider(Self.quick(harness))
+            try await provider.submit(contentsOf: [])
+            await provider.shutDown(within: Harness.forever)
+            await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<1, to: provider) }
+        }
+    }
+
     @Test func `withProvider shuts down at once when its body throws`() async throws {
         try await Harness.run { harness in
             var configuration = harness.configuration

@@ -24,6 +24,12 @@ func sendOneNotification() async throws {
     print(outcome)
 }
 
+func configureForGateway() throws -> BinaryConfiguration {
+    let identity = try TLSIdentity(certificatePath: "push.pem", privateKeyPath: "push-key.pem")
+    let configuration = BinaryConfiguration(host: "gateway.example.com", identity: identity, outcomes: .discard)
+    return configuration
+}
+
 func sendManyNotifications(_ devices: [DeviceToken], _ configuration: HTTP2Configuration) async throws {
     let notification = try PushNotification(Payload(alert: "The shop opens at nine."), topic: "com.example.app")
     let report = try await withProvider(configuration) { provider in
@@ -38,6 +44,14 @@ func sendManyNotifications(_ devices: [DeviceToken], _ configuration: HTTP2Confi
 }
 
 // MARK: Outcomes
+
+func readWhileSubmitting(_ batch: inout PushBatch, _ configuration: HTTP2Configuration) async throws {
+    try await withProvider(configuration) { provider in
+        try await provider.submit(&batch)
+    } outcomes: { outcomes in
+        for await record in outcomes { print(record.tag, record.outcome) }
+    }
+}
 
 /// Looks at every outcome, and returns the devices to forget and those to send to again.
 func sift(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> (forget: [DeviceToken], again: [DeviceToken]) {
@@ -68,18 +82,27 @@ func sift(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> (forget:
 
 // MARK: Choosing a protocol
 
+/// The environment names a protocol that there is not.
+struct UnknownProtocol: Error {
+    var name: String
+}
+
 /// The provider that the environment asks for.
 func makeProvider(_ environment: [String: String], _ outcomes: OutcomeDelivery) throws -> any PushProvider {
-    if environment["APNS_PROTOCOL"] == "binary" {
+    switch environment["APNS_PROTOCOL"] {
+    case "binary":
         let identity = try TLSIdentity(certificatePath: "push.pem", privateKeyPath: "push-key.pem")
         let host = environment["APNS_HOST"] ?? "gateway.example.com"
         return try BinaryProvider(BinaryConfiguration(host: host, identity: identity, outcomes: outcomes))
+    case "http2", nil:
+        let key = try ES256Key(path: "AuthKey_ABCDE12345.p8")
+        let tokens = try ProviderTokenSource(key: key, keyID: "ABCDE12345", teamID: "FGHIJ67890")
+        var configuration = HTTP2Configuration(production: true, credentials: .token(tokens), outcomes: outcomes)
+        configuration.topic = "com.example.app"
+        return try HTTP2Provider(configuration)
+    case let name?:
+        throw UnknownProtocol(name: name)
     }
-    let key = try ES256Key(path: "AuthKey_ABCDE12345.p8")
-    let tokens = try ProviderTokenSource(key: key, keyID: "ABCDE12345", teamID: "FGHIJ67890")
-    var configuration = HTTP2Configuration(production: true, credentials: .token(tokens), outcomes: outcomes)
-    configuration.topic = "com.example.app"
-    return try HTTP2Provider(configuration)
 }
 
 // MARK: Run as a service

@@ -36,7 +36,8 @@ import Testing
         }
 
         func log(event: LogEvent) {
-            let words = "\(event.level): \(event.message) \(event.metadata?["apns.error"].map { "\($0)" } ?? "")"
+            let detail = event.metadata?["apns.error"] ?? event.metadata?["apns.report"]
+            let words = "\(event.level): \(event.message) \(detail.map { "\($0)" } ?? "")"
             self.lines.append(words)
         }
     }
@@ -57,6 +58,26 @@ import Testing
             #expect(logged.first?.hasPrefix("warning: connection failed ") == true)
             #expect(logged.last?.hasPrefix("error: provider failed ") == true)
             #expect(logged.allSatisfy { $0.contains("add the CA that issued it to the trust roots") }, "\(logged)")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a dropped provider whose outcomes nobody gets says at its end that notifications are lost`() async throws {
+        try await Harness.run { harness in
+            let lines = Mutex<[String]>.Reference()
+            var configuration = harness.configuration
+            configuration.outcomes = .discard
+            configuration.options.settleTime = Harness.forever
+            configuration.logger = Logger(label: "test") { _ in Keeper(lines: lines) }
+            let events: ProviderEvents
+            do {
+                let provider = try BinaryProvider(configuration)
+                events = provider.events(bufferingNewest: 100)
+                try await Harness.submit(0..<3, to: provider)
+                _ = await events.first { if case .transmitted = $0 { true } else { false } }
+            }
+            _ = await events.all()
+            #expect(lines.all == ["warning: ended 3 uncertain"])
         }
     }
 }
