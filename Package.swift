@@ -103,6 +103,19 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryGateway",
+            dependencies: [
+                "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryTesting",
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
@@ -242,6 +255,15 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryGatewayTests",
+            dependencies: [
+                "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

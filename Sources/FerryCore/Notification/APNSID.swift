@@ -21,6 +21,12 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
         )
     }
 
+    /// A UUID whose bits the maker chose (version 8, RFC 9562): 60 bits of `node` and 62 bits of `number`.
+    package init(node: UInt64, number: UInt64) {
+        self.high = node & 0xffff_ffff_ffff_0fff | 0x8000
+        self.low = number & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
+    }
+
     /// - Parameter string: 32 hexadecimal digits of either case in groups of 8-4-4-4-12.
     /// - Throws: ``PushValidationError`` with ``PushValidationError/Code/badAPNSID`` when `string` has another form.
     public init(_ string: String) throws(PushValidationError) {

@@ -5,11 +5,19 @@ internal import CFerryOpenSSL
 /// The callbacks get this object as an unretained pointer. They run only inside calls of an engine. An engine holds its
 /// context, and the context holds this object.
 final class ContextCallbacks: Sendable {
-    private let acceptsPeer: (@Sendable (CertificateSummary) -> Bool)?
+    /// A decision about a peer that replaces OpenSSL's.
+    enum Acceptance: Sendable {
+        /// By the certificate alone: OpenSSL does not check the chain.
+        case ofCertificate(@Sendable (CertificateSummary) -> Bool)
+        /// By the certificate, and by what OpenSSL says of its chain.
+        case ofCertificateAndChain(@Sendable (CertificateSummary, Bool) -> Bool)
+    }
+
+    private let acceptsPeer: Acceptance?
     /// Length-prefixed names, at an address that stays the same for the life of the object.
     private let applicationProtocols: [UInt8]
 
-    init(acceptsPeer: (@Sendable (CertificateSummary) -> Bool)?, applicationProtocols: [UInt8]) {
+    init(acceptsPeer: Acceptance?, applicationProtocols: [UInt8]) {
         self.acceptsPeer = acceptsPeer
         self.applicationProtocols = applicationProtocols
     }
@@ -33,9 +41,16 @@ final class ContextCallbacks: Sendable {
         if !applicationProtocols.isEmpty { SSL_CTX_set_alpn_select_cb(context.pointer, selectProtocol, pointer) }
     }
 
-    fileprivate func accepts(_ certificate: OpaquePointer) -> Bool {
-        guard let summary = try? CertificateSummary(certificate) else { return false }
-        return acceptsPeer?(summary) ?? false
+    /// Returns the `X509_V_` result of the peer's verification to keep; nil if the peer is refused.
+    fileprivate func accepts(_ certificate: OpaquePointer, _ store: OpaquePointer) -> Int32? {
+        guard let acceptsPeer, let summary = try? CertificateSummary(certificate) else { return nil }
+        switch acceptsPeer {
+        case .ofCertificate(let accepts):
+            return accepts(summary) ? X509_V_OK : nil
+        case .ofCertificateAndChain(let accepts):
+            let isVerified = X509_verify_cert(store) == 1
+            return accepts(summary, isVerified) ? X509_STORE_CTX_get_error(store) : nil
+        }
     }
 
     /// Returns the first of our protocols that the client offers, as a range of the client's list.
@@ -61,13 +76,13 @@ private func callbacks(_ pointer: UnsafeMutableRawPointer?) -> ContextCallbacks?
 }
 
 private func verifyPeer(store: OpaquePointer?, context: UnsafeMutableRawPointer?) -> Int32 {
-    guard let store, let certificate = X509_STORE_CTX_get0_cert(store), let callbacks = callbacks(context),
-        callbacks.accepts(certificate)
+    guard let store, let certificate = X509_STORE_CTX_get0_cert(store),
+        let result = callbacks(context)?.accepts(certificate, store)
     else {
         X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION)
         return 0
     }
-    X509_STORE_CTX_set_error(store, X509_V_OK)
+    X509_STORE_CTX_set_error(store, result)
     return 1
 }
 

@@ -50,18 +50,22 @@ extension TLSContext {
         /// The server requires a certificate that the closure accepts. Its chain and dates are not checked. The closure
         /// runs on the event loop in the middle of the handshake: it must neither block nor call into the connection.
         case verified(@Sendable (CertificateSummary) -> Bool)
+        /// Like ``verified(_:)``. The closure also gets whether these authorities signed the certificate, its dates and
+        /// purpose included. Afterwards ``TLSHandler/isPeerChainVerified`` has it.
+        case judged(TrustRoots?, @Sendable (CertificateSummary, _ isChainVerified: Bool) -> Bool)
 
         var asksForCertificate: Bool {
             if case .ignored = self { false } else { true }
         }
 
         /// The decision that replaces OpenSSL's verification of the chain; nil if OpenSSL's decision stands.
-        var acceptance: (@Sendable (CertificateSummary) -> Bool)? {
+        var acceptance: ContextCallbacks.Acceptance? {
             switch self {
             case .ignored, .optional, .required: nil
-            case .requested: { _ in true }
-            case .pinned(let fingerprints): { fingerprints.contains($0.fingerprint) }
-            case .verified(let accepts): accepts
+            case .requested: .ofCertificate { _ in true }
+            case .pinned(let fingerprints): .ofCertificate { fingerprints.contains($0.fingerprint) }
+            case .verified(let accepts): .ofCertificate(accepts)
+            case .judged(_, let accepts): .ofCertificateAndChain(accepts)
             }
         }
 
@@ -76,6 +80,9 @@ extension TLSContext {
                 SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER, nil)
             case .required(let roots):
                 try roots.install(in: context)
+                SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+            case .judged(let roots, _):
+                try roots?.install(in: context)
                 SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
             case .pinned, .verified:
                 SSL_CTX_set_verify(context.pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)

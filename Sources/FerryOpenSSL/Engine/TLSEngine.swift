@@ -137,6 +137,9 @@ package struct TLSEngine: ~Copyable {
         role == .client && SSL_get_ex_data(handle.pointer, certificateRequestMark) != nil
     }
 
+    /// Whether OpenSSL's verification of the peer's chain succeeded, as far as it was asked for.
+    package var isPeerChainVerified: Bool { SSL_get_verify_result(handle.pointer) == Int(X509_V_OK) }
+
     /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? {
         guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(handle.pointer)) else { return nil }

@@ -1,0 +1,437 @@
+internal import DequeModule
+internal import FerryBinary
+package import FerryCore
+internal import FerryMachine
+internal import HeapModule
+package import NIOCore
+
+/// The way from a notification that was read to its last answer, without I/O: jobs, topics, retries.
+///
+/// ```
+///            ┌─────────┐ gate open  ┌──────────┐ last answer
+///   take ───▶│ waiting │───────────▶│ upstream │────────────▶ settled
+///            └─────────┘            └──────────┘
+///                 ▲   back-off, gate shut │
+///                 └───────────────────────┘
+/// ```
+///
+/// All notifications that have no last answer are here, whether or not their client still waits: this is the spool.
+package struct Dispatch {
+    /// The last answer to a job.
+    struct Settled {
+        var fate: JobFate
+        var first: Job.Reader
+        var joined: [Job.Reader]
+    }
+
+    private struct Due: Comparable {
+        var at: NIODeadline
+        var job: JobID
+
+        static func < (left: Due, right: Due) -> Bool { left.at < right.at }
+    }
+
+    /// What waits for an upstream to take it.
+    private final class Outgoing {
+        var batch = PushBatch()
+    }
+
+    /// The token of a rejected notification, until its rejection was told or is too old.
+    private struct Rejected {
+        var key: KnownBad.Key
+        var status: BinaryStatus
+    }
+
+    private let identities: [GatewayIdentity]
+    private var routes: [Route]
+    private let outgoing: [Outgoing]
+    /// The first half of every `apns-id`: no other process has it.
+    private let node: UInt64
+    /// Whether a notification that may have arrived goes out again.
+    private let repeatsUnknown: Bool
+
+    private var jobs: [JobID: Job] = [:]
+    private var lastJob: UInt64 = 0
+    private var byteCount = 0
+    /// The jobs that wait for their route's gate.
+    private var held: [Deque<JobID>]
+    private var delayed = Heap<Due>()
+    private var knownBad = KnownBad()
+    private var rejected: [JobID: Rejected] = [:]
+    private var rejectedOrder: Deque<JobID> = []
+    private var events: [GatewayEvent] = []
+    package internal(set) var counts = GatewayCounts()
+
+    /// - Parameters:
+    ///   - node: a random number, new for each process.
+    ///   - upstreams: how many upstreams the routes name.
+    package init(
+        identities: [GatewayIdentity],
+        routes: [Route],
+        upstreams: Int,
+        node: UInt64,
+        repeatsUnknown: Bool = false
+    ) {
+        self.identities = identities
+        self.routes = routes
+        self.outgoing = (0..<upstreams).map { _ in Outgoing() }
+        self.held = routes.map { _ in [] }
+        self.node = node
+        self.repeatsUnknown = repeatsUnknown
+    }
+
+    // MARK: What is here
+
+    /// The notifications without a last answer.
+    package var jobCount: Int { self.jobs.count }
+
+    /// Whether more may be read.
+    package var hasRoom: Bool { self.jobs.count < DispatchBounds.jobs && self.byteCount < DispatchBounds.bytes }
+
+    /// Whether new connections of the identity are welcome: its first topic is not refused.
+    package func isOpen(identity: Int) -> Bool {
+        self.identities[identity].routes.first.map { !self.routes[$0].gate.isShut } ?? false
+    }
+
+    func scope(of job: JobID) -> ReplayScope? { self.jobs[job]?.scope }
+
+    /// Removes and returns what is to be written down.
+    package mutating func takeEvents() -> [GatewayEvent] {
+        defer { self.events = [] }
+        return self.events
+    }
+
+    /// Hands the notifications for an upstream to `body`, which takes what there is room for.
+    package func withBatch(for upstream: Int, _ body: (inout PushBatch) -> Void) {
+        guard !self.outgoing[upstream].batch.isEmpty else { return }
+        body(&self.outgoing[upstream].batch)
+    }
+
+    // MARK: Notifications
+
+    mutating func makeID() -> JobID {
+        self.lastJob += 1
+        return JobID(rawValue: self.lastJob)
+    }
+
+    /// The topic of the identity's notifications.
+    func topic(of identity: Int) -> [UInt8] {
+        self.identities[identity].routes.first.map { self.routes[$0].topic } ?? []
+    }
+
+    /// Whether some token's refusal was not told.
+    var knowsBadTokens: Bool { !self.knownBad.isEmpty }
+
+    /// Returns the status of a token whose refusal was not told, and forgets it. Only APNs' word counts while the route
+    /// is known to be good.
+    mutating func takeKnownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
+        guard let route = self.identities[identity].routes.first,
+            self.routes[route].gate.isWarm
+        else { return nil }
+        return self.knownBad.remove(.init(route: route, token: token[...]))
+    }
+
+    /// Takes a notification, and sends it.
+    mutating func take(_ job: Job, as id: JobID, now: Moment) {
+        self.byteCount += job.bytes.count
+        self.counts.waiting += 1
+        self.jobs[id] = job
+        self.send(id, now: now)
+    }
+
+    /// Notes a copy that gets the job's result.
+    mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs[id]?.joined.append(reader) }
+
+    /// Notes a notification that the gateway refused itself.
+    mutating func refuse(_ identity: Int, token: [UInt8]?, _ status: BinaryStatus, as id: JobID?) {
+        self.counts.refusedHere += 1
+        self.list(identity, token, Reason(binaryStatus: status.rawValue), status, apnsID: nil)
+        if let id, let token { self.remember(id, identity, token[...], status) }
+    }
+
+    /// Notes a notification to a token whose refusal was not told. The list has its refusal.
+    mutating func refuseKnownBad(_ identity: Int, token: [UInt8], _ status: BinaryStatus, as id: JobID) {
+        self.counts.knownBad += 1
+        self.remember(id, identity, token[...], status)
+    }
+
+    /// Notes that the client counts the notification as accepted.
+    mutating func release(_ id: JobID) {
+        guard self.jobs[id]?.isReleased == false else { return }
+        self.jobs[id]?.isReleased = true
+        self.counts.released += 1
+    }
+
+    /// Notes that no error response will tell this rejection: the next push to the token may.
+    mutating func deferRejection(of id: JobID?) {
+        self.counts.deferred += 1
+        guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
+        self.knownBad.insert(rejected.key, rejected.status)
+    }
+
+    // MARK: The upstream
+
+    private mutating func send(_ id: JobID, now: Moment) {
+        guard let job = self.jobs[id] else { return }
+        let route = self.identities[job.scope.identity].routes[job.topic]
+        guard self.routes[route].gate.admits(now: now.monotonic) else {
+            self.held[route].append(id)
+            return
+        }
+        if job.attempts == 0 {
+            self.counts.waiting -= 1
+            self.counts.forwarded += 1
+        }
+        self.jobs[id]?.attempts += 1
+        self.append(job, id, self.routes[route])
+    }
+
+    private func append(_ job: Job, _ id: JobID, _ route: Route) {
+        let isTaken = job.bytes.withUnsafeBufferPointer { bytes in
+            route.topic.withUnsafeBufferPointer { topic in
+                self.outgoing[route.upstream].batch.append(
+                    token: UnsafeBufferPointer(rebasing: bytes[..<job.tokenLength]),
+                    payload: UnsafeBufferPointer(rebasing: bytes[job.tokenLength...]),
+                    topic: topic,
+                    collapseID: UnsafeBufferPointer(start: nil, count: 0),
+                    apnsID: APNSID(node: self.node, number: id.rawValue),
+                    pushType: nil,
+                    priority: Priority(rawValue: job.priority),
+                    expiration: Expiration(epochSeconds: job.expiration),
+                    tag: id.rawValue
+                )
+            }
+        }
+        assert(isTaken, "DispatchBounds.bytes is less than a batch may hold")
+    }
+
+    /// Takes an outcome. Returns nil if the job is not known, or goes out again.
+    mutating func settle(_ id: JobID, _ outcome: Outcome, now: Moment) -> Settled? {
+        guard let job = self.jobs[id] else { return nil }
+        let identity = job.scope.identity
+        let route = self.identities[identity].routes[job.topic]
+        switch Answer(to: outcome) {
+        case .accepted:
+            self.counts.accepted += 1
+            self.open(route, now: now)
+            return self.end(id, job, .accepted)
+        case .gone(let since):
+            self.counts.gone += 1
+            self.open(route, now: now)
+            let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
+            self.events.append(
+                .gone(identity: identity, topic: topic, token: Array(job.token), since: since ?? now.epochSeconds)
+            )
+            return self.end(id, job, .accepted)
+        case .refused(let status):
+            return self.refuse(id, job, route, outcome, status, now: now)
+        case .tryOtherTopic:
+            guard job.topic + 1 < self.identities[identity].routes.count else {
+                return self.refuse(id, job, route, outcome, .invalidToken, now: now)
+            }
+            self.jobs[id]?.topic += 1
+            self.send(id, now: now)
+            return nil
+        case .retry(let retry):
+            return self.retry(id, job, retry, outcome, now: now)
+        case .blocked:
+            if self.routes[route].gate.blocked(now: now.monotonic) {
+                self.alarm(route, outcome.reason ?? .forbidden)
+            }
+            return self.isOver(job, now: now) ? self.bury(id, job, outcome) : self.hold(id, route)
+        case .deadLetter:
+            return self.bury(id, job, outcome)
+        case .expired:
+            self.counts.expired += 1
+            return self.end(id, job, .accepted)
+        case .unknown:
+            guard self.repeatsUnknown, job.attempts <= DispatchBounds.unknownCopies else {
+                self.counts.unknown += 1
+                return self.end(id, job, .accepted)
+            }
+            self.counts.copies += 1
+            self.send(id, now: now)
+            return nil
+        }
+    }
+
+    private mutating func refuse(
+        _ id: JobID,
+        _ job: Job,
+        _ route: Int,
+        _ outcome: Outcome,
+        _ status: BinaryStatus,
+        now: Moment
+    ) -> Settled {
+        self.counts.refused += 1
+        let isToken = status == .invalidToken
+        if isToken, self.routes[route].gate.refusedToken(now: now.monotonic) { self.alarm(route, .badDeviceToken) }
+        // While nothing was accepted, a refused token may be the sign of a wrong environment: the client must not hear.
+        let isTold = !isToken || self.routes[route].gate.isWarm
+        self.list(
+            job.scope.identity,
+            Array(job.token),
+            outcome.reason ?? .unknown,
+            isTold ? status : nil,
+            apnsID: APNSID(node: self.node, number: id.rawValue)
+        )
+        self.remember(id, job.scope.identity, job.token, status)
+        guard isTold else {
+            self.deferRejection(of: id)
+            return self.end(id, job, .accepted)
+        }
+        return self.end(id, job, .rejected(status))
+    }
+
+    private mutating func retry(
+        _ id: JobID,
+        _ job: Job,
+        _ retry: Answer.Retry,
+        _ outcome: Outcome,
+        now: Moment
+    ) -> Settled? {
+        if let end = self.expire(id, job, now: now) { return end }
+        guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
+        let (first, last) =
+            switch retry {
+            case .later: (DispatchBounds.firstRetry, DispatchBounds.lastRetry)
+            case .deviceIsBusy: (DispatchBounds.firstBusyRetry, DispatchBounds.lastBusyRetry)
+            }
+        let pause = min(TimeAmount.nanoseconds(first.nanoseconds << min(job.attempts - 1, 16)), last)
+        self.delayed.insert(Due(at: now.monotonic + pause, job: id))
+        return nil
+    }
+
+    private mutating func hold(_ id: JobID, _ route: Int) -> Settled? {
+        self.held[route].append(id)
+        return nil
+    }
+
+    /// Drops a notification whose expiration passed here; nil: it has not.
+    private mutating func expire(_ id: JobID, _ job: Job, now: Moment) -> Settled? {
+        guard job.expiration > 0, job.expiration <= now.epochSeconds else { return nil }
+        self.counts.expired += 1
+        if job.attempts == 0 { self.dropUnsent() }
+        return self.end(id, job, .accepted)
+    }
+
+    private func isOver(_ job: Job, now: Moment) -> Bool {
+        job.expiration == 0 && now.monotonic - job.readAt > DispatchBounds.lifetime
+    }
+
+    private mutating func bury(_ id: JobID, _ job: Job, _ outcome: Outcome) -> Settled {
+        self.counts.deadLetters += 1
+        if job.attempts == 0 { self.dropUnsent() }
+        self.events.append(
+            .deadLetter(
+                .init(
+                    identity: job.scope.identity,
+                    token: Array(job.token),
+                    reason: outcome.reason ?? .unknown,
+                    status: nil,
+                    apnsID: APNSID(node: self.node, number: id.rawValue)
+                )
+            )
+        )
+        return self.end(id, job, .accepted)
+    }
+
+    private mutating func dropUnsent() {
+        self.counts.waiting -= 1
+        self.counts.droppedUnsent += 1
+    }
+
+    private mutating func end(_ id: JobID, _ job: Job, _ fate: JobFate) -> Settled {
+        self.jobs[id] = nil
+        self.byteCount -= job.bytes.count
+        return Settled(fate: fate, first: job.first, joined: job.joined)
+    }
+
+    // MARK: Gates and lists
+
+    /// Notes that APNs knows the topic and a token.
+    private mutating func open(_ route: Int, now: Moment) {
+        guard !self.routes[route].gate.isWarm else { return }
+        let wasShut = self.routes[route].gate.isShut
+        self.routes[route].gate.accepted()
+        guard wasShut else { return }
+        let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
+        self.events.append(.allClear(upstream: self.routes[route].upstream, topic: topic))
+        let waiting = self.held[route]
+        self.held[route] = []
+        for id in waiting { self.send(id, now: now) }
+    }
+
+    private mutating func alarm(_ route: Int, _ reason: Reason) {
+        let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
+        self.events.append(.alarm(upstream: self.routes[route].upstream, topic: topic, reason))
+    }
+
+    private mutating func list(
+        _ identity: Int,
+        _ token: [UInt8]?,
+        _ reason: Reason,
+        _ status: BinaryStatus?,
+        apnsID: APNSID?
+    ) {
+        self.events.append(
+            .refused(.init(identity: identity, token: token, reason: reason, status: status, apnsID: apnsID))
+        )
+    }
+
+    private mutating func remember(_ id: JobID, _ identity: Int, _ token: ArraySlice<UInt8>, _ status: BinaryStatus) {
+        // Only a refused token says something about the next push to it.
+        guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
+        self.rejected[id] = Rejected(key: .init(route: route, token: token), status: status)
+        self.rejectedOrder.append(id)
+        guard self.rejectedOrder.count > DispatchBounds.rejections, let oldest = self.rejectedOrder.popFirst() else {
+            return
+        }
+        self.rejected[oldest] = nil
+    }
+
+    // MARK: Time
+
+    /// When to call ``timePassed(now:)``; nil: only outcomes change anything.
+    package var nextDeadline: NIODeadline? {
+        var next = self.delayed.min?.at
+        for (route, waiting) in zip(self.routes, self.held) where !waiting.isEmpty {
+            guard let tryAt = route.gate.tryAt else { continue }
+            next = next.map { min($0, tryAt) } ?? tryAt
+        }
+        return next
+    }
+
+    /// Sends what is due; returns what expired meanwhile.
+    mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
+        var expired: [(JobID, ReplayScope, Settled)] = []
+        while let due = self.delayed.min, due.at <= now.monotonic {
+            self.delayed.removeMin()
+            self.sendUnlessExpired(due.job, now: now, &expired)
+        }
+        for route in self.routes.indices {
+            guard let tryAt = self.routes[route].gate.tryAt, tryAt <= now.monotonic else { continue }
+            guard let id = self.held[route].popFirst() else { continue }
+            self.sendUnlessExpired(id, now: now, &expired)
+        }
+        return expired
+    }
+
+    private mutating func sendUnlessExpired(
+        _ id: JobID,
+        now: Moment,
+        _ expired: inout [(JobID, ReplayScope, Settled)]
+    ) {
+        guard let job = self.jobs[id] else { return }
+        if let end = self.expire(id, job, now: now) {
+            expired.append((id, job.scope, end))
+        } else {
+            self.send(id, now: now)
+        }
+    }
+}
+
+extension Outcome {
+    /// The reason of a rejection.
+    fileprivate var reason: Reason? { if case .rejected(let rejection) = self { rejection.reason } else { nil } }
+}

@@ -1,0 +1,43 @@
+/// Where the notifications went that the gateway has read.
+///
+/// ``read`` is always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``, ``knownBad`` and
+/// ``droppedUnsent``.
+package struct GatewayCounts: Hashable, Sendable {
+    /// Notifications that were read whole, faulty ones too.
+    package var read = 0
+    /// Notifications that went to the upstream, each counted once.
+    package var forwarded = 0
+    /// Notifications that wait and never went out.
+    package var waiting = 0
+    /// Copies of notifications that had been read before.
+    package var swallowed = 0
+    /// Notifications that the gateway refused itself.
+    package var refusedHere = 0
+    /// Notifications to tokens that APNs had refused before, whose refusal was not told.
+    package var knownBad = 0
+    /// Notifications that expired or ended as dead letters before they went out.
+    package var droppedUnsent = 0
+
+    /// The last answers to what was forwarded.
+    package var accepted = 0
+    package var gone = 0
+    package var refused = 0
+    package var expired = 0
+    package var deadLetters = 0
+    package var unknown = 0
+
+    /// Copies that went out because the fate of the first was unknown.
+    package var copies = 0
+    /// Error responses that named a rejected notification.
+    package var told = 0
+    /// Rejections that no error response told: the next push to the token may.
+    package var deferred = 0
+    /// Notifications that the client counts as accepted because their answer took too long.
+    package var released = 0
+
+    /// Whether every notification is somewhere.
+    package var isConserved: Bool {
+        self.read
+            == self.forwarded + self.waiting + self.swallowed + self.refusedHere + self.knownBad + self.droppedUnsent
+    }
+}

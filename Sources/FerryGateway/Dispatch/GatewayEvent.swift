@@ -1,0 +1,29 @@
+internal import FerryBinary
+package import FerryCore
+
+/// What an owner of the gateway has to write down. Each rejection comes once, whether or not an error response tells it.
+package enum GatewayEvent: Hashable, Sendable {
+    /// An entry of the list of rejections.
+    case refused(Refusal)
+    /// An entry of the feedback list, with APNs' time in UNIX seconds.
+    case gone(identity: Int, topic: String, token: [UInt8], since: UInt32)
+    /// A notification that was not delivered and will not be sent again.
+    case deadLetter(Refusal)
+    /// Notifications with this topic and credential wait. The reason that APNs gave, or badDeviceToken if it accepted
+    /// none of many.
+    case alarm(upstream: Int, topic: String, Reason)
+    /// The alarm is over.
+    case allClear(upstream: Int, topic: String)
+
+    /// A notification that was refused.
+    package struct Refusal: Hashable, Sendable {
+        package var identity: Int
+        /// Nil: the notification had no token that could be read.
+        package var token: [UInt8]?
+        /// The reason of APNs, or the gateway's own.
+        package var reason: Reason
+        /// The status that the client gets, if it is told; nil: it counts the notification as accepted.
+        package var status: BinaryStatus?
+        package var apnsID: APNSID?
+    }
+}

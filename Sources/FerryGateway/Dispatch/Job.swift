@@ -1,0 +1,55 @@
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
+
+/// One notification on its way to APNs, until APNs has given its last answer.
+struct Job: Sendable {
+    /// A notification that was read, and gets this job's result.
+    struct Reader: Hashable, Sendable {
+        var connection: ConnectionID
+        var sequence: UInt64
+    }
+
+    let scope: ReplayScope
+    /// The place of the present route among the identity's.
+    var topic = 0
+    /// The device token, then the payload.
+    let bytes: [UInt8]
+    let tokenLength: Int
+    /// UNIX seconds; 0: once.
+    let expiration: UInt32
+    /// 0: none.
+    let priority: UInt8
+    let readAt: NIODeadline
+    let first: Reader
+    /// The copies that joined.
+    var joined: [Reader] = []
+    /// How often it went out, or was about to.
+    var attempts = 0
+    /// Whether the client counts it as accepted, because it took too long.
+    var isReleased = false
+
+    var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
+
+    init(
+        scope: ReplayScope,
+        token: UnsafeBufferPointer<UInt8>,
+        payload: UnsafeBufferPointer<UInt8>,
+        expiration: UInt32,
+        priority: UInt8,
+        first: Reader,
+        readAt: NIODeadline
+    ) {
+        self.scope = scope
+        self.bytes = Array(unsafeUninitializedCapacity: token.count + payload.count) { bytes, count in
+            _ = bytes.update(fromContentsOf: token)
+            _ = bytes.dropFirst(token.count).update(fromContentsOf: payload)
+            count = token.count + payload.count
+        }
+        self.tokenLength = token.count
+        self.expiration = expiration
+        self.priority = priority
+        self.first = first
+        self.readAt = readAt
+    }
+}

@@ -1,0 +1,24 @@
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
+
+/// One connection of a client, and what the gateway machine keeps of it.
+final class GatewayClient {
+    let identity: Int
+    let scope: ReplayScope
+    var connection: GatewayConnection
+    /// Whether the replay filter counts it as one of the client's connections.
+    var isCounted = true
+    /// Whether the owner was told to read.
+    var isReading = true
+    /// The earliest timer that is set for it.
+    var timer = NIODeadline.distantFuture
+    /// Whether its timer is to be set again in this turn.
+    var isTouched = false
+
+    init(_ connection: consuming GatewayConnection, identity: Int, scope: ReplayScope) {
+        self.identity = identity
+        self.scope = scope
+        self.connection = connection
+    }
+}

@@ -1,0 +1,380 @@
+package import FerryBinary
+package import FerryCore
+package import FerryMachine
+internal import HeapModule
+package import NIOCore
+
+/// The gateway without I/O: all connections of all clients, their replay filters, and the way to APNs.
+///
+/// ```
+///   bytes ──▶ GatewayConnection ──▶ ReplayFilter ──▶ Dispatch ──▶ upstream
+///                    ▲                   ▲               │
+///                    └──── error ────────┴──── result ───┘
+/// ```
+///
+/// Its owner passes bytes, outcomes and time in. After each input it does the actions of ``takeActions()``, in order, hands
+/// the batches of ``withBatch(for:_:)`` to the upstreams, and calls ``timePassed(now:)`` at ``nextDeadline``.
+///
+/// Not `Sendable`: one event loop owns it.
+package final class GatewayMachine {
+    /// The work of the owner on one connection.
+    package struct Action: Hashable, Sendable {
+        package var connection: ConnectionID
+        package var work: Work
+
+        package enum Work: Hashable, Sendable {
+            /// Write to the journal that this episode begins, and then call ``GatewayMachine/durable(_:now:)``.
+            case journal(EpisodeID)
+            /// Write these six bytes, then close the output. Continue to read.
+            case tell(ErrorResponse)
+            /// Close the output without a word. Continue to read.
+            case closeOutput
+            /// Close the connection. No more inputs come from it.
+            case close
+            /// Read, or stop reading.
+            case read(Bool)
+        }
+    }
+
+    private struct Timer: Comparable {
+        var at: NIODeadline
+        var connection: ConnectionID
+
+        static func < (left: Timer, right: Timer) -> Bool { left.at < right.at }
+    }
+
+    private var filters = ReplayFilters()
+    private var filterTimers: [ReplayScope: NIODeadline] = [:]
+    private var clients: [ConnectionID: GatewayClient] = [:]
+    private var dispatch: Dispatch
+    private let makeKey: (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
+        ReplayKey
+    private var lastConnection: UInt64 = 0
+    private var timers = Heap<Timer>()
+    private var touched: [GatewayClient] = []
+    private var actions: [Action] = []
+    /// The jobs that error responses have named, until their episodes end.
+    private var named: [EpisodeID: JobID] = [:]
+    private var isShuttingDown = false
+
+    /// - Parameter makeKey: a keyed hash with a secret key.
+    package init(
+        _ dispatch: consuming Dispatch,
+        makeKey: @escaping ([UInt8], UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> ReplayKey
+    ) {
+        self.dispatch = dispatch
+        self.makeKey = makeKey
+    }
+
+    // MARK: What is here
+
+    package var counts: GatewayCounts { self.dispatch.counts }
+    package var connectionCount: Int { self.clients.count }
+    /// The notifications without a last answer.
+    package var jobCount: Int { self.dispatch.jobCount }
+
+    /// Whether a new connection of this identity is welcome.
+    package func isOpen(identity: Int) -> Bool {
+        !self.isShuttingDown && self.dispatch.hasRoom && self.dispatch.isOpen(identity: identity)
+    }
+
+    package func takeEvents() -> [GatewayEvent] { self.dispatch.takeEvents() }
+
+    package func takeActions() -> [Action] {
+        defer { self.actions = [] }
+        return self.actions
+    }
+
+    package func withBatch(for upstream: Int, _ body: (inout PushBatch) -> Void) {
+        self.dispatch.withBatch(for: upstream, body)
+    }
+
+    // MARK: Clients
+
+    /// Notes a connection whose client is known.
+    ///
+    /// - Parameter address: the source address: four or sixteen bytes.
+    package func connected(identity: Int, address: [UInt8], now: Moment) -> ConnectionID {
+        self.lastConnection += 1
+        let id = ConnectionID(self.lastConnection)
+        let decoder = NotificationDecoder(maximumPayloadLength: PushNotification.maximumPayloadLength)
+        let connection = GatewayConnection(id, decoder: decoder, releases: true, now: now.monotonic)
+        let scope = ReplayScope(identity: identity, address: address)
+        self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
+        self.withFilter(scope, now: now) { $0.connected(now: now.monotonic) }
+        return id
+    }
+
+    package func sampled(_ id: ConnectionID, roundTrip: TimeAmount) {
+        self.clients[id]?.connection.sampled(roundTrip: roundTrip)
+    }
+
+    package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
+        guard let client = self.clients[id] else { return }
+        self.withFilter(client.scope, now: now) { filter in
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
+                span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
+            }
+            self.perform(action, client, &filter, now: now)
+        }
+    }
+
+    /// Notes the end of input, or a reset.
+    package func inputEnded(_ id: ConnectionID, now: Moment) {
+        guard let client = self.clients[id] else { return }
+        self.withFilter(client.scope, now: now) { filter in
+            self.perform(client.connection.inputEnded(), client, &filter, now: now)
+        }
+    }
+
+    /// Notes that the journal has the beginning of the episode.
+    package func durable(_ episode: EpisodeID, now: Moment) {
+        guard let client = self.clients[episode.connection] else { return }
+        self.withFilter(client.scope, now: now) { filter in
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
+            self.perform(action, client, &filter, now: now)
+        }
+    }
+
+    /// Ends all connections: with status 10 where that is safe.
+    package func shutDown(now: Moment) {
+        self.isShuttingDown = true
+        for client in self.clients.values.sorted(by: { $0.connection.id.rawValue < $1.connection.id.rawValue }) {
+            self.withFilter(client.scope, now: now) { filter in
+                let standing = filter.standing(now: now.monotonic)
+                let action = client.connection.shutDown(now: now.monotonic, standing: standing)
+                self.perform(action, client, &filter, now: now)
+            }
+        }
+    }
+
+    // MARK: Notifications
+
+    private func admit(
+        _ offer: GatewayConnection.Offer,
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        _ client: GatewayClient,
+        _ filter: inout ReplayFilter,
+        now: Moment
+    ) -> GatewayConnection.Admitted {
+        self.dispatch.counts.read += 1
+        let token: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(rebasing: bytes[offer.frame.token])
+        let payload = UnsafeBufferPointer(rebasing: bytes[offer.frame.payload])
+        let nature = PayloadNature(payload)
+        let id = self.dispatch.makeID()
+        var knownBad: BinaryStatus?
+        var fate = JobFate.running
+        if !nature.isValid {
+            fate = .rejected(.invalidPayloadSize)
+        } else if self.dispatch.knowsBadTokens {
+            knownBad = self.dispatch.takeKnownBad(Array(token), identity: client.identity)
+            if let knownBad { fate = .rejected(knownBad) }
+        }
+        var follower = Follower(
+            key: self.makeKey(self.dispatch.topic(of: client.identity), token, payload),
+            job: id,
+            fate: fate,
+            isConstant: nature.isConstant
+        )
+        let reader = Job.Reader(connection: offer.origin.connection, sequence: offer.sequence)
+        switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
+        case .forward:
+            if let knownBad {
+                self.dispatch.refuseKnownBad(client.identity, token: Array(token), knownBad, as: id)
+            } else if case .rejected(let status) = fate {
+                self.dispatch.refuse(client.identity, token: Array(token), status, as: id)
+            } else {
+                let job = Job(
+                    scope: client.scope,
+                    token: token,
+                    payload: payload,
+                    expiration: Self.expiration(offer.frame.expiration, now: now),
+                    priority: offer.frame.priority ?? 0,
+                    first: reader,
+                    readAt: now.monotonic
+                )
+                self.dispatch.take(job, as: id, now: now)
+            }
+            return .init(follower, isCopy: false)
+        case .join(let running, let fate):
+            self.dispatch.counts.swallowed += 1
+            follower.job = running
+            follower.fate = fate
+            self.dispatch.join(running, reader)
+            return .init(follower, isCopy: true)
+        case .overtaken(let running):
+            self.dispatch.counts.swallowed += 1
+            follower.job = running
+            follower.fate = .accepted
+            return .init(follower, isCopy: true)
+        }
+    }
+
+    /// The `apns-expiration` of a notification. A time that has passed, or that is a negative number in old clients, meant
+    /// "once" to Apple's gateway.
+    private static func expiration(_ expiration: UInt32?, now: Moment) -> UInt32 {
+        guard let expiration, expiration > now.epochSeconds, expiration < 1 << 31 else { return 0 }
+        return expiration
+    }
+
+    // MARK: Outcomes
+
+    /// Takes the outcomes of an upstream.
+    package func settled(_ records: [OutcomeRecord], now: Moment) {
+        var index = 0
+        while index < records.count {
+            guard let scope = self.dispatch.scope(of: JobID(rawValue: records[index].tag.rawValue)) else {
+                index += 1
+                continue
+            }
+            // Most outcomes in a row are of one client.
+            self.withFilter(scope, now: now) { filter in
+                repeat {
+                    let id = JobID(rawValue: records[index].tag.rawValue)
+                    if let settled = self.dispatch.settle(id, records[index].outcome, now: now) {
+                        self.pass(settled, id, &filter, now: now)
+                    }
+                    index += 1
+                } while index < records.count
+                    && self.dispatch.scope(of: JobID(rawValue: records[index].tag.rawValue)) == scope
+            }
+        }
+    }
+
+    /// Passes a last answer to the connections that wait for it, and to the copies that may come.
+    private func pass(_ settled: Dispatch.Settled, _ id: JobID, _ filter: inout ReplayFilter, now: Moment) {
+        var isHeard = filter.settled(id, settled.fate)
+        if self.pass(settled.fate, to: settled.first, id, &filter, now: now) { isHeard = true }
+        for reader in settled.joined where self.pass(settled.fate, to: reader, id, &filter, now: now) {
+            isHeard = true
+        }
+        if case .rejected = settled.fate, !isHeard { self.dispatch.deferRejection(of: id) }
+    }
+
+    private func pass(
+        _ fate: JobFate,
+        to reader: Job.Reader,
+        _ id: JobID,
+        _ filter: inout ReplayFilter,
+        now: Moment
+    ) -> Bool {
+        guard let client = self.clients[reader.connection] else { return false }
+        let isHeard = client.connection.answers(for: reader.sequence)
+        let standing = filter.standing(now: now.monotonic)
+        let action = client.connection.settled(reader.sequence, id, fate, now: now.monotonic, standing: standing)
+        self.perform(action, client, &filter, now: now)
+        return isHeard
+    }
+
+    // MARK: The machines below
+
+    /// Calls `body` with the replay filter of a scope, and takes what the filter puts out.
+    private func withFilter(_ scope: ReplayScope, now: Moment, _ body: (inout ReplayFilter) -> Void) {
+        self.filters.with(scope, now: now.monotonic) { filter in
+            body(&filter)
+            self.collect(&filter)
+            self.filterTimers[scope] = filter.nextDeadline
+            self.setTimers(filter.standing(now: now.monotonic))
+        }
+    }
+
+    /// Does the action of a connection, and takes what else the connection puts out.
+    private func perform(
+        _ action: GatewayConnection.Action,
+        _ client: GatewayClient,
+        _ filter: inout ReplayFilter,
+        now: Moment
+    ) {
+        let id = client.connection.id
+        if client.connection.numbersPushes { filter.sawNumbering() }
+        switch action {
+        case .none:
+            break
+        case .journal(let episode):
+            self.actions.append(Action(connection: id, work: .journal(episode)))
+        case .tell(let telling):
+            filter.open(telling.episode, telling.kind, followers: telling.followers, now: now.monotonic)
+            self.named[telling.episode] = telling.job
+            if telling.kind == .rejection { self.dispatch.counts.told += 1 }
+            self.actions.append(Action(connection: id, work: .tell(telling.response)))
+        case .closeOutput:
+            self.actions.append(Action(connection: id, work: .closeOutput))
+        case .drained(let episode):
+            filter.drained(episode, now: now.monotonic)
+        case .close(let episode):
+            if let episode { filter.drained(episode, now: now.monotonic) }
+            self.clients[id] = nil
+            self.actions.append(Action(connection: id, work: .close))
+        }
+        self.collect(client)
+        if client.isCounted, client.connection.isOver {
+            client.isCounted = false
+            filter.disconnected(now: now.monotonic)
+        }
+        if client.isReading != client.connection.isReading {
+            client.isReading.toggle()
+            self.actions.append(Action(connection: id, work: .read(client.isReading)))
+        }
+        guard !client.isTouched else { return }
+        client.isTouched = true
+        self.touched.append(client)
+    }
+
+    private func collect(_ client: GatewayClient) {
+        for rejection in client.connection.takeDeferred() { self.dispatch.deferRejection(of: rejection.job) }
+        for job in client.connection.takeReleased() { self.dispatch.release(job) }
+        for refusal in client.connection.takeRefused() {
+            self.dispatch.counts.read += 1
+            self.dispatch.refuse(client.identity, token: nil, refusal.status, as: nil)
+        }
+    }
+
+    private func collect(_ filter: inout ReplayFilter) {
+        for untold in filter.takeUntold() { self.dispatch.deferRejection(of: untold.job) }
+        for ended in filter.takeEnded() {
+            let job = self.named.removeValue(forKey: ended.episode)
+            if ended.isUnheard { self.dispatch.deferRejection(of: job) }
+        }
+    }
+
+    // MARK: Time
+
+    /// When to call ``timePassed(now:)``; nil: only inputs change anything. 
+    package var nextDeadline: NIODeadline? {
+        [self.timers.min?.at, self.dispatch.nextDeadline, self.filterTimers.values.min()].compactMap(\.self).min()
+    }
+
+    /// Does everything that is due. A call that is too early does no harm.
+    package func timePassed(now: Moment) {
+        for (id, scope, settled) in self.dispatch.timePassed(now: now) {
+            self.withFilter(scope, now: now) { self.pass(settled, id, &$0, now: now) }
+        }
+        for (scope, at) in self.filterTimers where at <= now.monotonic {
+            self.withFilter(scope, now: now) { $0.timePassed(now: now.monotonic) }
+        }
+        while let timer = self.timers.min, timer.at <= now.monotonic {
+            self.timers.removeMin()
+            guard let client = self.clients[timer.connection] else { continue }
+            client.timer = .distantFuture
+            self.withFilter(client.scope, now: now) { filter in
+                let standing = filter.standing(now: now.monotonic)
+                let action = client.connection.timePassed(now: now.monotonic, standing: standing)
+                self.perform(action, client, &filter, now: now)
+            }
+        }
+    }
+
+    /// Sets the timers of the connections that had an input. A timer that is too early does no harm, so that most inputs
+    /// set none.
+    private func setTimers(_ standing: ReplayFilter.Standing) {
+        for client in self.touched {
+            client.isTouched = false
+            guard let at = client.connection.nextDeadline(standing: standing), at < client.timer else { continue }
+            client.timer = at
+            self.timers.insert(Timer(at: at, connection: client.connection.id))
+        }
+        self.touched.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,152 @@
+package import FerryCore
+internal import FerryMachine
+package import FerryOpenSSL
+internal import FerryBinary
+internal import FerryServer
+package import NIOCore
+internal import NIOPosix
+
+/// A provider that the gateway forwards to, made with `outcomes` as its sink.
+package struct GatewayUpstream: Sendable {
+    package let provider: any PushProvider
+    package let outcomes: UpstreamOutcomes
+
+    package init(_ provider: any PushProvider, outcomes: UpstreamOutcomes) {
+        self.provider = provider
+        self.outcomes = outcomes
+    }
+}
+
+/// A gateway that takes the binary protocol from old clients, as Apple's did, and forwards to any provider.
+///
+/// Everything runs on one event loop. Its methods may be called from any thread. Shut every gateway down: releasing the
+/// last reference closes nothing.
+package final class Gateway: Sendable {
+    /// The address and the clients of a listener.
+    package struct Configuration: Sendable {
+        /// The host to bind: a name or an address.
+        package var host = "127.0.0.1"
+        /// The port to bind; 0 for any.
+        package var port = 0
+        /// The gateway's certificate and key. RSA: old clients know nothing else.
+        package var identity: TLSIdentity
+        /// How old a client's TLS may be.
+        package var tlsProfile = TLSProfile.modern
+        /// The clients.
+        package var clients: GatewayClients
+        /// What the clients' notifications become.
+        package var identities: [GatewayIdentity]
+        package var routes: [Route]
+        /// Whether a notification that may have arrived goes out again.
+        package var repeatsUnknown = false
+        /// Gets what is to be written down, on the gateway's event loop. It must not block.
+        package var onEvent: @Sendable (GatewayEvent) -> Void = { _ in }
+
+        package init(
+            identity: TLSIdentity,
+            clients: GatewayClients,
+            identities: [GatewayIdentity],
+            routes: [Route]
+        ) {
+            self.identity = identity
+            self.clients = clients
+            self.identities = identities
+            self.routes = routes
+        }
+    }
+
+    package let host: String
+    package let port: Int
+    private let listener: Listener
+    private let driver: GatewayDriver
+
+    private init(_ listener: Listener, _ driver: GatewayDriver) {
+        self.listener = listener
+        self.driver = driver
+        self.host = listener.host
+        self.port = listener.port
+    }
+
+    /// Binds the address, and begins to forward.
+    ///
+    /// - Throws: `TLSError` when the credentials cannot be used, a socket error when the address cannot be bound.
+    package static func start(
+        _ configuration: Configuration,
+        upstreams: [GatewayUpstream],
+        on group: (any EventLoopGroup)? = nil
+    ) async throws -> Gateway {
+        let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
+        var generator = SystemRandomNumberGenerator()
+        let hash = GatewayHash(try KeyedHash(key: (0..<KeyedHash.keyLength).map { _ in .random(in: 0...255) }))
+        let dispatch = Dispatch(
+            identities: configuration.identities,
+            routes: configuration.routes,
+            upstreams: upstreams.count,
+            node: generator.next(),
+            repeatsUnknown: configuration.repeatsUnknown
+        )
+        let driver = GatewayDriver(
+            GatewayMachine(dispatch, makeKey: hash.key),
+            upstreams: upstreams,
+            on: eventLoop,
+            onEvent: configuration.onEvent
+        )
+        let tls = TLSContext.Server(
+            identity: configuration.identity,
+            profile: configuration.tlsProfile,
+            maximum: .tls12,
+            clientCertificates: configuration.clients.certificates
+        )
+        var listening = Listener.Configuration()
+        listening.host = configuration.host
+        listening.port = configuration.port
+        listening.tls = try TLSContext(server: tls)
+        let clients = configuration.clients
+        let listener = try await Listener.bind(listening, on: eventLoop) { connection in
+            connection.tls.map { GatewayHandler(driver: driver, clients: clients, tls: $0) }
+        }
+        driver.start()
+        return Gateway(listener, driver)
+    }
+
+    /// The counts so far.
+    package var counts: GatewayCounts {
+        get async throws {
+            let driver = self.driver
+            return try await driver.eventLoop.submit { driver.counts }.get()
+        }
+    }
+
+    /// Takes no more connections, ends those that there are, and waits until every notification has its last answer.
+    ///
+    /// - Parameter limit: at this time the connections close as they are.
+    /// - Returns: whether everything got its answer. Shut the upstreams down after it.
+    package func shutDown(within limit: Duration) async -> Bool {
+        self.listener.close()
+        let driver = self.driver
+        let promise = driver.eventLoop.makePromise(of: Bool.self)
+        let deadline = driver.eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed(false) }
+        driver.eventLoop.execute { driver.shutDown { promise.succeed(true) } }
+        // The promise never fails.
+        let isComplete = (try? await promise.futureResult.get()) ?? false
+        deadline.cancel()
+        await self.listener.stop(within: .seconds(1))
+        return isComplete
+    }
+}
+
+/// The keyed hash of the replay filter.
+private final class GatewayHash {
+    private let hash: KeyedHash
+
+    init(_ hash: consuming KeyedHash) { self.hash = hash }
+
+    func key(
+        _ topic: [UInt8],
+        _ token: UnsafeBufferPointer<UInt8>,
+        _ payload: UnsafeBufferPointer<UInt8>
+    ) -> ReplayKey {
+        let (high, low) = topic.withUnsafeBufferPointer { self.hash.hash($0, token, payload) }
+        return ReplayKey(high: high, low: low)
+    }
+}

@@ -1,0 +1,50 @@
+package import FerryOpenSSL
+
+/// The clients of a listener, and how each is recognized.
+package struct GatewayClients: Sendable {
+    /// The sign by which a client is recognized.
+    package enum Sign: Sendable {
+        /// The SHA-256 fingerprint of its certificate. Chain and dates do not matter: Apple's certificates last a year,
+        /// and nobody can renew them for a gateway.
+        case fingerprints(Set<[UInt8]>)
+        /// The user ID of its certificate's subject, if the authorities of the listener signed it. Without a chain anyone
+        /// could claim it.
+        case userID(String)
+        /// Any client, with a certificate or without. Only for a listener on the loopback address.
+        case anyone
+    }
+
+    /// The signs, each with the number of the identity in the configuration. The first that fits decides.
+    private let signs: [(sign: Sign, identity: Int)]
+    private let trustRoots: TrustRoots?
+
+    /// - Parameter trustRoots: the authorities for ``Sign/userID(_:)``.
+    package init(_ signs: [(sign: Sign, identity: Int)], trustRoots: TrustRoots? = nil) {
+        self.signs = signs
+        self.trustRoots = trustRoots
+    }
+
+    /// Whether some client needs no certificate.
+    package var takesAnyone: Bool {
+        self.signs.contains { if case .anyone = $0.sign { true } else { false } }
+    }
+
+    /// The number of the client's identity; nil for a stranger.
+    func identity(of certificate: CertificateSummary?, _ isChainVerified: Bool) -> Int? {
+        self.signs.first { sign, _ in
+            switch sign {
+            case .fingerprints(let fingerprints): certificate.map { fingerprints.contains($0.fingerprint) } ?? false
+            case .userID(let userID): isChainVerified && certificate?.userID == userID
+            case .anyone: true
+            }
+        }?.identity
+    }
+
+    /// What the handshake asks of a client.
+    var certificates: TLSContext.ClientCertificates {
+        guard !self.takesAnyone else { return .requested }
+        return .judged(self.trustRoots) { certificate, isChainVerified in
+            self.identity(of: certificate, isChainVerified) != nil
+        }
+    }
+}

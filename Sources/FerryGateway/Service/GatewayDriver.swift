@@ -1,0 +1,139 @@
+internal import FerryBinary
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// Runs a ``GatewayMachine`` on an event loop: carries out its actions, and hands its batches to the upstreams.
+///
+/// `@unchecked Sendable`: everything is used on the event loop only, but `eventLoop`, which is set once.
+final class GatewayDriver: @unchecked Sendable {
+    let eventLoop: any EventLoop
+    private let machine: GatewayMachine
+    private let upstreams: [GatewayUpstream]
+    private let onEvent: (GatewayEvent) -> Void
+    private var handlers: [ConnectionID: GatewayHandler] = [:]
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var onIdle: [() -> Void] = []
+    private var isRunning = false
+    private var runsAgain = false
+
+    init(
+        _ machine: GatewayMachine,
+        upstreams: [GatewayUpstream],
+        on eventLoop: any EventLoop,
+        onEvent: @escaping (GatewayEvent) -> Void
+    ) {
+        self.machine = machine
+        self.upstreams = upstreams
+        self.eventLoop = eventLoop
+        self.onEvent = onEvent
+    }
+
+    /// Begins to take the outcomes of the upstreams.
+    func start() {
+        for upstream in self.upstreams {
+            upstream.outcomes.onNews { [weak self, outcomes = upstream.outcomes] in
+                guard let self else { return }
+                self.eventLoop.execute { self.run { $0.settled(outcomes.take(), now: $1) } }
+            }
+        }
+    }
+
+    var counts: GatewayCounts { self.machine.counts }
+
+    func isOpen(identity: Int) -> Bool { self.machine.isOpen(identity: identity) }
+
+    // MARK: Inputs
+
+    func connected(_ handler: GatewayHandler, identity: Int, address: [UInt8]) -> ConnectionID {
+        let id = self.machine.connected(identity: identity, address: address, now: .now)
+        self.handlers[id] = handler
+        return id
+    }
+
+    /// Notes that the channel is gone.
+    func disconnected(_ id: ConnectionID) {
+        self.run { $0.inputEnded(id, now: $1) }
+        self.handlers[id] = nil
+    }
+
+    /// Gives the machine an input, and does what follows from it.
+    ///
+    /// A channel may give another input in the middle of an action. Such a call only adds to the machine, and the loop
+    /// repeats.
+    func run(_ input: (GatewayMachine, Moment) -> Void) {
+        input(self.machine, .now)
+        guard !self.isRunning else {
+            self.runsAgain = true
+            return
+        }
+        self.isRunning = true
+        repeat {
+            self.runsAgain = false
+            self.carryOut()
+            self.forward()
+            for event in self.machine.takeEvents() { self.onEvent(event) }
+        } while self.runsAgain
+        self.isRunning = false
+        self.schedule()
+        self.checkIdle()
+    }
+
+    private func carryOut() {
+        var actions = self.machine.takeActions()
+        while !actions.isEmpty {
+            for action in actions { self.carryOut(action) }
+            actions = self.machine.takeActions()
+        }
+    }
+
+    private func carryOut(_ action: GatewayMachine.Action) {
+        // Without a journal on disk, an episode is durable at once.
+        if case .journal(let episode) = action.work { return self.machine.durable(episode, now: .now) }
+        guard let handler = self.handlers[action.connection] else { return }
+        switch action.work {
+        case .journal: break
+        case .tell(let response): handler.tell(response)
+        case .closeOutput: handler.closeOutput()
+        case .close: handler.close()
+        case .read(let isReading): handler.setReading(isReading)
+        }
+    }
+
+    private func forward() {
+        for (index, upstream) in self.upstreams.enumerated() {
+            self.machine.withBatch(for: index) { upstream.provider.trySubmit(&$0) }
+        }
+    }
+
+    // MARK: Time
+
+    private func schedule() {
+        guard let deadline = self.machine.nextDeadline else { return }
+        if let timer, timer.deadline <= deadline { return }
+        self.timer?.task.cancel()
+        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.timer = nil
+            self.run { $0.timePassed(now: $1) }
+        }
+        self.timer = (deadline, task)
+    }
+
+    // MARK: The end
+
+    /// Ends all connections, and calls `body` when nothing is left: no connection, and no notification without its last
+    /// answer.
+    func shutDown(then body: @escaping () -> Void) {
+        self.onIdle.append(body)
+        self.run { $0.shutDown(now: $1) }
+    }
+
+    private func checkIdle() {
+        guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.jobCount == 0 else { return }
+        self.timer?.task.cancel()
+        self.timer = nil
+        let waiters = self.onIdle
+        self.onIdle = []
+        for body in waiters { body() }
+    }
+}

@@ -1,0 +1,47 @@
+package import FerryCore
+internal import NIOCore
+internal import Synchronization
+
+/// The outcomes of an upstream, on their way from its event loop to the gateway's.
+///
+/// Give it as the sink of the provider that the gateway forwards to. Memory: the outcomes of what the upstream has, which
+/// its queue limit bounds.
+package final class UpstreamOutcomes: OutcomeSink {
+    private struct State {
+        var records: [OutcomeRecord] = []
+        var wake: (@Sendable () -> Void)?
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Notes the outcomes, and wakes the gateway unless it is awake already.
+    package func settled(_ outcomes: Span<OutcomeRecord>) {
+        let wake = self.state.withLock { state in
+            let isFirst = state.records.isEmpty
+            for index in outcomes.indices { state.records.append(outcomes[index]) }
+            return isFirst ? state.wake : nil
+        }
+        wake?()
+    }
+
+    /// Removes and returns the outcomes so far.
+    func take() -> [OutcomeRecord] {
+        self.state.withLock { state in
+            var records: [OutcomeRecord] = []
+            records.reserveCapacity(state.records.count)
+            swap(&records, &state.records)
+            return records
+        }
+    }
+
+    /// - Parameter wake: called on any thread when there are outcomes after there were none.
+    func onNews(_ wake: @escaping @Sendable () -> Void) {
+        let hasNews = self.state.withLock { state in
+            state.wake = wake
+            return !state.records.isEmpty
+        }
+        if hasNews { wake() }
+    }
+}

@@ -1,0 +1,49 @@
+import Ferry
+import FerryTesting
+import Testing
+
+@testable import FerryGateway
+
+/// The gateway over real sockets: a client of the binary protocol on one side, APNs over HTTP/2 on the other.
+@Suite(.timeLimit(.minutes(10))) struct GatewayTests {
+    @Test func `what a client of the binary protocol sends reaches APNs once`() async throws {
+        try await GatewayHarness.run { harness in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            let report = try await withProvider(harness.client) { provider in
+                for number in 0..<2000 {
+                    var batch = PushBatch()
+                    try batch.append(notification, to: GatewayHarness.device(number), tag: PushTag(UInt64(number)))
+                    try await provider.submit(&batch)
+                }
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            #expect(report.outcomes.accepted == 2000)
+            #expect(harness.recorder.requests.count == 2000)
+            #expect(harness.recorder.duplicates.isEmpty)
+            #expect(harness.recorder.requests.allSatisfy { $0.accepted.topic == GatewayHarness.topic })
+            let counts = try await harness.gateway.counts
+            #expect(counts.isConserved, "\(counts)")
+            #expect(counts.accepted == 2000)
+        }
+    }
+
+    @Test func `bad tokens are refused once each, and what follows them arrives once`() async throws {
+        let bad = try [100, 500, 501, 900, 1300, 1999].map { try GatewayHarness.device($0) }
+        try await GatewayHarness.run([.reject(Set(bad), reason: .badDeviceToken)]) { harness in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            let report = try await withProvider(harness.client) { provider in
+                let submissions = try (0..<2000).map {
+                    Submission(notification, to: try GatewayHarness.device($0), tag: PushTag(UInt64($0)))
+                }
+                try await provider.submit(contentsOf: submissions)
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            let counts = try await harness.gateway.counts
+            #expect(harness.recorder.requests.count == 2000 - bad.count, "\(report) \(counts)")
+            #expect(harness.recorder.duplicates.isEmpty, "\(counts)")
+            #expect(Set(harness.events.refusedTokens) == Set(bad.map(\.bytes)))
+            #expect(harness.events.refusedTokens.count == bad.count)
+            #expect(counts.isConserved, "\(counts)")
+        }
+    }
+}
