@@ -66,7 +66,7 @@ final class Tally: OutcomeSink {
     /// rule wants to see acceptances.
     var gone: Set<UInt64> {
         self.state.withLock { state in
-            Set(state.rejected.filter { $0.value.tokenIsGone(accepted: state.counts.accepted) }.keys)
+            Set(state.rejected.filter { $0.value.tokenIsGone(confirmed: state.counts.confirmed) }.keys)
         }
     }
 

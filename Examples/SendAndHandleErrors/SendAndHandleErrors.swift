@@ -47,7 +47,7 @@ struct SendAndHandleErrors {
         // With credentials of the wrong environment every token is refused. The rule wants to see acceptances first.
         let refused = summary.refused + late.refused
         let dead = Set(
-            refused.filter { $0.rejection.tokenIsGone(accepted: counts.accepted) }.map { scene.devices[$0.index] }
+            refused.filter { $0.rejection.tokenIsGone(confirmed: counts.confirmed) }.map { scene.devices[$0.index] }
         )
         let again = summary.again + late.again
         print("\(dead.count) tokens to forget, \(again.count) notifications to send another time")
@@ -81,7 +81,7 @@ struct SendAndHandleErrors {
         /// Notes a rejection. It may mean that the token is bad, or the notification, or the credentials.
         mutating func note(_ rejection: Rejection, of index: Int) {
             self.refused.append((index, rejection))
-            if rejection.tokenIsGone(accepted: 1) { return }
+            if rejection.tokenIsGone(confirmed: 1) { return }
             print("notification \(index): \(rejection.reason.explanation ?? rejection.reason.rawValue)")
         }
     }

@@ -90,7 +90,7 @@ struct SendOverHTTP2 {
         // After the shutdown every notification has its outcome, and the stream ends.
         let counts = await provider.shutDown(within: .seconds(60)).outcomes
         // With credentials of the wrong environment every token is refused. The rule wants to see acceptances first.
-        return await refused.filter { $0.rejection.tokenIsGone(accepted: counts.accepted) }.map(\.device)
+        return await refused.filter { $0.rejection.tokenIsGone(confirmed: counts.confirmed) }.map(\.device)
     }
 
     /// Prints each outcome, and returns what APNs refused.

@@ -16,16 +16,22 @@ struct Reminders: Service {
 
     func run() async throws {
         for await message in self.messages.cancelOnGracefulShutdown() {
-            // The binary protocol has no push type, and leaves it out.
-            let notification = try PushNotification(
-                Payload(alert: .init(body: message.text)),
-                pushType: .alert,
-                expiration: .after(.seconds(3600))
-            )
-            switch try await self.provider.send(notification, to: message.device) {
-            case .accepted: break
-            case .rejected(let rejection): self.logger.notice("rejected", metadata: ["reason": "\(rejection.reason)"])
-            case let outcome: self.logger.warning("\(outcome)", metadata: ["error": "\(self.lastError)"])
+            do {
+                // The binary protocol has no push type, and leaves it out.
+                let notification = try PushNotification(
+                    Payload(alert: .init(body: message.text)),
+                    pushType: .alert,
+                    expiration: .after(.seconds(3600))
+                )
+                switch try await self.provider.send(notification, to: message.device) {
+                case .accepted: break
+                case .rejected(let rejection): self.logger.notice("rejected", metadata: ["reason": "\(rejection.reason)"])
+                // A real service keeps these, and sends them again.
+                case let outcome: self.logger.warning("\(outcome)", metadata: ["error": "\(self.lastError)"])
+                }
+            } catch let error as PushValidationError {
+                // One message that cannot be sent must not end the service, and with it the group.
+                self.logger.error("\(error)")
             }
         }
     }

@@ -70,11 +70,10 @@ package struct ConnectionFailures: Sendable {
 
     /// Whether the queue is given up because of an error, and without a retry.
     ///
-    /// Once a connection was of use, the peer is the right one, and a device on the path may have caused the error. Only
-    /// refused credentials are final then, too.
+    /// Once a connection was of use, peer and credentials are the right ones, and something on the path may have caused the
+    /// error. Then it counts like any other.
     package func isFinal(_ error: ProviderError) -> Bool {
-        guard error.isLasting, !self.retriesLastingErrors else { return false }
-        return !self.hasWorked || error.code == .credentialsRejected
+        error.isLasting && !self.retriesLastingErrors && !self.hasWorked
     }
 
     /// Notes that a connection was of use.

@@ -16,7 +16,7 @@ package struct OutcomeLog {
     /// The number of bytes that peers sent after the last message of their connection.
     package private(set) var strayBytes = 0
     /// The trouble since the peer last accepted or rejected a notification; nil if there was none.
-    private var trouble: ProviderError?
+    package private(set) var trouble: ProviderError?
     private var contradictions: [Contradiction] = []
 
     package init() {}

@@ -26,7 +26,10 @@ struct ConnectionFailure {
 
     func error(file: String = #fileID, line: Int = #line) -> TLSError {
         let (code, description, alert) = classified()
-        return TLSError(code, description, causes: entries.map(\.cause), alert: alert, file: file, line: line)
+        var error = TLSError(code, description, causes: entries.map(\.cause), alert: alert, file: file, line: line)
+        let kind = ChainFault.Kind(result: Int32(truncatingIfNeeded: verifyResult))
+        error.dependsOnTime = code == .untrustedPeer && (kind == .expired || kind == .notYetValid)
+        return error
     }
 
     private func classified() -> (TLSError.Code, String, alert: String?) {
@@ -148,7 +151,7 @@ struct ConnectionFailure {
         case .other:
             "The peer's certificate cannot be trusted (\(reason)); it must show another."
         case .selfSigned, .unknownIssuer, .otherIssuer:
-            "The peer's certificate cannot be trusted (\(reason)); add the CA that issued it to the trust roots."
+            "The peer's certificate cannot be trusted (\(reason)); none of the trust roots issued it: add the CA that did."
         }
     }
 

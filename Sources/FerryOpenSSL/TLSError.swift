@@ -26,6 +26,12 @@ public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStr
     /// The line in ``file``.
     public let line: Int
 
+    /// The alert that a peer sends when no other fits, as OpenSSL names it.
+    package static let handshakeFailure = "handshake failure"
+
+    /// Whether a certificate is refused only because of the present time. It may be a clock that is wrong.
+    package var dependsOnTime = false
+
     package init(
         _ code: Code,
         _ description: String,

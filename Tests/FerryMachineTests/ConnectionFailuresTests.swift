@@ -75,7 +75,7 @@ import Testing
         #expect(failures.isFinal(untrusted) && failures.isFinal(refused))
         #expect(!failures.isFinal(ProviderError(.connectFailed, "refused port")))
         failures.worked()
-        #expect(!failures.isFinal(untrusted) && failures.isFinal(refused))
+        #expect(!failures.isFinal(untrusted) && !failures.isFinal(refused))
         failures.reset()
         #expect(!failures.isFinal(untrusted))
     }

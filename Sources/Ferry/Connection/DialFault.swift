@@ -51,8 +51,11 @@ enum DialFault {
     fileprivate var isLasting: Bool {
         guard case .failed(let error) = self else { return false }
         if let error = error as? ProviderError { return error.isLasting }
+        guard let tls = error as? TLSError else { return false }
+        // A clock may be set right, and a balancer without a server behind it sends the alert of last resort.
+        if tls.dependsOnTime || tls.alert == TLSError.handshakeFailure { return false }
         if self.code == .peerNotTrusted { return true }
-        return switch (error as? TLSError)?.code {
+        return switch tls.code {
         case .noCommonApplicationProtocol, .notTLS, .incompatiblePeer: true
         default: false
         }

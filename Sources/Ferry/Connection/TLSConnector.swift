@@ -41,17 +41,14 @@ struct TLSConnector: Sendable {
         proxy: HTTPProxy? = nil,
         source: @escaping HostAddresses.Source = Resolver.addresses
     ) throws {
-        guard 1...65_535 ~= port else {
-            throw ConfigurationError(.invalidPort, "The port of \(host) is not 1 to 65535.")
-        }
-        // An address of IPv6 has at least two colons.
-        guard !host.isEmpty, !host.contains(where: { $0 == "/" || $0.isWhitespace }),
-            host.count(where: { $0 == ":" }) != 1
-        else {
+        for host in [host, proxy?.host].compactMap(\.self) where !Self.isHost(host) {
             throw ConfigurationError(
                 .malformedHost,
-                "The host is neither a name nor an address: write it without \"https://\", port and path."
+                "The host is neither a name nor an address: write it without \"https://\", user, port and path."
             )
+        }
+        guard 1...65_535 ~= port else {
+            throw ConfigurationError(.invalidPort, "The port of \(host) is not 1 to 65535.")
         }
         self.host = host
         self.port = port
@@ -66,6 +63,15 @@ struct TLSConnector: Sendable {
         } else {
             self.context = try TLSContext(testingWithoutVerification: client)
         }
+    }
+
+    /// Whether the text may be a host name, or is an address. Part of a URL could hold a password, which messages would
+    /// show.
+    private static func isHost(_ host: String) -> Bool {
+        guard !host.isEmpty, !host.contains(where: { "/@".contains($0) || $0.isWhitespace }) else { return false }
+        // A scope like "%eth0" is not part of the address.
+        let address = host.prefix { $0 != "%" }
+        return !host.contains(":") || (try? SocketAddress(ipAddress: String(address), port: 0)) != nil
     }
 
     /// Host and port, in the form that HTTP uses.

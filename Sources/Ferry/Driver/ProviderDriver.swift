@@ -26,6 +26,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The state that callers on other threads read.
     private struct Published {
         var counts = OutcomeCounts()
+        /// The trouble since the peer last answered.
+        var trouble: ProviderError?
+        /// The last trouble of the provider's life.
         var lastError: ProviderError?
     }
 
@@ -72,6 +75,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The levels of failed connections, and of errors that need a person.
     private var connectionTrouble = TroubleLog()
     private var providerTrouble = TroubleLog()
+    private var hasLoggedPause = false
     private var isRunning = false
     private var runsAgain = false
 
@@ -97,6 +101,10 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     var counts: OutcomeCounts { self.published.withLock { $0.counts } }
 
+    /// The trouble since the peer last accepted or rejected a notification.
+    var trouble: ProviderError? { self.published.withLock { $0.trouble } }
+
+    /// The last trouble of the provider's life.
     var lastError: ProviderError? { self.published.withLock { $0.lastError } }
 
     func wake() {
@@ -197,10 +205,22 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     private func write() {
         self.machine.reportsTransmitted = self.events.hasTransmittedSubscribers
-        self.machine.isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
+        let isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
+        if isPaused, !self.machine.isPaused { self.logPause() }
+        self.machine.isPaused = isPaused
         for connection in self.connections.values {
             self.write(to: connection)
         }
+    }
+
+    /// Says that a reader is missing or slow: otherwise `submit` would wait without a word.
+    private func logPause() {
+        self.logger.log(
+            level: self.hasLoggedPause ? .debug : .warning,
+            "outcomes are not read: nothing more is taken until they are",
+            metadata: ["apns.count": "\(self.queueLimit)"]
+        )
+        self.hasLoggedPause = true
     }
 
     private func write(to connection: ConnectionHandler) {
@@ -240,8 +260,11 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func publish() {
-        let counts = self.machine.outcomes.counts
-        self.published.withLock { $0.counts = counts }
+        let (counts, trouble) = (self.machine.outcomes.counts, self.machine.outcomes.trouble)
+        self.published.withLock { published in
+            published.counts = counts
+            published.trouble = trouble
+        }
         self.queue.occupy(
             queued: self.machine.queuedCount,
             delayed: self.machine.delayedCount,

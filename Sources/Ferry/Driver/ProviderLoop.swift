@@ -16,7 +16,7 @@ protocol ProviderLoop: AnyObject, Sendable {
     /// The number of outcomes of each kind so far.
     var counts: OutcomeCounts { get }
     /// The last trouble with connections, credentials or peer. Nil if there was none.
-    var lastError: ProviderError? { get }
+    var trouble: ProviderError? { get }
     /// Makes the loop collect the notifications that callers handed over.
     func wake()
 

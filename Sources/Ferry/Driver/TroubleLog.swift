@@ -11,14 +11,16 @@ struct TroubleLog {
     static let repetition: TimeAmount = .seconds(60)
 
     /// The last entry of each code. There are few codes.
-    private var entries: [ProviderError.Code: (error: ProviderError, at: NIODeadline)] = [:]
+    private var entries: [ProviderError.Code: (words: String, at: NIODeadline)] = [:]
 
     /// Returns `level` for news, and notes it.
     mutating func level(_ level: Logger.Level, _ error: ProviderError, now: NIODeadline) -> Logger.Level {
-        if let last = self.entries[error.code], now < last.at + (last.error == error ? Self.repetition : Self.pause) {
+        // A message may hold a time or a number of failures, which change.
+        let words = error.message.filter { !$0.isNumber }
+        if let last = self.entries[error.code], now < last.at + (last.words == words ? Self.repetition : Self.pause) {
             return .debug
         }
-        self.entries[error.code] = (error, now)
+        self.entries[error.code] = (words, now)
         return level
     }
 }

@@ -26,7 +26,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         public static let wrongService = Self(kind: .wrongService)
         /// The certificate is for the other environment than Apple's host.
         public static let wrongEnvironment = Self(kind: .wrongEnvironment)
-        /// The host is empty, or holds white space, a slash or a port, as a URL does.
+        /// The host, or that of the proxy, is empty, or holds white space, a slash, a user or a port, as a URL does.
         public static let malformedHost = Self(kind: .malformedHost)
         /// The port is not 1 to 65,535.
         public static let invalidPort = Self(kind: .invalidPort)

@@ -21,7 +21,7 @@ extension LoopProvider {
     /// Cost: a lock. Any thread.
     public var counts: OutcomeCounts { self.body.counts }
 
-    /// The last trouble with connections, credentials or peer: see ``PushProvider/lastError``.
+    /// The trouble with connections, credentials or peer since the peer last answered: see ``PushProvider/lastError``.
     public var lastError: ProviderError? { self.body.lastError }
 
     /// Takes the notifications of `batch` from its front, as room appears: see ``PushProvider/submit(_:)``.

@@ -22,7 +22,7 @@ public final class ProviderBody: Sendable {
 
     var counts: OutcomeCounts { self.driver.counts }
 
-    var lastError: ProviderError? { self.driver.lastError }
+    var lastError: ProviderError? { self.driver.trouble }
 
     // MARK: Notifications
 

@@ -5,6 +5,9 @@ public protocol ProviderConfiguration: Sendable {
     /// The type of provider that this configuration makes.
     associatedtype Provider: PushProvider
 
+    /// The receiver of the outcomes.
+    var outcomes: OutcomeDelivery { get set }
+
     /// Makes a provider. It connects when there is work.
     func makeProvider() throws -> Provider
 }
@@ -23,7 +26,7 @@ public protocol ProviderConfiguration: Sendable {
 ///   - proof: how to find out whether the last notifications were accepted. HTTP/2 ignores it: each acceptance is
 ///     proved.
 ///   - body: called once, with the provider.
-/// - Returns: the result of `body`.
+/// - Returns: the result of `body`. For the numbers of the outcomes, let `body` return nothing, or look at the counts.
 /// - Throws: the error of `body`, or the error of making the provider.
 public func withProvider<Configuration: ProviderConfiguration, Result>(
     _ configuration: Configuration,
@@ -31,59 +34,78 @@ public func withProvider<Configuration: ProviderConfiguration, Result>(
     proof: Proof = .automatic,
     _ body: (Configuration.Provider) async throws -> Result
 ) async throws -> Result {
-    try await run(body, with: try configuration.makeProvider(), drainingWithin: limit, proof: proof)
+    try await run(body, with: try configuration.makeProvider(), drainingWithin: limit, proof: proof).result
+}
+
+/// Makes a provider, runs `body` with it, shuts it down, and returns the report of its whole life.
+///
+/// Like ``withProvider(_:drainingWithin:proof:_:)``, for a `body` without a result.
+@discardableResult
+public func withProvider<Configuration: ProviderConfiguration>(
+    _ configuration: Configuration,
+    drainingWithin limit: Duration = .seconds(60),
+    proof: Proof = .automatic,
+    _ body: (Configuration.Provider) async throws -> Void
+) async throws -> DrainReport {
+    try await run(body, with: try configuration.makeProvider(), drainingWithin: limit, proof: proof).report
 }
 
 /// Makes a provider, runs `body` with it while `reader` reads the outcomes, and shuts it down.
 ///
-/// Like ``withProvider(_:drainingWithin:proof:_:)``. The configuration must say ``OutcomeDelivery/stream``: otherwise the
-/// reader's stream ends at once.
+/// Like ``withProvider(_:drainingWithin:proof:_:)``. The outcomes go to `reader`, whatever the configuration says of them.
 ///
 /// ```swift
-/// try await withProvider(configuration) { provider in
+/// let (report, refused) = try await withProvider(configuration) { provider in
 ///     try await provider.submit(&batch)
 /// } outcomes: { outcomes in
-///     for await record in outcomes { print(record.tag, record.outcome) }
+///     var refused: [PushTag] = []
+///     for await record in outcomes { if case .rejected = record.outcome { refused.append(record.tag) } }
+///     return refused
 /// }
 /// ```
 ///
 /// - Parameters:
 ///   - body: called once, with the provider.
-///   - reader: called once, with the outcomes, in a child task. Its stream ends when everything has its outcome and was
-///     read, also when `body` throws, and at once when the task is cancelled. Outcomes that it leaves unread are thrown
-///     away.
-/// - Returns: the result of `body`, after the reader has returned.
-public func withProvider<Configuration: ProviderConfiguration, Result>(
+///   - reader: called once, with the outcomes, in a child task. It gets every outcome: the stream ends when everything has
+///     its outcome and was read, also when `body` throws or the task is cancelled. What it leaves unread is thrown away, so
+///     that `body` does not wait for it.
+/// - Returns: the report, and what the reader returned.
+@discardableResult
+public func withProvider<Configuration: ProviderConfiguration, Read: Sendable>(
     _ configuration: Configuration,
     drainingWithin limit: Duration = .seconds(60),
     proof: Proof = .automatic,
-    _ body: (Configuration.Provider) async throws -> Result,
-    outcomes reader: @escaping @Sendable (OutcomeStream) async -> Void
-) async throws -> Result {
+    _ body: (Configuration.Provider) async throws -> Void,
+    outcomes reader: @escaping @Sendable (OutcomeStream) async -> Read
+) async throws -> (report: DrainReport, read: Read) {
+    var configuration = configuration
+    configuration.outcomes = .stream
     let provider = try configuration.makeProvider()
-    async let reading: Void = reader(provider.outcomes)
+    let outcomes = provider.outcomes.untilItsEnd
+    async let reading: Read = {
+        let read = await reader(outcomes)
+        for await _ in outcomes {}
+        return read
+    }()
     do {
-        let result = try await run(body, with: provider, drainingWithin: limit, proof: proof)
-        await reading
-        return result
+        let report = try await run(body, with: provider, drainingWithin: limit, proof: proof).report
+        return (report, await reading)
     } catch {
-        // Leaving the function cancels the reader, which would then miss the last outcomes.
-        await reading
+        _ = await reading
         throw error
     }
 }
 
-/// Runs `body`, and shuts the provider down: at once if it throws or the task was cancelled.
+/// Runs `body`, and shuts the provider down: at once if it throws or the task is cancelled.
 private func run<Provider: PushProvider, Result>(
     _ body: (Provider) async throws -> Result,
     with provider: Provider,
     drainingWithin limit: Duration,
     proof: Proof
-) async throws -> Result {
+) async throws -> (result: Result, report: DrainReport) {
     do {
         let result = try await body(provider)
-        _ = await provider.shutDown(within: Task.isCancelled ? .zero : limit, proof: proof)
-        return result
+        return (result, await provider.shutDownUnlessCancelled(within: limit, proof: proof))
     } catch {
         _ = await provider.shutDown(within: .zero, proof: .silence)
         throw error

@@ -98,13 +98,10 @@ extension BinaryClient {
         }
     }
 
-    /// Whether the queue is given up because of the error of a lane's connection, and without a retry. Not while another
-    /// connection is open: then one server behind the name may be the only bad one.
+    /// Whether the queue is given up because of the error of a lane's connection, and without a retry. Not while there is
+    /// another connection, or an attempt: then one server behind the name may be the only bad one.
     func isFinal(_ error: ProviderError, of failed: Lane) -> Bool {
-        self.lanes.allSatisfy { lane in
-            let isElsewhere = lane !== failed && lane.connection.establishedID != nil
-            return lane.failures.isFinal(error) && (!isElsewhere || error.code == .credentialsRejected)
-        }
+        self.lanes.allSatisfy { $0.failures.isFinal(error) && ($0 === failed || $0.connection.id == nil) }
     }
 
     /// Gives up the queue because of an error that no retry can mend.

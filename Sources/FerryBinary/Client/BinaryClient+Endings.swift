@@ -38,12 +38,13 @@ extension BinaryClient {
     {
         var lastWord = LastWord.none
         switch end {
-        case .credentialsRejected(let error):
-            // With TLS 1.3 the peer can refuse the credentials after notifications were written.
+        case .credentialsRejected(let error) where lane.connection.presumedCount == 0:
+            // With TLS 1.3 the peer can refuse the credentials after notifications were written. A peer that was silent for
+            // the settle time has taken them before.
             let isFinal = self.isFinal(error, of: lane)
             if isFinal { self.outcomes.failed(error) } else { self.report(.socketError(id, error)) }
             return self.tookNothing(lane, error, isFinal: isFinal, now: now)
-        case .lost(let error), .notConnected(let error):
+        case .lost(let error), .notConnected(let error), .credentialsRejected(let error):
             self.report(.socketError(id, error))
             lastWord = .failure(error)
         case .endOfStream:

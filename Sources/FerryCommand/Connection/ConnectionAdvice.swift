@@ -22,7 +22,7 @@ enum ConnectionAdvice {
     /// The advice in a library's message, and the option that replaces it.
     private static func words(for code: TLSError.Code) -> (library: String, option: String)? {
         switch code {
-        case .untrustedPeer: ("add the CA that issued it to the trust roots", self.nameTheAuthority)
+        case .untrustedPeer: ("add the CA that did", "name the CA that did with --ca")
         case .peerNameMismatch: ("set the server name", self.giveServerName)
         case .passphraseRequired: ("give its passphrase", self.givePassphrase)
         case .noCommonApplicationProtocol: (self.notOpened, "\(self.notOpened); \(self.sendByBinary)")

@@ -101,9 +101,11 @@ package final class OutcomeBuffer: Sendable {
     }
 
     /// Returns the next outcome; nil at the end or if the task was cancelled.
-    package func nextRecord() async -> OutcomeRecord? {
+    ///
+    /// - Parameter ignoresCancellation: a cancelled task gets the next outcome, too.
+    package func nextRecord(ignoresCancellation: Bool = false) async -> OutcomeRecord? {
         if let record = self.opened.withLock({ $0.next() }) { return record }
-        let records = await self.next()
+        let records = ignoresCancellation ? await self.wait(as: self.nextReader(), isCancellable: false) : await self.next()
         return self.opened.withLock { opened in
             opened.add(records)
             return opened.next()
@@ -112,27 +114,36 @@ package final class OutcomeBuffer: Sendable {
 
     /// Returns the outcomes since the last call, at least one; an empty array at the end or if the task was cancelled.
     package func next() async -> [OutcomeRecord] {
-        let id = self.state.withLock { state in
-            state.lastReader += 1
-            return state.lastReader
-        }
+        let id = self.nextReader()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let records = self.state.withLock { state -> [OutcomeRecord]? in
-                    // A second reader gets an empty array at once. If it displaced the first, that would wait for ever.
-                    if state.records.isEmpty, !state.isFinished, !Task.isCancelled, state.reader == nil {
-                        state.reader = Reader(id: id, continuation: continuation)
-                        return nil
-                    }
-                    return self.take(&state)
-                }
-                guard let records else { return }
-                continuation.resume(returning: records)
-                if !records.isEmpty { self.wasRead() }
-            }
+            await self.wait(as: id, isCancellable: true)
         } onCancel: {
             let reader = self.state.withLock { $0.takeReader(id) }
             reader?.resume(returning: [])
+        }
+    }
+
+    private func nextReader() -> UInt64 {
+        self.state.withLock { state in
+            state.lastReader += 1
+            return state.lastReader
+        }
+    }
+
+    private func wait(as id: UInt64, isCancellable: Bool) async -> [OutcomeRecord] {
+        await withCheckedContinuation { continuation in
+            let records = self.state.withLock { state -> [OutcomeRecord]? in
+                let isCancelled = isCancellable && Task.isCancelled
+                // A second reader gets an empty array at once. If it displaced the first, that would wait for ever.
+                if state.records.isEmpty, !state.isFinished, !isCancelled, state.reader == nil {
+                    state.reader = Reader(id: id, continuation: continuation)
+                    return nil
+                }
+                return self.take(&state)
+            }
+            guard let records else { return }
+            continuation.resume(returning: records)
+            if !records.isEmpty { self.wasRead() }
         }
     }
 }

@@ -9,28 +9,37 @@ public struct OutcomeStream: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     private let buffer: OutcomeBuffer
+    /// Whether a cancelled task reads on.
+    private let ignoresCancellation: Bool
 
-    package init(buffer: OutcomeBuffer) {
+    package init(buffer: OutcomeBuffer, ignoresCancellation: Bool = false) {
         self.buffer = buffer
+        self.ignoresCancellation = ignoresCancellation
     }
+
+    /// The same stream, for a reader that gets every outcome even when its task is cancelled. The end of the provider bounds
+    /// it.
+    package var untilItsEnd: OutcomeStream { OutcomeStream(buffer: self.buffer, ignoresCancellation: true) }
 
     /// Returns an iterator. All iterators read from the same stream: each outcome goes to one of them.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(buffer: self.buffer)
+        Iterator(buffer: self.buffer, ignoresCancellation: self.ignoresCancellation)
     }
 
     /// An iterator over the stream. Any task. It holds no outcomes: after you leave a loop, a new iterator continues
     /// with the next outcome.
     public struct Iterator: AsyncIteratorProtocol {
         private let buffer: OutcomeBuffer
+        private let ignoresCancellation: Bool
 
-        init(buffer: OutcomeBuffer) {
+        init(buffer: OutcomeBuffer, ignoresCancellation: Bool) {
             self.buffer = buffer
+            self.ignoresCancellation = ignoresCancellation
         }
 
         /// Returns the next outcome; nil at the end or if the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> OutcomeRecord? {
-            await self.buffer.nextRecord()
+            await self.buffer.nextRecord(ignoresCancellation: self.ignoresCancellation)
         }
 
         /// Returns the next outcome; nil at the end or if the task was cancelled.

@@ -18,6 +18,6 @@ extension PushProvider {
             _ = await self.shutDown(within: .zero, proof: .silence)
             throw error
         }
-        _ = await self.shutDown(within: Self.gracefulLimit, proof: .automatic)
+        _ = await self.shutDownUnlessCancelled(within: Self.gracefulLimit, proof: .automatic)
     }
 }

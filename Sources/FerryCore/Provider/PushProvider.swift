@@ -42,8 +42,9 @@ public protocol PushProvider: AnyObject, Service {
     /// The number of notifications that have ended so far, by outcome. Any thread; never waits.
     var counts: OutcomeCounts { get }
 
-    /// The last trouble with connections, credentials or peer, over the provider's whole life; nil if there was none. Any
-    /// thread; never waits. After ``send(_:to:)`` it tells why an outcome is `undelivered` or `uncertain`.
+    /// The trouble with connections, credentials or peer since the peer last accepted or rejected a notification; nil if
+    /// there was none. Any thread; never waits. After ``send(_:to:)`` it tells why an outcome is `undelivered` or
+    /// `uncertain`. A rejection explains itself: ``Outcome/explanation``.
     var lastError: ProviderError? { get }
 
     /// Returns a subscription to the provider's events. It holds at most `bufferingNewest` (at least 1) unread events.
@@ -74,6 +75,21 @@ extension PushProvider {
     @discardableResult
     public func shutDown(within limit: Duration) async -> DrainReport {
         await self.shutDown(within: limit, proof: .automatic)
+    }
+
+    /// Shuts the provider down, and at once when the task is or was cancelled.
+    package func shutDownUnlessCancelled(within limit: Duration, proof: Proof) async -> DrainReport {
+        await withTaskGroup(of: DrainReport.self) { group in
+            group.addTask { await self.shutDown(within: limit, proof: proof) }
+            group.addTask {
+                // Ends early when the task is cancelled, or when the group ends.
+                try? await Task.sleep(for: limit)
+                return await self.shutDown(within: .zero, proof: .silence)
+            }
+            defer { group.cancelAll() }
+            for await report in group { return report }
+            return await self.shutDown(within: .zero, proof: .silence)
+        }
     }
 }
 

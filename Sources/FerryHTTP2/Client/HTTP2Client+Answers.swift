@@ -45,7 +45,8 @@ extension HTTP2Client {
                 ProviderError(
                     code,
                     "\(self.authority) rejects one notification after the other, the last with \(reason): sending "
-                        + "pauses, because APNs closes connections for it. \(reason.explanation ?? "")"
+                        + "pauses, because APNs closes connections for it. \(reason.explanation ?? "")",
+                    isLasting: false
                 )
             )
         )

@@ -152,7 +152,7 @@ extension HTTP2Client {
     /// Whether the queue is given up because of the error, and without a retry. Not while another connection is open: then
     /// one server behind the name may be the only bad one.
     private func isFinal(_ error: ProviderError) -> Bool {
-        self.dialling.isFinal(error) && (self.connections.isEmpty || error.code == .credentialsRejected)
+        self.dialling.isFinal(error) && self.connections.isEmpty
     }
 
     /// Gives up the queue because of an error that no retry can mend.

@@ -45,7 +45,7 @@ import Testing
 
     @Test func `an unknown authority is to be named with --ca`() async throws {
         let sentence = try await Self.failure(authority: ThrowAwayCA())
-        #expect(sentence.hasSuffix("name the CA that issued it with --ca."), "\(sentence)")
+        #expect(sentence.hasSuffix("name the CA that did with --ca."), "\(sentence)")
     }
 
     @Test func `another name is to be given with --server-name`() async throws {

@@ -12,12 +12,12 @@ import Testing
     @Test(arguments: [Reason.unregistered, .expiredToken])
     func `a token that APNs says is gone is gone, unless the device registered since`(reason: Reason) {
         var rejection = Self.refusal(reason, .apns, 410)
-        #expect(rejection.tokenIsGone(accepted: 0))
-        #expect(rejection.tokenIsGone(accepted: 0, registered: Self.time))
+        #expect(rejection.tokenIsGone(confirmed: 0))
+        #expect(rejection.tokenIsGone(confirmed: 0, registered: Self.time))
         rejection.timestamp = Self.time
-        #expect(rejection.tokenIsGone(accepted: 0, registered: Self.time))
-        #expect(!rejection.tokenIsGone(accepted: 5, registered: Self.time + 1))
-        #expect(Outcome.rejected(rejection).tokenIsGone(accepted: 0))
+        #expect(rejection.tokenIsGone(confirmed: 0, registered: Self.time))
+        #expect(!rejection.tokenIsGone(confirmed: 5, registered: Self.time + 1))
+        #expect(Outcome.rejected(rejection).tokenIsGone(confirmed: 0))
     }
 
     @Test(arguments: [
@@ -27,8 +27,8 @@ import Testing
     func `a bad token is gone if others were accepted, and nothing is forgotten in the wrong environment`(
         rejection: Rejection
     ) {
-        #expect(rejection.tokenIsGone(accepted: 1))
-        #expect(!rejection.tokenIsGone(accepted: 0))
+        #expect(rejection.tokenIsGone(confirmed: 1))
+        #expect(!rejection.tokenIsGone(confirmed: 0))
     }
 
     @Test(arguments: [
@@ -37,12 +37,12 @@ import Testing
         refusal(.processingError, .gateway, 1), refusal(.missingDeviceToken, .gateway, 2),
     ])
     func `any other refusal says nothing about the token`(rejection: Rejection) {
-        #expect(!rejection.tokenIsGone(accepted: 1000))
+        #expect(!rejection.tokenIsGone(confirmed: 1000))
     }
 
     @Test func `an outcome that is no rejection keeps the token`() {
         for outcome in [Outcome.accepted(.presumed), .expired, .undelivered(.noConnection), .uncertain(.noAnswer)] {
-            #expect(!outcome.tokenIsGone(accepted: 1000))
+            #expect(!outcome.tokenIsGone(confirmed: 1000))
         }
     }
 }

@@ -219,12 +219,13 @@ struct CredentialsTests {
         }
     }
 
-    @Test(arguments: ["", "https://gateway.example.com", "gateway.example.com:2195", "gateway.example.com/3", "a b"])
+    @Test(arguments: ["", "https://gateway.example.com", "gateway.example.com:2195", "gateway.example.com/3", "a b", "user:secret@gw.example:2195"])
     func `a host that is a URL, or has a port, is refused before anything is sent`(host: String) {
         let configuration = BinaryConfiguration(host: host, outcomes: .discard)
         let error = #expect(throws: ConfigurationError.self) { try BinaryProvider(configuration) }
         #expect(error?.code == .malformedHost)
         #expect(error?.description.contains("https://") == true)
+        #expect(error?.description.contains("secret") == false)
     }
 
     @Test(arguments: ["gateway.example.com", "192.0.2.1", "2001:db8::1", "::1", "localhost."])

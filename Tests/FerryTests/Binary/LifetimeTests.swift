@@ -138,6 +138,51 @@ struct LifetimeTests {
         }
     }
 
+    @Test func `a reader that returns early does not hold up the body`() async throws {
+        try await Harness.run { harness in
+            var configuration = Self.quick(harness)
+            configuration.options.queueLimit = 5
+            let (report, first) = try await withProvider(configuration) { provider in
+                try await Harness.submit(0..<50, to: provider)
+            } outcomes: { outcomes in
+                await outcomes.first { _ in true }
+            }
+            #expect(first != nil)
+            #expect(report.outcomes.accepted == 50)
+        }
+    }
+
+    @Test func `a reader sees every outcome when its task is cancelled`() async throws {
+        try await Harness.run { harness in
+            var configuration = harness.configuration
+            configuration.options.settleTime = Harness.forever
+            let read = OutcomeCollector()
+            let submitted = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: Void.self)
+            let task = Task { [configuration] in
+                try await withProvider(configuration, drainingWithin: Harness.forever) { provider in
+                    let connected = provider.events(bufferingNewest: 10)
+                    try await Harness.submit(0..<20, to: provider)
+                    _ = await connected.first { if case .transmitted = $0 { true } else { false } }
+                    submitted.succeed()
+                } outcomes: { outcomes in
+                    for await record in outcomes { read.settled([record].span) }
+                }.report
+            }
+            try await submitted.futureResult.get()
+            task.cancel()
+            let report = try await task.value
+            #expect(report.outcomes.uncertain == 20)
+            #expect(read.all.count == 20)
+        }
+    }
+
+    @Test func `a body without a result gives the report`() async throws {
+        try await Harness.run { harness in
+            let report = try await withProvider(Self.quick(harness)) { try await Harness.submit(0..<20, to: $0) }
+            #expect(report.outcomes.accepted == 20)
+        }
+    }
+
     @Test func `any provider shuts down with one argument`() async throws {
         try await Harness.run { harness in
             let provider: any PushProvider = try BinaryProvider(Self.quick(harness))
@@ -177,9 +222,26 @@ struct LifetimeTests {
             }
             try await events.futureResult.get()
             task.cancel()
-            try await task.value
+            _ = try await task.value
             #expect(harness.outcomes.all.count == 20)
             #expect(harness.outcomes.all.values.allSatisfy { $0 == [.uncertain(.shutDown)] })
+        }
+    }
+
+    @Test func `a reader, the provider and the group end without an error`() async throws {
+        try await Harness.run { harness in
+            var configuration = Self.quick(harness)
+            configuration.outcomes = .stream
+            let provider = try BinaryProvider(configuration)
+            let group = ServiceGroup(
+                services: [OutcomeReader(outcomes: provider.outcomes, logger: Logger(label: "test")), provider],
+                logger: Logger(label: "test")
+            )
+            try await Harness.submit(0..<20, to: provider)
+            async let running: Void = group.run()
+            await group.triggerGracefulShutdown()
+            try await running
+            #expect(provider.counts.accepted == 20)
         }
     }
 

@@ -46,22 +46,25 @@ func sendManyNotifications(_ devices: [DeviceToken], _ configuration: HTTP2Confi
 // MARK: Outcomes
 
 func readWhileSubmitting(_ batch: inout PushBatch, _ configuration: HTTP2Configuration) async throws {
-    try await withProvider(configuration) { provider in
+    let (report, refused) = try await withProvider(configuration) { provider in
         try await provider.submit(&batch)
     } outcomes: { outcomes in
-        for await record in outcomes { print(record.tag, record.outcome) }
+        var refused: [PushTag] = []
+        for await record in outcomes { if case .rejected = record.outcome { refused.append(record.tag) } }
+        return refused
     }
+    print(report, refused)
 }
 
 /// Looks at every outcome, and returns the devices to forget and those to send to again.
 func sift(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> (forget: [DeviceToken], again: [DeviceToken]) {
     var (refused, again): ([(device: DeviceToken, rejection: Rejection)], [DeviceToken]) = ([], [])
-    var accepted = 0
+    var confirmed = 0
     for await record in outcomes {
         let device = devices[Int(record.tag.rawValue)]
         switch record.outcome {
-        case .accepted:
-            accepted += 1
+        case .accepted(let evidence):
+            if evidence == .confirmed { confirmed += 1 }
         case .rejected(let rejection):
             refused.append((device, rejection))
             print(rejection.reason.explanation ?? rejection.reason.rawValue)
@@ -76,7 +79,7 @@ func sift(_ outcomes: OutcomeStream, _ devices: [DeviceToken]) async -> (forget:
             break
         }
     }
-    let forget = refused.filter { $0.rejection.tokenIsGone(accepted: accepted) }.map(\.device)
+    let forget = refused.filter { $0.rejection.tokenIsGone(confirmed: confirmed) }.map(\.device)
     return (forget, again)
 }
 
@@ -119,22 +122,56 @@ struct MessageSender: Service {
 
     func run() async throws {
         for await message in self.messages.cancelOnGracefulShutdown() {
-            let notification = try PushNotification(Payload(alert: .init(body: message.text)))
-            let outcome = try await self.provider.send(notification, to: message.device)
-            if case .rejected(let rejection) = outcome { print(rejection) }
+            do {
+                let notification = try PushNotification(Payload(alert: .init(body: message.text)))
+                let outcome = try await self.provider.send(notification, to: message.device)
+                // What is undelivered or uncertain is for you to keep, and to send again.
+                if case .accepted = outcome { continue }
+                print("\(outcome): \(outcome.explanation ?? "")")
+            } catch let error as PushValidationError {
+                // One message that cannot be sent must not end the service, and with it the group.
+                print(error)
+            }
         }
     }
 }
 
 func serve(_ messages: AsyncStream<MessageSender.Message>) async throws {
     let provider = try makeProvider(ProcessInfo.processInfo.environment, .discard)
-    let group = ServiceGroup(
-        services: [provider, MessageSender(provider: provider, messages: messages)],
+    let sender = MessageSender(provider: provider, messages: messages)
+    var configuration = ServiceGroupConfiguration(
+        services: [
+            .init(service: provider),
+            // When the messages end or the sender fails, the provider still gives everything its outcome.
+            .init(
+                service: sender,
+                successTerminationBehavior: .gracefullyShutdownGroup,
+                failureTerminationBehavior: .gracefullyShutdownGroup
+            ),
+        ],
         gracefulShutdownSignals: [.sigterm],
         cancellationSignals: [.sigint],
         logger: Logger(label: "app")
     )
-    try await group.run()
+    configuration.maximumGracefulShutdownDuration = .seconds(60)
+    try await ServiceGroup(configuration: configuration).run()
+}
+
+/// Reads every outcome, until the provider has shut down.
+struct OutcomeReader: Service {
+    let outcomes: OutcomeStream
+    let logger: Logger
+
+    func run() async throws {
+        for await record in self.outcomes {
+            switch record.outcome {
+            case .accepted: break
+            default: self.logger.notice("\(record.tag): \(record.outcome)")
+            }
+        }
+        // The stream ends before the provider does. For the group, a service has failed that ends unasked.
+        try? await gracefulShutdown()
+    }
 }
 
 /// Writes trouble to the program's log.

@@ -57,7 +57,7 @@ func pagesUsingAndServices() {
         var batch = try makeBatch(for: devices)
         try await provider.submit(&batch)
         let report = await provider.shutDown(within: .seconds(60))  // ends the stream
-        let gone = await refused.filter { $0.value.tokenIsGone(accepted: report.outcomes.accepted) }
+        let gone = await refused.filter { $0.value.tokenIsGone(confirmed: report.outcomes.confirmed) }
         print("\(report.outcomes.accepted) accepted, \(report.resent) copies, \(gone.count) tokens to forget")
     }
 

@@ -55,14 +55,14 @@ private func push(
         outcome = try await provider.send(notification, to: device)
     } catch let error as PushValidationError {
         throw HTTPError(.badRequest, message: "\(error)")
-    } catch is SubmitError {
+    } catch SubmitError.shutDown {
         throw HTTPError(.serviceUnavailable, message: "The server shuts down.")
     }
     // An outcome is about a notification. The provider's last error tells why there was no connection.
     if case .undelivered = outcome, let error = provider.lastError { context.logger.error("\(error)") }
     let answer = PushAnswer(
         outcome: "\(outcome)",
-        forgetToken: outcome.tokenIsGone(accepted: provider.counts.accepted)
+        forgetToken: outcome.tokenIsGone(confirmed: provider.counts.confirmed)
     )
     return EditedResponse(status: outcome.status, response: answer)
 }
@@ -71,6 +71,9 @@ extension Outcome {
     fileprivate var status: HTTPResponse.Status {
         switch self {
         case .accepted: .ok
+        // What is the server's fault or passes must not look final to the caller.
+        case .rejected(let rejection) where rejection.status == 403: .internalServerError
+        case .rejected(let rejection) where rejection.status == 429 || rejection.status ?? 0 >= 500: .serviceUnavailable
         case .rejected, .expired: .unprocessableContent
         case .undelivered: .serviceUnavailable
         case .uncertain: .badGateway

@@ -74,17 +74,21 @@ struct LineInspector {
             return line
         } catch {
             // After a first line of another form, the others are bad for the same reason, until one is good.
-            if !(self.sawOtherForm && error.isOfJSON && self.goodCount == 0) { self.name("\(error)") }
+            if !(self.sawOtherForm && error.isNoJSON && self.goodCount == 0) { self.name("\(error)") }
             self.badCount += 1
             self.endedBadly = self.isStrict
             return nil
         }
     }
 
-    /// Leaves out a line without a topic. The sentence comes once, because it is often true of every line.
+    /// Leaves out a line without a topic. Before the first good line the sentence comes once, because it is often true of
+    /// every line.
     private mutating func leaveOutWithoutTopic() -> PushLine? {
         if !self.sawMissingTopic {
-            self.name("\(LineCheck.missingTopic); give --topic, or 'topic' in each line; this is said only once")
+            let repetition = self.goodCount == 0 ? "; until a line has one, this is said only once" : ""
+            self.name("\(LineCheck.missingTopic); give --topic, or 'topic' in each line\(repetition)")
+        } else if self.goodCount > 0 {
+            self.name(LineCheck.missingTopic)
         }
         self.sawMissingTopic = true
         self.badCount += 1

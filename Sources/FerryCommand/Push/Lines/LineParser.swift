@@ -104,7 +104,7 @@ final class LineParser {
             }
         } catch {
             // The faults found so far are dropped: the line is not a JSON object.
-            throw LineFaults(messages: ["not a line of JSON: \(error)"], isOfJSON: true)
+            throw LineFaults(messages: ["not a line of JSON: \(error)"], isNoJSON: true)
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
         if seen & 1 << Member.payload.rawValue == 0 {

@@ -21,7 +21,7 @@ struct PushLine {
 struct LineFaults: Error, Equatable, CustomStringConvertible {
     var messages: [String] = []
     /// Whether the line is no JSON object at all.
-    var isOfJSON = false
+    var isNoJSON = false
 
     var description: String { self.messages.joined(separator: "; ") }
 
