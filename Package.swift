@@ -130,7 +130,8 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryTesting",
+                "Ferry", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -29,7 +29,7 @@ package struct RootCommand: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             PushCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self, SimulateCommand.self,
-            RecordCommand.self, ReplayCommand.self, DemoCommand.self, BenchCommand.self,
+            GatewayCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self, BenchCommand.self,
         ]
     )
 

@@ -60,6 +60,7 @@ package struct Dispatch {
     private var rejected: [JobID: Rejected] = [:]
     private var rejectedOrder: Deque<JobID> = []
     private var events: [GatewayEvent] = []
+    var feedback = FeedbackRows()
     package internal(set) var counts = GatewayCounts()
 
     /// - Parameters:
@@ -214,14 +215,15 @@ package struct Dispatch {
         case .accepted:
             self.counts.accepted += 1
             self.open(route, now: now)
+            if !self.feedback.isEmpty { self.feedback.remove(job.token, of: identity) }
             return self.end(id, job, .accepted)
         case .gone(let since):
             self.counts.gone += 1
             self.open(route, now: now)
             let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
-            self.events.append(
-                .gone(identity: identity, topic: topic, token: Array(job.token), since: since ?? now.epochSeconds)
-            )
+            let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
+            self.feedback.add(row, of: identity)
+            self.events.append(.gone(identity: identity, topic: topic, token: row.token, since: row.since))
             return self.end(id, job, .accepted)
         case .refused(let status):
             return self.refuse(id, job, route, outcome, status, now: now)
@@ -334,6 +336,13 @@ package struct Dispatch {
             )
         )
         return self.end(id, job, .accepted)
+    }
+
+    /// Gives every notification up, so that each stands in the list of dead letters.
+    mutating func abandon() {
+        for (id, job) in self.jobs.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            _ = self.bury(id, job, .undelivered(.shutDown))
+        }
     }
 
     private mutating func dropUnsent() {

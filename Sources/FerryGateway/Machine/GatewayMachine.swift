@@ -89,6 +89,11 @@ package final class GatewayMachine {
         self.dispatch.withBatch(for: upstream, body)
     }
 
+    // MARK: Feedback
+
+    /// Calls `body` with the feedback lists of all clients.
+    package func withFeedback<Result>(_ body: (inout FeedbackRows) -> Result) -> Result { body(&self.dispatch.feedback) }
+
     // MARK: Clients
 
     /// Notes a connection whose client is known.
@@ -149,6 +154,9 @@ package final class GatewayMachine {
             }
         }
     }
+
+    /// Gives up what has no last answer. It comes as events, and is lost.
+    package func abandon() { self.dispatch.abandon() }
 
     // MARK: Notifications
 

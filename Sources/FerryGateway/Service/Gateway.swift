@@ -28,6 +28,8 @@ package final class Gateway: Sendable {
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
+        /// The port of the feedback service; 0 for any; nil: none.
+        package var feedbackPort: Int?
         /// The gateway's certificate and key. RSA: old clients know nothing else.
         package var identity: TLSIdentity
         /// How old a client's TLS may be.
@@ -57,11 +59,15 @@ package final class Gateway: Sendable {
 
     package let host: String
     package let port: Int
+    /// The port of the feedback service, if there is one.
+    package var feedbackPort: Int? { self.feedback?.port }
     private let listener: Listener
+    private let feedback: Listener?
     private let driver: GatewayDriver
 
-    private init(_ listener: Listener, _ driver: GatewayDriver) {
+    private init(_ listener: Listener, _ feedback: Listener?, _ driver: GatewayDriver) {
         self.listener = listener
+        self.feedback = feedback
         self.driver = driver
         self.host = listener.host
         self.port = listener.port
@@ -105,8 +111,20 @@ package final class Gateway: Sendable {
         let listener = try await Listener.bind(listening, on: eventLoop) { connection in
             connection.tls.map { GatewayHandler(driver: driver, clients: clients, tls: $0) }
         }
+        var feedback: Listener?
+        if let port = configuration.feedbackPort {
+            listening.port = port
+            do {
+                feedback = try await Listener.bind(listening, on: eventLoop) { connection in
+                    connection.tls.map { GatewayFeedbackHandler(driver: driver, clients: clients, tls: $0) }
+                }
+            } catch {
+                await listener.stop(within: .seconds(1))
+                throw error
+            }
+        }
         driver.start()
-        return Gateway(listener, driver)
+        return Gateway(listener, feedback, driver)
     }
 
     /// The counts so far.
@@ -130,7 +148,9 @@ package final class Gateway: Sendable {
         // The promise never fails.
         let isComplete = (try? await promise.futureResult.get()) ?? false
         deadline.cancel()
+        if !isComplete { try? await driver.eventLoop.submit { driver.abandon() }.get() }
         await self.listener.stop(within: .seconds(1))
+        await self.feedback?.stop(within: .seconds(1))
         return isComplete
     }
 }

@@ -43,6 +43,16 @@ final class GatewayDriver: @unchecked Sendable {
 
     func isOpen(identity: Int) -> Bool { self.machine.isOpen(identity: identity) }
 
+    // MARK: Feedback
+
+    func claimFeedback(of identity: Int) -> FeedbackRows.Claim {
+        self.machine.withFeedback { $0.claim(identity, now: .now()) }
+    }
+
+    func readFeedback(_ claim: FeedbackRows.Claim) { self.machine.withFeedback { $0.read(claim) } }
+
+    func giveFeedbackBack(_ claim: FeedbackRows.Claim) { self.machine.withFeedback { $0.giveBack(claim) } }
+
     // MARK: Inputs
 
     func connected(_ handler: GatewayHandler, identity: Int, address: [UInt8]) -> ConnectionID {
@@ -127,6 +137,9 @@ final class GatewayDriver: @unchecked Sendable {
         self.onIdle.append(body)
         self.run { $0.shutDown(now: $1) }
     }
+
+    /// Gives up what has no last answer.
+    func abandon() { self.run { machine, _ in machine.abandon() } }
 
     private func checkIdle() {
         guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.jobCount == 0 else { return }

@@ -24,8 +24,9 @@ import Testing
         let bad = [Outcome](repeating: Self.rejected(.badDeviceToken), count: 12)
         #expect(
             Self.table([.uncertain(.noAnswer), .accepted(.confirmed)] + bad) == """
-                12  rejected: BadDeviceToken (400). The device token is invalid, or belongs to the other environment. Do \
-                not send to it again.
+                12  rejected: BadDeviceToken (400). The device token is invalid, or belongs to the other environment. \
+                Forget it if other device tokens were accepted. If none was, check whether it is for production or for \
+                development.
                  1  uncertain: noAnswer. The peer did not answer in time. It may have arrived: send it again only if twice is \
                 better than never. --on-unknown resend does that.
                 """
@@ -53,7 +54,7 @@ import Testing
         let known = [Outcome](repeating: .expired, count: 2)
         let lines = Self.table(known + made)?.split(separator: "\n") ?? []
         #expect(lines.count == 6)
-        #expect(lines.first == "  2  expired. The expiration passed before the notification was written.")
+        #expect(lines.first?.hasPrefix("  2  expired. The expiration passed before the notification was written.") == true)
         #expect(lines.last == "996  others")
     }
 }

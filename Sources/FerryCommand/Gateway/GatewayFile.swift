@@ -1,0 +1,199 @@
+internal import Ferry
+internal import FerryCore
+internal import FerryGateway
+internal import FerryOpenSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The configuration of `ferry gateway`: a JSON object. Paths are relative to its file.
+struct GatewayFile: Decodable {
+    /// Where old clients connect.
+    struct Listen: Decodable {
+        var host: String?
+        var port: Int?
+        /// The port of the feedback service; without it there is none.
+        var feedbackPort: Int?
+        var cert: String
+        var key: String
+        /// The authorities whose clients may be known by `userID`.
+        var clientCA: String?
+        /// Whether clients are taken that know nothing newer than TLS 1.0.
+        var legacyTLS: Bool?
+    }
+
+    /// Where notifications go.
+    struct Upstream: Decodable {
+        /// HOST:PORT; without it APNs.
+        var to: String?
+        var sandbox: Bool?
+        var ca: String?
+        var p8: String?
+        var keyID: String?
+        var teamID: String?
+        var cert: String?
+        var key: String?
+    }
+
+    /// An old stack.
+    struct Client: Decodable {
+        var name: String
+        /// SHA-256 fingerprints of its certificates, as hex digits.
+        var fingerprints: [String]?
+        /// A file with its certificate, in place of the fingerprint.
+        var cert: String?
+        var userID: String?
+        /// Any client, on the loopback address only.
+        var anyone: Bool?
+        var topics: [String]
+        /// The name of its upstream; may be left out if there is one.
+        var upstream: String?
+    }
+
+    var listen: Listen
+    var upstreams: [String: Upstream]
+    var clients: [Client]
+    /// The list of rejections and dead letters: one JSON line each.
+    var rejections: String?
+    /// Whether a notification that may have arrived goes out again.
+    var repeatsUnknown: Bool?
+}
+
+/// What a configuration file means.
+struct GatewayPlan {
+    var gateway: Gateway.Configuration
+    var upstreams: [HTTP2Configuration]
+    /// The name of each upstream, for messages.
+    var upstreamNames: [String]
+    var rejections: String?
+
+    /// - Throws: ``CommandFailure`` that names the member at fault.
+    init(_ file: GatewayFile, directory: URL) throws {
+        func path(_ name: String) -> String { URL(filePath: name, relativeTo: directory).path }
+        guard !file.clients.isEmpty else { throw Self.fault("'clients' is empty: no client could connect") }
+        let upstreamNames = file.upstreams.keys.sorted()
+        self.upstreamNames = upstreamNames
+        self.upstreams = try upstreamNames.map { name in
+            guard let upstream = file.upstreams[name] else { throw Self.fault("'upstreams' has no '\(name)'") }
+            return try Self.named("upstreams.\(name)") { try Self.configuration(upstream, path) }
+        }
+        var routes: [Route] = []
+        var identities: [GatewayIdentity] = []
+        var signs: [(sign: GatewayClients.Sign, identity: Int)] = []
+        for (index, client) in file.clients.enumerated() {
+            try Self.named("clients[\(index)]") {
+                let upstream = try Self.upstream(of: client, upstreamNames)
+                guard !client.topics.isEmpty else { throw Self.fault("'topics' is empty: name the app's bundle ID") }
+                let first = routes.count
+                for topic in client.topics {
+                    guard PushNotification.faults(topic: topic).isEmpty else { throw Self.fault("a topic is malformed") }
+                    routes.append(Route(upstream: upstream, topic: Array(topic.utf8)))
+                }
+                identities.append(GatewayIdentity(name: client.name, routes: Array(first..<routes.count)))
+                signs.append((try Self.sign(of: client, path), index))
+            }
+        }
+        let listen = file.listen
+        let identity = try Self.named("listen") {
+            try TLSIdentity(certificatePath: path(listen.cert), privateKeyPath: path(listen.key))
+        }
+        let clients = GatewayClients(signs, trustRoots: listen.clientCA.map { .file(path($0)) })
+        var gateway = Gateway.Configuration(
+            identity: identity,
+            clients: clients,
+            identities: identities,
+            routes: routes
+        )
+        gateway.host = listen.host ?? gateway.host
+        gateway.port = listen.port ?? BinaryConfiguration.defaultPort
+        gateway.feedbackPort = listen.feedbackPort
+        gateway.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
+        gateway.repeatsUnknown = file.repeatsUnknown ?? false
+        self.gateway = gateway
+        self.rejections = file.rejections.map(path)
+        if clients.takesAnyone, !["127.0.0.1", "::1", "localhost"].contains(gateway.host) {
+            throw Self.fault("a client that may be 'anyone' needs 'listen.host' 127.0.0.1, or the world could send")
+        }
+    }
+
+    private static func upstream(of client: GatewayFile.Client, _ names: [String]) throws -> Int {
+        guard let name = client.upstream else {
+            guard names.count == 1 else { throw self.fault("'upstream' is missing: \(names.joined(separator: ", "))") }
+            return 0
+        }
+        guard let index = names.firstIndex(of: name) else { throw self.fault("there is no upstream '\(name)'") }
+        return index
+    }
+
+    private static func sign(
+        of client: GatewayFile.Client,
+        _ path: (String) -> String
+    ) throws -> GatewayClients.Sign {
+        if client.anyone == true { return .anyone }
+        if let userID = client.userID { return .userID(userID) }
+        var fingerprints: Set<[UInt8]> = []
+        for text in client.fingerprints ?? [] {
+            let digits = text.filter { $0 != ":" && $0 != " " }
+            guard digits.utf8.count == 64, let token = try? DeviceToken(hex: digits) else {
+                throw self.fault("a fingerprint is not 64 hex digits: it is the SHA-256 of the certificate")
+            }
+            fingerprints.insert(token.bytes)
+        }
+        if let cert = client.cert {
+            fingerprints.insert(try CertificateSummary(certificate: OptionFile("'cert'", path(cert)).bytes()).fingerprint)
+        }
+        guard !fingerprints.isEmpty else {
+            throw self.fault("say how it is known: 'cert', 'fingerprints', 'userID' or 'anyone'")
+        }
+        return .fingerprints(fingerprints)
+    }
+
+    private static func configuration(
+        _ upstream: GatewayFile.Upstream,
+        _ path: (String) -> String
+    ) throws -> HTTP2Configuration {
+        let credentials: HTTP2Configuration.Credentials
+        if let p8 = upstream.p8 {
+            guard let keyID = upstream.keyID, let teamID = upstream.teamID else {
+                throw self.fault("'p8' needs 'keyID' and 'teamID'")
+            }
+            credentials = .token(
+                try ProviderTokenSource(key: ES256Key(path: path(p8)), keyID: keyID, teamID: teamID)
+            )
+        } else if let cert = upstream.cert {
+            credentials = .certificate(
+                try TLSIdentity(certificatePath: path(cert), privateKeyPath: path(upstream.key ?? cert))
+            )
+        } else {
+            throw self.fault("give 'p8', 'keyID' and 'teamID', or 'cert' and 'key'")
+        }
+        var configuration = HTTP2Configuration(
+            production: upstream.sandbox != true,
+            credentials: credentials,
+            outcomes: .discard
+        )
+        if let to = upstream.to {
+            guard let endpoint = Endpoint(argument: to) else { throw self.fault("'to' is not HOST:PORT") }
+            configuration.host = endpoint.host
+            configuration.port = endpoint.port ?? HTTP2Configuration.defaultPort
+        }
+        if let ca = upstream.ca { configuration.trustRoots = .file(path(ca)) }
+        return configuration
+    }
+
+    private static func fault(_ message: String) -> CommandFailure { .usage(message) }
+
+    /// Names the member of the configuration in an error of `body`.
+    private static func named<Result>(_ member: String, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let failure as CommandFailure {
+            throw self.fault("\(member): \(failure.message)")
+        } catch {
+            throw self.fault("\(member): \(Sentence.of(error))")
+        }
+    }
+}

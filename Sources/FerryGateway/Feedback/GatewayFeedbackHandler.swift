@@ -1,0 +1,76 @@
+internal import FerryBinary
+internal import FerryCore
+internal import FerryOpenSSL
+internal import FerryServer
+internal import NIOCore
+internal import NIOTLS
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The end of a feedback connection's pipeline: writes the client's rows, and closes.
+///
+/// The rows are gone only when the client has ended its side after our last byte: until then it may not have read them.
+final class GatewayFeedbackHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let driver: GatewayDriver
+    private let clients: GatewayClients
+    private let tls: TLSHandler
+    private var claim: FeedbackRows.Claim?
+    private var isWritten = false
+    private var deadline: Scheduled<Void>?
+
+    init(driver: GatewayDriver, clients: GatewayClients, tls: TLSHandler) {
+        self.driver = driver
+        self.clients = clients
+        self.tls = tls
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted: self.begin(context)
+        case ChannelEvent.inputClosed: self.end(context)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    private func begin(_ context: ChannelHandlerContext) {
+        let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
+        guard let identity else { return context.close(promise: nil) }
+        let claim = self.driver.claimFeedback(of: identity)
+        self.claim = claim
+        var bytes = context.channel.allocator.buffer(capacity: claim.rows.count * 38)
+        for row in claim.rows {
+            let time = Date(timeIntervalSince1970: Double(row.since))
+            FeedbackTuple(time: time, token: DeviceToken(unchecked: row.token)).write(to: &bytes)
+        }
+        context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess { self.isWritten = true }
+        context.close(mode: .output, promise: nil)
+        self.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: FeedbackRows.claimTime) {
+            context.close(promise: nil)
+        }
+    }
+
+    /// The protocol has nothing to read here.
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+    private func end(_ context: ChannelHandlerContext) {
+        if let claim, self.isWritten { self.driver.readFeedback(claim) }
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.deadline?.cancel()
+        // Does nothing for a list that was read.
+        if let claim { self.driver.giveFeedbackBack(claim) }
+        context.fireChannelInactive()
+    }
+
+    /// Does nothing: after an error, TLS and the channel close by themselves.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+}

@@ -1,0 +1,343 @@
+import FerryBinary
+import FerryCore
+import FerryMachine
+import NIOCore
+import Testing
+
+@testable import FerryGateway
+
+/// The gateway machine with a client and an upstream of the test's own, and the test's own time.
+@Suite struct GatewayMachineTests {
+    /// A gateway with one client stack. The test answers for APNs.
+    private final class Scene {
+        let machine: GatewayMachine
+        var now = Moment(monotonic: .uptimeNanoseconds(1_000_000_000_000), epochSeconds: 1_700_000_000)
+        var batch = PushBatch()
+        private(set) var sent: [(tag: UInt64, device: DeviceToken, notification: PushNotification)] = []
+        private(set) var actions: [GatewayMachine.Action] = []
+        private(set) var events: [GatewayEvent] = []
+
+        init(topics: [String] = ["com.example.app"], repeatsUnknown: Bool = false) {
+            let dispatch = Dispatch(
+                identities: [GatewayIdentity(name: "old", routes: Array(topics.indices))],
+                routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) },
+                upstreams: 1,
+                node: 1,
+                repeatsUnknown: repeatsUnknown
+            )
+            self.machine = GatewayMachine(dispatch) { topic, token, payload in
+                var hasher = Hasher()
+                hasher.combine(topic)
+                for byte in token { hasher.combine(byte) }
+                hasher.combine(-1)
+                for byte in payload { hasher.combine(byte) }
+                return ReplayKey(high: 0, low: UInt64(bitPattern: Int64(hasher.finalize())))
+            }
+        }
+
+        func connect() -> ConnectionID {
+            let id = self.machine.connected(identity: 0, address: [192, 0, 2, 1], now: self.now)
+            self.machine.sampled(id, roundTrip: .milliseconds(1))
+            return id
+        }
+
+        func push(
+            _ token: [UInt8],
+            _ identifier: UInt32 = 1,
+            payload: String = #"{"aps":{"alert":"Hello"}}"#,
+            expiration: UInt32 = 0,
+            on connection: ConnectionID
+        ) {
+            var bytes = ByteBuffer()
+            bytes.writeMultipleIntegers(UInt8(1), identifier, expiration, UInt16(token.count))
+            bytes.writeBytes(token)
+            bytes.writeInteger(UInt16(payload.utf8.count))
+            bytes.writeString(payload)
+            self.machine.received(connection, bytes, now: self.now)
+            self.collect()
+        }
+
+        func collect() {
+            self.actions += self.machine.takeActions()
+            self.events += self.machine.takeEvents()
+            self.machine.withBatch(for: 0) { batch in
+                while let next = batch.popFirst() {
+                    self.sent.append((next.tag.rawValue, next.device, next.notification))
+                }
+            }
+            var index = 0
+            while index < self.actions.count {
+                if case .journal(let episode) = self.actions[index].work {
+                    self.actions.remove(at: index)
+                    self.machine.durable(episode, now: self.now)
+                    self.actions += self.machine.takeActions()
+                } else {
+                    index += 1
+                }
+            }
+        }
+
+        /// Answers the notifications that were sent to this token and not answered.
+        func answer(_ token: [UInt8], _ outcome: Outcome) {
+            let records = self.sent.filter { $0.device.bytes == token }.map {
+                OutcomeRecord(tag: PushTag($0.tag), outcome: outcome)
+            }
+            self.sent.removeAll { $0.device.bytes == token }
+            self.machine.settled(records, now: self.now)
+            self.collect()
+        }
+
+        func wait(_ time: TimeAmount) {
+            let end = self.now.monotonic + time
+            while let next = self.machine.nextDeadline, next <= end {
+                self.advance(to: max(next, self.now.monotonic))
+                self.machine.timePassed(now: self.now)
+                self.collect()
+            }
+            self.advance(to: end)
+        }
+
+        private func advance(to time: NIODeadline) {
+            let seconds = (time - .uptimeNanoseconds(1_000_000_000_000)).nanoseconds / 1_000_000_000
+            self.now = Moment(monotonic: time, epochSeconds: 1_700_000_000 + UInt32(seconds))
+        }
+
+        var told: [ErrorResponse] {
+            self.actions.compactMap { if case .tell(let response) = $0.work { response } else { nil } }
+        }
+
+        func warm(on connection: ConnectionID) {
+            self.push([0xff], 0, on: connection)
+            self.answer([0xff], .accepted(.confirmed))
+        }
+    }
+
+    private static let bad = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400))
+
+    @Test func `a bad token is told once, when its client is calm`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.warm(on: connection)
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([1], Self.bad)
+        scene.answer([2], .accepted(.confirmed))
+        #expect(scene.told.isEmpty)
+        scene.wait(.seconds(1))
+        #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 1)])
+        #expect(scene.machine.counts.isConserved)
+    }
+
+    @Test func `no client hears of a bad token before something was accepted`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(5))
+        #expect(scene.told.isEmpty)
+        #expect(scene.events.contains { if case .refused(let refusal) = $0 { refusal.status == nil } else { false } })
+        // The next push to the token tells it, once the topic is known to be good.
+        scene.warm(on: connection)
+        scene.push([1], 3, on: connection)
+        #expect(scene.sent.allSatisfy { $0.device.bytes != [1] })
+        scene.answer([2], .accepted(.confirmed))
+        scene.wait(.seconds(2))
+        #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 3)])
+        #expect(scene.machine.counts.knownBad == 1)
+        #expect(scene.machine.counts.isConserved)
+    }
+
+    @Test func `a list that begins with many dead tokens is delivered`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        for number in 0..<40 { scene.push([UInt8(number)], UInt32(number), on: connection) }
+        for number in 0..<24 {
+            scene.answer([UInt8(number)], Self.bad)
+            scene.wait(.seconds(1))
+        }
+        for _ in 0..<40 {
+            for number in 24..<40 { scene.answer([UInt8(number)], .accepted(.confirmed)) }
+            scene.wait(.seconds(1))
+        }
+        #expect(scene.machine.counts.accepted == 16)
+        #expect(scene.machine.counts.refused == 24)
+        #expect(scene.machine.jobCount == 0)
+        #expect(scene.told.isEmpty)
+        #expect(scene.machine.counts.isConserved)
+    }
+
+    @Test func `a wrong environment sounds the alarm, and tells nobody`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        for number in 0..<100 { scene.push([UInt8(number)], UInt32(number), on: connection) }
+        for number in 0..<100 { scene.answer([UInt8(number)], Self.bad) }
+        scene.wait(.seconds(60))
+        #expect(scene.told.isEmpty)
+        #expect(
+            scene.events.contains(.alarm(upstream: 0, topic: "com.example.app", .badDeviceToken))
+        )
+        #expect(!scene.machine.isOpen(identity: 0))
+    }
+
+    @Test func `a token for another topic goes out with the next one, and is refused after the last`() {
+        let scene = Scene(topics: ["com.example.app", "com.example.app.voip"])
+        let connection = scene.connect()
+        let other = Outcome.rejected(Rejection(reason: .deviceTokenNotForTopic, origin: .apns, status: 400))
+        scene.push([1], 1, on: connection)
+        scene.answer([1], other)
+        #expect(scene.sent.map(\.notification.topic) == ["com.example.app.voip"])
+        scene.answer([1], other)
+        #expect(scene.sent.isEmpty)
+        #expect(scene.machine.counts.refused == 1)
+    }
+
+    @Test func `what APNs cannot take now goes out again under the same name`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        let name = scene.sent.first?.notification.apnsID
+        #expect(name != nil)
+        for _ in 0..<3 {
+            scene.answer([1], .rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503)))
+            #expect(scene.sent.isEmpty)
+            scene.wait(.seconds(70))
+            #expect(scene.sent.map(\.notification.apnsID) == [name])
+        }
+        scene.answer([1], .accepted(.confirmed))
+        #expect(scene.machine.counts.accepted == 1)
+        #expect(scene.machine.counts.forwarded == 1)
+        #expect(scene.machine.jobCount == 0)
+    }
+
+    @Test func `a notification that expires here is dropped, and counted`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, expiration: scene.now.epochSeconds + 30, on: connection)
+        scene.answer([1], .undelivered(.noConnection))
+        scene.wait(.seconds(1))
+        for _ in 0..<8 {
+            scene.answer([1], .undelivered(.noConnection))
+            scene.wait(.seconds(20))
+        }
+        #expect(scene.machine.counts.expired == 1)
+        #expect(scene.machine.jobCount == 0)
+    }
+
+    @Test(arguments: [1, 86_400, 1_699_999_999, 1 << 31, UInt32.max])
+    func `an expiration that has passed, or is negative, is once`(expiration: UInt32) {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, expiration: expiration, on: connection)
+        #expect(scene.sent.first?.notification.expiration == .once)
+    }
+
+    @Test func `a payload that is no JSON is refused here, with status 7`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        // A client that was not seen to number its notifications is told nothing.
+        scene.warm(on: connection)
+        scene.push([3], 3, on: connection)
+        scene.answer([3], .accepted(.confirmed))
+        scene.push([1], 1, payload: "no JSON", on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([2], .accepted(.confirmed))
+        scene.wait(.seconds(1))
+        #expect(scene.told == [ErrorResponse(status: .invalidPayloadSize, identifier: 1)])
+        #expect(scene.machine.counts.refusedHere == 1)
+        #expect(scene.machine.counts.isConserved)
+    }
+
+    @Test func `a device that lost the app is in the feedback list, until it gets a notification`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([1], .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410)))
+        scene.answer([2], .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410)))
+        scene.push([2], 3, on: connection)
+        scene.answer([2], .accepted(.confirmed))
+        let now = scene.now.monotonic
+        let claim = scene.machine.withFeedback { rows in rows.claim(0, now: now) }
+        #expect(claim.rows.map(\.token) == [[1]])
+        #expect(scene.told.isEmpty)
+    }
+
+    @Test func `a verdict that is five seconds late gives no error response`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.warm(on: connection)
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([2], .accepted(.confirmed))
+        scene.wait(.seconds(5))
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(10))
+        #expect(scene.told.isEmpty)
+        #expect(scene.machine.counts.released == 1)
+        #expect(scene.machine.counts.deferred == 1)
+        // The next push to the token tells it.
+        scene.push([1], 3, on: connection)
+        scene.wait(.seconds(2))
+        #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 3)])
+    }
+
+    @Test func `what a client sends again after an error response reaches APNs once`() {
+        let scene = Scene()
+        let first = scene.connect()
+        scene.warm(on: first)
+        for number in 1...20 { scene.push([UInt8(number)], UInt32(number), on: first) }
+        scene.answer([5], Self.bad)
+        for number in 1...20 where number != 5 { scene.answer([UInt8(number)], .accepted(.confirmed)) }
+        scene.wait(.seconds(1))
+        #expect(scene.told.map(\.identifier) == [5])
+        scene.machine.inputEnded(first, now: scene.now)
+        scene.collect()
+        let second = scene.connect()
+        for number in 6...20 { scene.push([UInt8(number)], UInt32(number - 6), on: second) }
+        #expect(scene.sent.isEmpty)
+        #expect(scene.machine.counts.swallowed == 15)
+        // On purpose, it arrives again.
+        scene.push([6], 100, on: second)
+        #expect(scene.sent.count == 1)
+        #expect(scene.machine.counts.isConserved)
+    }
+
+    @Test(arguments: [true, false])
+    func `what may have arrived goes out once more, or not at all`(isRepeated: Bool) {
+        let scene = Scene(repeatsUnknown: isRepeated)
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.answer([1], .uncertain(.positionUnknown))
+        #expect(scene.sent.count == (isRepeated ? 1 : 0))
+        scene.answer([1], .uncertain(.positionUnknown))
+        #expect(scene.sent.isEmpty)
+        #expect(scene.machine.counts.unknown == 1)
+        #expect(scene.machine.counts.copies == (isRepeated ? 1 : 0))
+    }
+
+    @Test func `a shutdown ends a calm connection with status 10 and the last accepted identifier`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([1], .accepted(.confirmed))
+        scene.answer([2], .accepted(.confirmed))
+        scene.machine.shutDown(now: scene.now)
+        scene.collect()
+        scene.wait(.seconds(15))
+        #expect(scene.told == [ErrorResponse(status: .shutdown, identifier: 2)])
+        #expect(scene.machine.connectionCount == 0)
+    }
+
+    @Test func `what is left at the end stands in the list of dead letters`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.machine.abandon()
+        scene.collect()
+        #expect(scene.events.contains { if case .deadLetter(let refusal) = $0 { refusal.token == [1] } else { false } })
+        #expect(scene.machine.jobCount == 0)
+        #expect(scene.machine.counts.isConserved)
+    }
+}
