@@ -25,7 +25,8 @@ struct Reminders: Service {
                 )
                 switch try await self.provider.send(notification, to: message.device) {
                 case .accepted: break
-                case .rejected(let rejection): self.logger.notice("rejected", metadata: ["reason": "\(rejection.reason)"])
+                case .rejected(let rejection):
+                    self.logger.notice("rejected", metadata: ["reason": "\(rejection.reason)"])
                 // A real service keeps these, and sends them again.
                 case let outcome: self.logger.warning("\(outcome)", metadata: ["error": "\(self.lastError)"])
                 }

@@ -39,6 +39,10 @@ extension Logger {
     /// was told so, because a dropped provider would otherwise lose them without a word.
     func log(end report: DrainReport, discardsOutcomes: Bool) {
         let isTroubled = report.outcomes.undelivered + report.outcomes.uncertain > 0
-        self.log(level: isTroubled && discardsOutcomes ? .warning : .debug, "ended", metadata: ["apns.report": "\(report)"])
+        self.log(
+            level: isTroubled && discardsOutcomes ? .warning : .debug,
+            "ended",
+            metadata: ["apns.report": "\(report)"]
+        )
     }
 }

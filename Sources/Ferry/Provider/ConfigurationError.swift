@@ -13,7 +13,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     /// The kind of fault. Open: later versions may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case wrongService, wrongEnvironment, malformedHost, invalidPort, invalidProxy, malformedIdentifier, keyNotHere
+            case wrongService, wrongEnvironment, malformedHost, invalidPort, invalidProxy, malformedIdentifier,
+                keyNotHere
         }
 
         private let kind: Kind

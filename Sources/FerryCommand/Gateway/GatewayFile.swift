@@ -89,7 +89,9 @@ struct GatewayPlan {
                 guard !client.topics.isEmpty else { throw Self.fault("'topics' is empty: name the app's bundle ID") }
                 let first = routes.count
                 for topic in client.topics {
-                    guard PushNotification.faults(topic: topic).isEmpty else { throw Self.fault("a topic is malformed") }
+                    guard PushNotification.faults(topic: topic).isEmpty else {
+                        throw Self.fault("a topic is malformed")
+                    }
                     routes.append(Route(upstream: upstream, topic: Array(topic.utf8)))
                 }
                 identities.append(GatewayIdentity(name: client.name, routes: Array(first..<routes.count)))
@@ -143,7 +145,9 @@ struct GatewayPlan {
             fingerprints.insert(token.bytes)
         }
         if let cert = client.cert {
-            fingerprints.insert(try CertificateSummary(certificate: OptionFile("'cert'", path(cert)).bytes()).fingerprint)
+            fingerprints.insert(
+                try CertificateSummary(certificate: OptionFile("'cert'", path(cert)).bytes()).fingerprint
+            )
         }
         guard !fingerprints.isEmpty else {
             throw self.fault("say how it is known: 'cert', 'fingerprints', 'userID' or 'anyone'")

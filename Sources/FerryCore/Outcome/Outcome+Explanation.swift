@@ -5,7 +5,8 @@ extension Outcome {
         switch self {
         case .accepted: nil
         case .rejected(let rejection): rejection.reason.explanation
-        case .expired: "The expiration passed before the notification was written. An expiration is a point in time, not a length."
+        case .expired:
+            "The expiration passed before the notification was written. An expiration is a point in time, not a length."
         case .undelivered(let cause): cause.explanation
         case .uncertain(let cause): cause.explanation
         }

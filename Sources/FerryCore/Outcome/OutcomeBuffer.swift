@@ -105,7 +105,8 @@ package final class OutcomeBuffer: Sendable {
     /// - Parameter ignoresCancellation: a cancelled task gets the next outcome, too.
     package func nextRecord(ignoresCancellation: Bool = false) async -> OutcomeRecord? {
         if let record = self.opened.withLock({ $0.next() }) { return record }
-        let records = ignoresCancellation ? await self.wait(as: self.nextReader(), isCancellable: false) : await self.next()
+        let records =
+            ignoresCancellation ? await self.wait(as: self.nextReader(), isCancellable: false) : await self.next()
         return self.opened.withLock { opened in
             opened.add(records)
             return opened.next()

@@ -50,8 +50,7 @@ package struct Dispatch {
     /// Whether a notification that may have arrived goes out again.
     private let repeatsUnknown: Bool
 
-    private var jobs: [JobID: Job] = [:]
-    private var lastJob: UInt64 = 0
+    private var jobs = JobTable()
     private var byteCount = 0
     /// The jobs that wait for their route's gate.
     private var held: [Deque<JobID>]
@@ -110,10 +109,8 @@ package struct Dispatch {
 
     // MARK: Notifications
 
-    mutating func makeID() -> JobID {
-        self.lastJob += 1
-        return JobID(rawValue: self.lastJob)
-    }
+    /// Returns the number of the next job.
+    mutating func makeID() -> JobID { self.jobs.reserve() }
 
     /// The topic of the identity's notifications.
     func topic(of identity: Int) -> [UInt8] {
@@ -136,7 +133,7 @@ package struct Dispatch {
     mutating func take(_ job: Job, as id: JobID, now: Moment) {
         self.byteCount += job.bytes.count
         self.counts.waiting += 1
-        self.jobs[id] = job
+        self.jobs.insert(job, as: id)
         self.send(id, now: now)
     }
 
@@ -340,8 +337,8 @@ package struct Dispatch {
 
     /// Gives every notification up, so that each stands in the list of dead letters.
     mutating func abandon() {
-        for (id, job) in self.jobs.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            _ = self.bury(id, job, .undelivered(.shutDown))
+        for id in self.jobs.ids {
+            if let job = self.jobs[id] { _ = self.bury(id, job, .undelivered(.shutDown)) }
         }
     }
 
@@ -351,7 +348,7 @@ package struct Dispatch {
     }
 
     private mutating func end(_ id: JobID, _ job: Job, _ fate: JobFate) -> Settled {
-        self.jobs[id] = nil
+        self.jobs.remove(id)
         self.byteCount -= job.bytes.count
         return Settled(fate: fate, first: job.first, joined: job.joined)
     }

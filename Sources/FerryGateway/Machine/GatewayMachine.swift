@@ -47,8 +47,9 @@ package final class GatewayMachine {
     private var filterTimers: [ReplayScope: NIODeadline] = [:]
     private var clients: [ConnectionID: GatewayClient] = [:]
     private var dispatch: Dispatch
-    private let makeKey: (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
-        ReplayKey
+    private let makeKey:
+        (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
+            ReplayKey
     private var lastConnection: UInt64 = 0
     private var timers = Heap<Timer>()
     private var touched: [GatewayClient] = []
@@ -92,7 +93,9 @@ package final class GatewayMachine {
     // MARK: Feedback
 
     /// Calls `body` with the feedback lists of all clients.
-    package func withFeedback<Result>(_ body: (inout FeedbackRows) -> Result) -> Result { body(&self.dispatch.feedback) }
+    package func withFeedback<Result>(_ body: (inout FeedbackRows) -> Result) -> Result {
+        body(&self.dispatch.feedback)
+    }
 
     // MARK: Clients
 
@@ -239,10 +242,11 @@ package final class GatewayMachine {
             }
             // Most outcomes in a row are of one client.
             self.withFilter(scope, now: now) { filter in
+                let standing = filter.standing(now: now.monotonic)
                 repeat {
                     let id = JobID(rawValue: records[index].tag.rawValue)
                     if let settled = self.dispatch.settle(id, records[index].outcome, now: now) {
-                        self.pass(settled, id, &filter, now: now)
+                        self.pass(settled, id, &filter, standing, now: now)
                     }
                     index += 1
                 } while index < records.count
@@ -252,25 +256,32 @@ package final class GatewayMachine {
     }
 
     /// Passes a last answer to the connections that wait for it, and to the copies that may come.
-    private func pass(_ settled: Dispatch.Settled, _ id: JobID, _ filter: inout ReplayFilter, now: Moment) {
+    private func pass(
+        _ settled: Dispatch.Settled,
+        _ id: JobID,
+        _ filter: inout ReplayFilter,
+        _ standing: ReplayFilter.Standing,
+        now: Moment
+    ) {
         var isHeard = filter.settled(id, settled.fate)
-        if self.pass(settled.fate, to: settled.first, id, &filter, now: now) { isHeard = true }
-        for reader in settled.joined where self.pass(settled.fate, to: reader, id, &filter, now: now) {
+        if self.pass(settled.fate, to: settled.first, id, &filter, standing, now: now) { isHeard = true }
+        for reader in settled.joined where self.pass(settled.fate, to: reader, id, &filter, standing, now: now) {
             isHeard = true
         }
         if case .rejected = settled.fate, !isHeard { self.dispatch.deferRejection(of: id) }
     }
 
+    /// Returns whether this connection tells the result, or says that it will not.
     private func pass(
         _ fate: JobFate,
         to reader: Job.Reader,
         _ id: JobID,
         _ filter: inout ReplayFilter,
+        _ standing: ReplayFilter.Standing,
         now: Moment
     ) -> Bool {
         guard let client = self.clients[reader.connection] else { return false }
         let isHeard = client.connection.answers(for: reader.sequence)
-        let standing = filter.standing(now: now.monotonic)
         let action = client.connection.settled(reader.sequence, id, fate, now: now.monotonic, standing: standing)
         self.perform(action, client, &filter, now: now)
         return isHeard
@@ -349,7 +360,7 @@ package final class GatewayMachine {
 
     // MARK: Time
 
-    /// When to call ``timePassed(now:)``; nil: only inputs change anything. 
+    /// When to call ``timePassed(now:)``; nil: only inputs change anything.
     package var nextDeadline: NIODeadline? {
         [self.timers.min?.at, self.dispatch.nextDeadline, self.filterTimers.values.min()].compactMap(\.self).min()
     }
@@ -357,7 +368,9 @@ package final class GatewayMachine {
     /// Does everything that is due. A call that is too early does no harm.
     package func timePassed(now: Moment) {
         for (id, scope, settled) in self.dispatch.timePassed(now: now) {
-            self.withFilter(scope, now: now) { self.pass(settled, id, &$0, now: now) }
+            self.withFilter(scope, now: now) { filter in
+                self.pass(settled, id, &filter, filter.standing(now: now.monotonic), now: now)
+            }
         }
         for (scope, at) in self.filterTimers where at <= now.monotonic {
             self.withFilter(scope, now: now) { $0.timePassed(now: now.monotonic) }

@@ -45,7 +45,9 @@ package struct KeyedHash: ~Copyable {
         var length = 0
         // These calls fail only without memory.
         _ = EVP_MAC_init(context, key, key.count, nil)
-        _ = withUnsafeBytes(of: &lengths) { EVP_MAC_update(context, $0.bindMemory(to: UInt8.self).baseAddress, $0.count) }
+        _ = withUnsafeBytes(of: &lengths) {
+            EVP_MAC_update(context, $0.bindMemory(to: UInt8.self).baseAddress, $0.count)
+        }
         for part in [first, second, third] { _ = EVP_MAC_update(context, part.baseAddress, part.count) }
         withUnsafeMutableBytes(of: &hash) {
             _ = EVP_MAC_final(context, $0.bindMemory(to: UInt8.self).baseAddress, &length, Self.hashLength)

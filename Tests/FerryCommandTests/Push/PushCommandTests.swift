@@ -68,7 +68,10 @@ import Testing
             let output = try await harness.push(harness.arguments(file))
             #expect(output.status == 1)
             #expect(output.number("rejected") == 1 && output.number("submitted") == 2)
-            #expect(output.messages == "\(file):2: the payload has 2108 bytes, and the limit of the protocol is 2048: it is not sent\n")
+            #expect(
+                output.messages
+                    == "\(file):2: the payload has 2108 bytes, and the limit of the protocol is 2048: it is not sent\n"
+            )
         }
     }
 

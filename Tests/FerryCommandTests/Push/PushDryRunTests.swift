@@ -45,7 +45,11 @@ import Testing
             let file = try harness.directory.write("lines", "\(line)\n\(PushHarness.line(2))\n")
             let output = try await harness.push(harness.arguments(file), "--dry-run")
             #expect(output.status == 1)
-            #expect(output.messages.hasPrefix("\(file):1: the payload has 2056 bytes, and the limit of the protocol is 2048: it is not sent\n"))
+            #expect(
+                output.messages.hasPrefix(
+                    "\(file):1: the payload has 2056 bytes, and the limit of the protocol is 2048: it is not sent\n"
+                )
+            )
             #expect(
                 output.messages.hasSuffix(
                     "nothing was sent: this was a dry run; 1 line is good, 1 would be rejected\n"

@@ -16,7 +16,9 @@ import Testing
     }
 
     @Test(arguments: [Reason.unregistered, .expiredToken])
-    func `a device that lost the app is accepted in silence, and goes to the feedback list with APNs' time`(reason: Reason) {
+    func `a device that lost the app is accepted in silence, and goes to the feedback list with APNs' time`(
+        reason: Reason
+    ) {
         let time = Date(timeIntervalSince1970: 1_700_000_000)
         let rejection = Rejection(reason: reason, origin: .apns, status: 410, timestamp: time)
         #expect(Answer(to: .rejected(rejection)) == .gone(since: 1_700_000_000))
@@ -24,7 +26,8 @@ import Testing
 
     @Test(arguments: [
         (Reason.badDeviceToken, BinaryStatus.invalidToken), (.missingDeviceToken, .missingDeviceToken),
-        (.payloadEmpty, .missingPayload), (.payloadTooLarge, .invalidPayloadSize), (.invalidTokenSize, .invalidTokenSize),
+        (.payloadEmpty, .missingPayload), (.payloadTooLarge, .invalidPayloadSize),
+        (.invalidTokenSize, .invalidTokenSize),
     ])
     func `a fault of the notification has its status`(reason: Reason, status: BinaryStatus) {
         #expect(Self.answer(reason, 400) == .refused(status))
@@ -47,7 +50,8 @@ import Testing
     }
 
     @Test(arguments: [
-        Reason.badPriority, .badExpirationDate, .badCollapseID, .badMessageID, .invalidPushType, .duplicateHeaders, .badPath,
+        Reason.badPriority, .badExpirationDate, .badCollapseID, .badMessageID, .invalidPushType, .duplicateHeaders,
+        .badPath,
         .methodNotAllowed,
     ])
     func `a fault of the gateway's own is a dead letter, and no client hears of it`(reason: Reason) {

@@ -219,7 +219,10 @@ struct CredentialsTests {
         }
     }
 
-    @Test(arguments: ["", "https://gateway.example.com", "gateway.example.com:2195", "gateway.example.com/3", "a b", "user:secret@gw.example:2195"])
+    @Test(arguments: [
+        "", "https://gateway.example.com", "gateway.example.com:2195", "gateway.example.com/3", "a b",
+        "user:secret@gw.example:2195",
+    ])
     func `a host that is a URL, or has a port, is refused before anything is sent`(host: String) {
         let configuration = BinaryConfiguration(host: host, outcomes: .discard)
         let error = #expect(throws: ConfigurationError.self) { try BinaryProvider(configuration) }

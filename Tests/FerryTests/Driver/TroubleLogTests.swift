@@ -57,7 +57,10 @@ import Testing
             #expect(logged.count == 2)
             #expect(logged.first?.hasPrefix("warning: connection failed ") == true)
             #expect(logged.last?.hasPrefix("error: provider failed ") == true)
-            #expect(logged.allSatisfy { $0.contains("none of the trust roots issued it: add the CA that did") }, "\(logged)")
+            #expect(
+                logged.allSatisfy { $0.contains("none of the trust roots issued it: add the CA that did") },
+                "\(logged)"
+            )
         }
     }
 

@@ -73,25 +73,24 @@ extension GatewayConnection {
 
     /// When to call ``timePassed(now:standing:)`` next; nil: only inputs can change anything.
     package func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
-        var deadlines: [NIODeadline] = []
-        if self.releases, let release = self.ledger.nextRelease { deadlines.append(release) }
-        if let stopEnd = self.stopEnd { deadlines.append(stopEnd) }
+        var next = NIODeadline.distantFuture
+        if self.releases, let release = self.ledger.nextRelease { next = release }
+        if let stopEnd = self.stopEnd { next = min(next, stopEnd) }
         switch self.state {
         case .reading:
-            if let stop = self.stop { deadlines.append(self.stopAt(stop)) }
+            if let stop = self.stop { next = min(next, self.stopAt(stop)) }
         case .calming(let candidate):
-            deadlines.append(self.calmAt(candidate, standing))
-            deadlines.append(self.giveUpAt(candidate))
+            next = min(next, self.calmAt(candidate, standing), self.giveUpAt(candidate))
         case .journalling(_, let until), .ignoring(let until):
-            deadlines.append(until)
+            next = min(next, until)
         case .draining(let drain):
-            deadlines.append(self.drainEnd(drain))
+            next = min(next, self.drainEnd(drain))
         case .deaf:
-            deadlines.append(self.deafEnd)
+            next = min(next, self.deafEnd)
         case .closed:
             return nil
         }
-        return deadlines.min()
+        return next == .distantFuture ? nil : next
     }
 
     private func giveUpAt(_ candidate: Candidate) -> NIODeadline {

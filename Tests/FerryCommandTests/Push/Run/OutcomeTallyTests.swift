@@ -54,7 +54,9 @@ import Testing
         let known = [Outcome](repeating: .expired, count: 2)
         let lines = Self.table(known + made)?.split(separator: "\n") ?? []
         #expect(lines.count == 6)
-        #expect(lines.first?.hasPrefix("  2  expired. The expiration passed before the notification was written.") == true)
+        #expect(
+            lines.first?.hasPrefix("  2  expired. The expiration passed before the notification was written.") == true
+        )
         #expect(lines.last == "996  others")
     }
 }
