@@ -147,9 +147,10 @@ package struct Dispatch {
         if let id, let token { self.remember(id, identity, token[...], status) }
     }
 
-    /// Notes a notification to a token whose refusal was not told. The list has its refusal.
+    /// Notes a notification to a token whose refusal was not told.
     mutating func refuseKnownBad(_ identity: Int, token: [UInt8], _ status: BinaryStatus, as id: JobID) {
         self.counts.knownBad += 1
+        self.list(identity, token, Reason(binaryStatus: status.rawValue), status, apnsID: nil)
         self.remember(id, identity, token[...], status)
     }
 
