@@ -133,6 +133,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             self.carryOut()
             self.write()
             self.carryOut()
+            // Before the outcomes: who gets one may ask for its trouble at once.
+            self.publishOutcomes()
             self.deliver()
             self.wakeReader()
         } while self.runsAgain
@@ -259,12 +261,16 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         }
     }
 
-    private func publish() {
+    private func publishOutcomes() {
         let (counts, trouble) = (self.machine.outcomes.counts, self.machine.outcomes.trouble)
         self.published.withLock { published in
             published.counts = counts
             published.trouble = trouble
         }
+    }
+
+    private func publish() {
+        self.publishOutcomes()
         self.queue.occupy(
             queued: self.machine.queuedCount,
             delayed: self.machine.delayedCount,

@@ -40,25 +40,29 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
     /// How long a shutdown may take: ten seconds of quiet, and what APNs has not answered.
     private static let shutdownLimit: Duration = .seconds(30)
 
+    /// The longest configuration in bytes.
+    private static let longest = 1 << 20
+
     // The connections of clients are bounded by the listener.
     var socketCount: Int { 64 }
 
     func run() async throws {
         let plan = try self.plan()
-        if self.check { return try Console.print("\(self.config): good") }
         let names = plan.gateway.identities.map(\.name)
         let list = try plan.rejections.map { try RejectionFile(path: $0, clients: names) }
+        let messages = GatewayMessages(clients: names, upstreams: plan.upstreamNames, list: plan.rejections)
         var configuration = plan.gateway
         configuration.onEvent = { event in
             list?.append(event)
-            Self.say(event)
+            messages.say(event)
         }
-        let upstreams = try plan.upstreams.map { upstream in
+        let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             let outcomes = UpstreamOutcomes()
             var upstream = upstream
             upstream.outcomes = .sink(outcomes)
-            return GatewayUpstream(try HTTP2Provider(upstream), outcomes: outcomes)
+            return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }
+        if self.check { return try Console.print("\(self.config): good") }
         let gateway = try await self.start(configuration, upstreams)
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
@@ -66,21 +70,38 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         let isComplete = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
-        Console.error(
-            "ferry: read \(counts.read): \(counts.accepted) accepted, \(counts.refused) refused, \(counts.gone) gone, "
-                + "\(counts.swallowed) copies swallowed, \(counts.told) error responses"
-        )
+        messages.sayEnd(counts)
         guard isComplete else { throw ExitStatus.notAllAccepted }
     }
 
-    private func plan() throws -> GatewayPlan {
-        let file: GatewayFile
+    private func provider(_ configuration: HTTP2Configuration, _ name: String) throws -> HTTP2Provider {
         do {
-            file = try JSONDecoder().decode(GatewayFile.self, from: Data(OptionFile("--config", self.config).bytes()))
-        } catch let error as DecodingError {
-            throw CommandFailure.usage("The configuration cannot be used: \(Sentence.of(error))")
+            return try HTTP2Provider(configuration)
+        } catch {
+            throw CommandFailure.usage("upstreams.\(name): \(Sentence.of(error))")
         }
-        return try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
+    }
+
+    private func plan() throws -> GatewayPlan {
+        let bytes: [UInt8]
+        do {
+            bytes = try FileDescriptor.contents(of: self.config, limit: Self.longest)
+        } catch {
+            throw CommandFailure.usage(
+                "The configuration \(self.config) cannot be read: \(FileFailure(reason: error.reason))"
+            )
+        }
+        if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.faultInObject($0) }) {
+            let line = bytes.prefix(fault.offset).count { $0 == UInt8(ascii: "\n") } + 1
+            throw CommandFailure.usage("\(self.config):\(line): \(fault)")
+        }
+        do {
+            try GatewayMembers.check(JSONDecoder().decode(GatewayMembers.self, from: Data(bytes)))
+            let file = try JSONDecoder().decode(GatewayFile.self, from: Data(bytes))
+            return try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
+        } catch let error as DecodingError {
+            throw CommandFailure.usage("\(self.config): \(Sentence.of(error))")
+        }
     }
 
     private func start(_ configuration: Gateway.Configuration, _ upstreams: [GatewayUpstream]) async throws -> Gateway {
@@ -90,24 +111,6 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             throw CommandFailure.usage(
                 "\(Endpoint.text(configuration.host, configuration.port)) cannot be listened on: \(Sentence.of(error))"
             )
-        }
-    }
-
-    /// Says what a person has to look at.
-    private static func say(_ event: GatewayEvent) {
-        switch event {
-        case .alarm(_, let topic, let reason):
-            let explanation = reason.explanation.map { " \($0)" } ?? ""
-            Console.error(
-                "ferry: alarm: APNs refuses \(topic) with \(reason.rawValue).\(explanation) Notifications wait, and one a "
-                    + "second tries the way."
-            )
-        case .allClear(_, let topic):
-            Console.error("ferry: the alarm for \(topic) is over")
-        case .deadLetter(let refusal):
-            Console.error("ferry: a notification could not be delivered: \(refusal.reason.rawValue)")
-        case .refused, .gone:
-            break
         }
     }
 }

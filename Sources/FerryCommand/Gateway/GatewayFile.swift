@@ -95,7 +95,14 @@ struct GatewayPlan {
                     routes.append(Route(upstream: upstream, topic: Array(topic.utf8)))
                 }
                 identities.append(GatewayIdentity(name: client.name, routes: Array(first..<routes.count)))
-                signs.append((try Self.sign(of: client, path), index))
+                let sign = try Self.sign(of: client, path)
+                if case .fingerprints(let new) = sign {
+                    for (other, index) in signs {
+                        guard case .fingerprints(let known) = other, !known.isDisjoint(with: new) else { continue }
+                        throw Self.fault("clients[\(index)] has the same certificate")
+                    }
+                }
+                signs.append((sign, index))
             }
         }
         let listen = file.listen
@@ -112,6 +119,9 @@ struct GatewayPlan {
         gateway.host = listen.host ?? gateway.host
         gateway.port = listen.port ?? BinaryConfiguration.defaultPort
         gateway.feedbackPort = listen.feedbackPort
+        if let port = gateway.feedbackPort, port == gateway.port, port != 0 {
+            throw Self.fault("'listen.feedbackPort' is the same as 'listen.port'")
+        }
         gateway.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
         gateway.repeatsUnknown = file.repeatsUnknown ?? false
         self.gateway = gateway
@@ -123,7 +133,9 @@ struct GatewayPlan {
 
     private static func upstream(of client: GatewayFile.Client, _ names: [String]) throws -> Int {
         guard let name = client.upstream else {
-            guard names.count == 1 else { throw self.fault("'upstream' is missing: \(names.joined(separator: ", "))") }
+            guard names.count == 1 else {
+                throw self.fault("'upstream' is missing: name one of \(names.joined(separator: ", "))")
+            }
             return 0
         }
         guard let index = names.firstIndex(of: name) else { throw self.fault("there is no upstream '\(name)'") }

@@ -19,7 +19,9 @@ final class RejectionFile: Sendable {
     init(path: String, clients: [String]) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw CommandFailure.usage("The list of rejections cannot be written: \(String(cString: strerror(errno)))")
+            throw CommandFailure.usage(
+                "'rejections': \(path) cannot be written: \(String(cString: strerror(errno)))"
+            )
         }
         self.descriptor = descriptor
         self.clients = try clients.map { String(decoding: try JSONFragment(encoding: $0).bytes, as: UTF8.self) }
@@ -36,7 +38,7 @@ final class RejectionFile: Sendable {
             line =
                 #"{"event":"gone","client":\#(self.clients[identity]),"topic":"\#(topic)","token":"\#(token.hexadecimal)","#
                 + #""time":\#(since)}"#
-        case .alarm, .allClear: return
+        case .alarm, .allClear, .stranger: return
         }
         // One call for a line, so that lines do not mix. A full disk must not stop the gateway: error responses and the
         // feedback list go on.

@@ -209,6 +209,7 @@ package struct Dispatch {
         guard let job = self.jobs[id] else { return nil }
         let identity = job.scope.identity
         let route = self.identities[identity].routes[job.topic]
+        if let reason = outcome.reason { self.jobs[id]?.lastReason = reason }
         switch Answer(to: outcome) {
         case .accepted:
             self.counts.accepted += 1
@@ -236,7 +237,7 @@ package struct Dispatch {
             return self.retry(id, job, retry, outcome, now: now)
         case .blocked:
             if self.routes[route].gate.blocked(now: now.monotonic) {
-                self.alarm(route, outcome.reason ?? .forbidden)
+                self.alarm(route, outcome.reason)
             }
             return self.isOver(job, now: now) ? self.bury(id, job, outcome) : self.hold(id, route)
         case .deadLetter:
@@ -327,7 +328,7 @@ package struct Dispatch {
                 .init(
                     identity: job.scope.identity,
                     token: Array(job.token),
-                    reason: outcome.reason ?? .unknown,
+                    reason: outcome.reason ?? job.lastReason ?? .unknown,
                     status: nil,
                     apnsID: APNSID(node: self.node, number: id.rawValue)
                 )
@@ -369,7 +370,7 @@ package struct Dispatch {
         for id in waiting { self.send(id, now: now) }
     }
 
-    private mutating func alarm(_ route: Int, _ reason: Reason) {
+    private mutating func alarm(_ route: Int, _ reason: Reason?) {
         let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
         self.events.append(.alarm(upstream: self.routes[route].upstream, topic: topic, reason))
     }

@@ -10,10 +10,13 @@ package enum GatewayEvent: Hashable, Sendable {
     /// A notification that was not delivered and will not be sent again.
     case deadLetter(Refusal)
     /// Notifications with this topic and credential wait. The reason that APNs gave, or badDeviceToken if it accepted
-    /// none of many.
-    case alarm(upstream: Int, topic: String, Reason)
+    /// none of many; nil: there is no connection with these credentials.
+    case alarm(upstream: Int, topic: String, Reason?)
     /// The alarm is over.
     case allClear(upstream: Int, topic: String)
+
+    /// A client was refused in the handshake: its address, and the reason as a sentence.
+    case stranger(address: String, String)
 
     /// A notification that was refused.
     package struct Refusal: Hashable, Sendable {

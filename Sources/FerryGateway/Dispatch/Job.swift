@@ -26,6 +26,8 @@ struct Job: Sendable {
     var joined: [Reader] = []
     /// How often it went out, or was about to.
     var attempts = 0
+    /// Why APNs did not take it the last time; nil: APNs said nothing.
+    var lastReason: Reason?
     /// Whether the client counts it as accepted, because it took too long.
     var isReleased = false
 

@@ -1,4 +1,5 @@
 package import FerryOpenSSL
+internal import Synchronization
 
 /// The clients of a listener, and how each is recognized.
 package struct GatewayClients: Sendable {
@@ -17,6 +18,7 @@ package struct GatewayClients: Sendable {
     /// The signs, each with the number of the identity in the configuration. The first that fits decides.
     private let signs: [(sign: Sign, identity: Int)]
     private let trustRoots: TrustRoots?
+    private let refused = RefusedCertificate()
 
     /// - Parameter trustRoots: the authorities for ``Sign/userID(_:)``.
     package init(_ signs: [(sign: Sign, identity: Int)], trustRoots: TrustRoots? = nil) {
@@ -44,7 +46,28 @@ package struct GatewayClients: Sendable {
     var certificates: TLSContext.ClientCertificates {
         guard !self.takesAnyone else { return .requested }
         return .judged(self.trustRoots) { certificate, isChainVerified in
-            self.identity(of: certificate, isChainVerified) != nil
+            let isKnown = self.identity(of: certificate, isChainVerified) != nil
+            if !isKnown { self.refused.note(certificate) }
+            return isKnown
+        }
+    }
+
+    /// Removes and returns the certificate that was refused last, in words.
+    func takeRefused() -> String? { self.refused.take() }
+}
+
+/// The certificate that a handshake has just refused. TLS forgets it, and an operator wants its fingerprint.
+private final class RefusedCertificate: Sendable {
+    private let last = Mutex<String?>(nil)
+
+    func note(_ certificate: CertificateSummary) {
+        self.last.withLock { $0 = "\(certificate.subject), SHA-256 \(certificate.fingerprintHex)" }
+    }
+
+    func take() -> String? {
+        self.last.withLock { last in
+            defer { last = nil }
+            return last
         }
     }
 }

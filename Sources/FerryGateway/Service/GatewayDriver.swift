@@ -7,12 +7,17 @@ internal import NIOCore
 ///
 /// `@unchecked Sendable`: everything is used on the event loop only, but `eventLoop`, which is set once.
 final class GatewayDriver: @unchecked Sendable {
+    private static let strangerPause: TimeAmount = .minutes(1)
+    private static let strangerLimit = 1000
+
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
     private let upstreams: [GatewayUpstream]
     private let onEvent: (GatewayEvent) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    /// When each address was last refused. An address that tries all the time is named once a minute.
+    private var strangers: [String: NIODeadline] = [:]
     private var onIdle: [() -> Void] = []
     private var isRunning = false
     private var runsAgain = false
@@ -59,6 +64,15 @@ final class GatewayDriver: @unchecked Sendable {
         let id = self.machine.connected(identity: identity, address: address, now: .now)
         self.handlers[id] = handler
         return id
+    }
+
+    /// Notes a client that was refused in the handshake.
+    func refused(_ address: String, _ reason: String) {
+        let now = NIODeadline.now()
+        if let last = self.strangers[address], now < last + Self.strangerPause { return }
+        if self.strangers.count >= Self.strangerLimit { self.strangers = [:] }
+        self.strangers[address] = now
+        self.onEvent(.stranger(address: address, reason))
     }
 
     /// Notes that the channel is gone.

@@ -73,8 +73,14 @@ final class GatewayHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Does nothing: after an error, TLS and the channel close by themselves.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+    /// Says who was refused. After an error, TLS and the channel close by themselves.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard self.id == nil, let tls = error as? TLSError else { return }
+        let certificate = self.clients.takeRefused().map {
+            "No client of the configuration has this certificate: \($0)."
+        }
+        self.driver.refused(context.remoteAddress?.ipAddress ?? "a client", certificate ?? tls.description)
+    }
 
     private func end() {
         guard let id = self.id else { return }

@@ -175,7 +175,7 @@ import Testing
         scene.wait(.seconds(60))
         #expect(scene.told.isEmpty)
         #expect(
-            scene.events.contains(.alarm(upstream: 0, topic: "com.example.app", .badDeviceToken))
+            scene.events.contains(.alarm(upstream: 0, topic: "com.example.app", Reason.badDeviceToken))
         )
         #expect(!scene.machine.isOpen(identity: 0))
     }

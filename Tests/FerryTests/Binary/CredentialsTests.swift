@@ -235,4 +235,20 @@ struct CredentialsTests {
     func `names and addresses are hosts`(host: String) throws {
         _ = try BinaryProvider(BinaryConfiguration(host: host, outcomes: .discard))
     }
+
+    @Test func `the trouble is known as soon as the outcome is`() async throws {
+        try await Harness.run { harness in
+            let stranger = try TestCredentials()
+            for _ in 0..<20 {
+                var configuration = harness.configuration
+                configuration.trustRoots = stranger.trustRoots
+                let provider = try BinaryProvider(configuration)
+                let notification = try PushNotification(Payload(alert: "Hello"))
+                let outcome = try await provider.send(notification, to: Harness.device(1))
+                #expect(outcome == .undelivered(.noConnection))
+                #expect(provider.lastError?.code == .peerNotTrusted)
+                await provider.shutDown(within: Harness.forever)
+            }
+        }
+    }
 }
