@@ -24,10 +24,9 @@ package enum GatewayBounds {
     package static let matchesThatTrim = 3
     /// How far before those matches entries stay, because clients reorder what they re-send.
     package static let trimDistance = 64
-    /// How long trimmed entries stay when copies may come on several connections, or of several episodes.
+    /// How long trimmed entries stay. Some clients send the last followers first, and the others right after them; copies
+    /// may come on several connections, or of several episodes.
     package static let trimDelay: TimeAmount = .seconds(2)
-    /// How long a second connection counts as the client's habit.
-    package static let severalMemory: TimeAmount = .minutes(1)
     /// The last followers of an episode, by which the class is judged: a small cache still has them.
     package static let evidence = 32
     /// An episode with fewer entries is no miss if at least one matched.

@@ -7,8 +7,6 @@ final class GatewayClient {
     let identity: Int
     let scope: ReplayScope
     var connection: GatewayConnection
-    /// Whether the replay filter counts it as one of the client's connections.
-    var isCounted = true
     /// Whether the owner was told to read.
     var isReading = true
     /// The earliest timer that is set for it.

@@ -109,7 +109,6 @@ package final class GatewayMachine {
         let connection = GatewayConnection(id, decoder: decoder, releases: true, now: now.monotonic)
         let scope = ReplayScope(identity: identity, address: address)
         self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
-        self.withFilter(scope, now: now) { $0.connected(now: now.monotonic) }
         return id
     }
 
@@ -328,10 +327,6 @@ package final class GatewayMachine {
             self.actions.append(Action(connection: id, work: .close))
         }
         self.collect(client)
-        if client.isCounted, client.connection.isOver {
-            client.isCounted = false
-            filter.disconnected(now: now.monotonic)
-        }
         if client.isReading != client.connection.isReading {
             client.isReading.toggle()
             self.actions.append(Action(connection: id, work: .read(client.isReading)))

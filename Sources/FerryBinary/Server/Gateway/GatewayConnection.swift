@@ -213,9 +213,6 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// Whether the client was seen to number its notifications.
     package var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
-    /// Whether this connection was told, or is closed: it counts no more as one of the client's.
-    package var isOver: Bool { !self.state.mayTell }
-
     /// Whether this connection tells or defers a rejection of this notification. If not, it is a follower: the replay
     /// filter answers for it.
     package func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }
@@ -243,9 +240,15 @@ package struct GatewayConnection: ~Copyable, Sendable {
     private var origin: ReplayFilter.Origin {
         ReplayFilter.Origin(
             connection: self.id,
-            draining: self.state.drain?.episode,
+            draining: self.openEpisode,
             isOpening: self.state.mayTell && self.crashMisses < GatewayBounds.crashMisses
         )
+    }
+
+    /// The episode whose followers this connection still carries.
+    private var openEpisode: EpisodeID? {
+        guard let told = self.told, told.end == nil else { return nil }
+        return EpisodeID(connection: self.id, sequence: told.sequence)
     }
 
     private mutating func append(_ frame: NotificationFrame, _ admitted: Admitted, now: NIODeadline) {
@@ -323,10 +326,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
         self.state = .reading
     }
 
-    mutating func becomeDeaf() {
-        self.endFollowers()
-        self.state = .deaf
-    }
+    /// Notes that the drain is over. A client that reads late sends again what it writes from now on, too: so that stays
+    /// part of the episode.
+    mutating func becomeDeaf() { self.state = .deaf }
 
     /// Notes that no later notification belongs to the episode.
     private mutating func endFollowers() {

@@ -1,38 +1,52 @@
 /// The identifiers that one connection carried, to tell which of them name one notification only.
 ///
-/// Clients count, so that a few ranges hold all identifiers. A client with random identifiers needs many ranges: then
-/// the nearest ones are joined, and the identifiers between them count as seen. So an identifier may wrongly count as
-/// repeated, and never as unique.
-///
-/// Cost: constant for a client that counts, otherwise a search in ``GatewayBounds/identifierRanges`` ranges.
+/// Clients count, so that a few ranges hold all identifiers. Some count in the byte order of their processor: then the
+/// reversed bytes count. A client with random identifiers needs too many ranges of both: an identifier may wrongly count
+/// as repeated, and never as unique.
 struct IdentifierSet: Sendable {
-    /// Disjoint, ascending, and not adjacent.
-    private var ranges: [ClosedRange<UInt32>] = []
+    /// The identifiers with their bytes reversed.
+    private enum Reversed {
+        /// The identifiers themselves have few ranges.
+        case unneeded
+        case kept(IdentifierRanges)
+        /// There were too many identifiers when they were needed first.
+        case unknown
+    }
+
+    /// The most identifiers that are reversed afterwards.
+    private static let reversible = 4096
+
+    private var numbers = IdentifierRanges()
+    private var reversed = Reversed.unneeded
     private var repeated: Set<UInt32> = []
     private var isOverfull = false
 
     /// Whether two different identifiers came, so that the client numbers its notifications.
-    var hasSeveral: Bool { self.ranges.count > 1 || (self.ranges.first?.count ?? 0) > 1 }
+    var hasSeveral: Bool { self.numbers.ranges.count > 1 || (self.numbers.ranges.first?.count ?? 0) > 1 }
 
     /// Whether exactly one notification so far has this identifier, provided that one has it at all.
     func isUnique(_ identifier: UInt32) -> Bool { !self.isOverfull && !self.repeated.contains(identifier) }
 
     mutating func insert(_ identifier: UInt32) {
-        // The common case: the client counts upwards.
-        if let last = self.ranges.last, last.upperBound < identifier, last.upperBound + 1 == identifier {
-            self.ranges[self.ranges.count - 1] = last.lowerBound...identifier
+        if case .unneeded = self.reversed, self.numbers.isFull { self.reverse() }
+        var wasSeen = self.numbers.insert(identifier)
+        if case .kept(var ranges) = self.reversed {
+            // An identifier that either of them has not was never seen.
+            wasSeen = ranges.insert(identifier.byteSwapped) && wasSeen
+            self.reversed = .kept(ranges)
+        }
+        if wasSeen { self.noteRepeated(identifier) }
+    }
+
+    /// Reverses what there is, before ranges are joined.
+    private mutating func reverse() {
+        guard self.numbers.ranges.reduce(0, { $0 + $1.count }) <= Self.reversible else {
+            self.reversed = .unknown
             return
         }
-        // The first range that does not end before the identifier.
-        let index = self.ranges.firstIndex { $0.upperBound >= identifier } ?? self.ranges.endIndex
-        if index < self.ranges.endIndex, self.ranges[index].contains(identifier) {
-            self.noteRepeated(identifier)
-            return
-        }
-        self.ranges.insert(identifier...identifier, at: index)
-        self.joinWithNext(index)
-        if index > 0 { self.joinWithNext(index - 1) }
-        if self.ranges.count > GatewayBounds.identifierRanges { self.joinNearest() }
+        var ranges = IdentifierRanges()
+        for range in self.numbers.ranges { for number in range { _ = ranges.insert(number.byteSwapped) } }
+        self.reversed = .kept(ranges)
     }
 
     private mutating func noteRepeated(_ identifier: UInt32) {
@@ -40,28 +54,5 @@ struct IdentifierSet: Sendable {
         guard self.repeated.count > GatewayBounds.repeatedIdentifiers else { return }
         self.isOverfull = true
         self.repeated = []
-    }
-
-    /// Joins a range with the next one if no identifier lies between them.
-    private mutating func joinWithNext(_ index: Int) {
-        guard index + 1 < self.ranges.count, self.gap(after: index) == 0 else { return }
-        self.join(index)
-    }
-
-    private mutating func joinNearest() {
-        guard let index = (0..<self.ranges.count - 1).min(by: { self.gap(after: $0) < self.gap(after: $1) }) else {
-            return
-        }
-        self.join(index)
-    }
-
-    private mutating func join(_ index: Int) {
-        let next = self.ranges.remove(at: index + 1)
-        self.ranges[index] = self.ranges[index].lowerBound...next.upperBound
-    }
-
-    /// The number of identifiers between a range and the next.
-    private func gap(after index: Int) -> UInt32 {
-        self.ranges[index + 1].lowerBound - self.ranges[index].upperBound - 1
     }
 }

@@ -160,9 +160,9 @@ struct Episode: Sendable {
         self.trims.append(Trim(at: at, before: before))
     }
 
-    /// Drops the entries whose time has come, or all that will not come back; returns them.
-    mutating func trim(now: NIODeadline, all: Bool = false) -> [(job: JobID, fate: JobFate)] {
-        var before = all ? self.trimPosition ?? 0 : 0
+    /// Drops the entries whose time has come; returns them.
+    mutating func trim(now: NIODeadline) -> [(job: JobID, fate: JobFate)] {
+        var before = 0
         while let trim = self.trims.first, trim.at <= now {
             before = max(before, trim.before)
             self.trims.removeFirst()

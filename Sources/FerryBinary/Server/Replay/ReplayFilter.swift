@@ -84,10 +84,6 @@ package struct ReplayFilter: Sendable {
     /// The episodes that ended early to make room.
     package private(set) var evictedCount = 0
 
-    private var connectionCount = 0
-    /// When the client last had more than one connection.
-    private var severalAt: NIODeadline?
-
     private var untold: [Untold] = []
     private var ended: [Ended] = []
 
@@ -121,22 +117,6 @@ package struct ReplayFilter: Sendable {
 
     /// Notes that one connection carried two different identifiers.
     package mutating func sawNumbering() { self.numbersPushes = true }
-
-    /// Notes a new connection.
-    package mutating func connected(now: NIODeadline) {
-        self.connectionCount += 1
-        if self.connectionCount > 1 { self.severalAt = now }
-    }
-
-    /// Notes that a connection got its error response or ended, whichever came first.
-    package mutating func disconnected(now: NIODeadline) {
-        if self.connectionCount > 1 { self.severalAt = now }
-        self.connectionCount = max(self.connectionCount - 1, 0)
-    }
-
-    private func hadSeveralConnections(now: NIODeadline) -> Bool {
-        self.connectionCount > 1 || self.severalAt.map { now - $0 < GatewayBounds.severalMemory } ?? false
-    }
 
     // MARK: Episodes
 
@@ -235,11 +215,7 @@ package struct ReplayFilter: Sendable {
                 let match = self.episodes[index].match(offered.key, isProven: isProven, now: now)
             else { continue }
             self.running[match.job] = nil
-            if self.episodes.count == 1, !self.hadSeveralConnections(now: now) {
-                self.drop(self.episodes[index].trim(now: now, all: true))
-            } else {
-                self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
-            }
+            self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
             self.conclude(index, now: now)
             guard match.isEvidenceOnly else { return match }
             self.amplification.count(swallowed: 1, now: now)

@@ -16,7 +16,6 @@ final class GatewayScenario {
     final class Link {
         let id: ConnectionID
         var connection: GatewayConnection
-        var isCounted = true
         /// What the kernel holds while the gateway does not read.
         var unread: [UInt8] = []
         var hasEnd = false
@@ -143,7 +142,6 @@ final class GatewayScenario {
         let link = Link(ConnectionID(self.nextConnection), releases: self.releases, now: self.now)
         link.connection.sampled(roundTrip: self.roundTrip)
         self.links[link.id] = link
-        self.filter.connected(now: self.now)
         return self.nextConnection
     }
 
@@ -314,10 +312,6 @@ final class GatewayScenario {
             self.closed.append(link.id.rawValue)
             self.links[link.id] = nil
             self.onClose(link.id.rawValue)
-        }
-        if link.connection.isOver, link.isCounted {
-            link.isCounted = false
-            self.filter.disconnected(now: self.now)
         }
         for rejection in link.connection.takeDeferred() {
             if let job = rejection.job, let name = self.names[job] { self.deferRejection(name) }

@@ -12,7 +12,6 @@ final class FilterScenario {
 
     init(_ replayClass: ReplayClass = .unknown, isConfigured: Bool = false) {
         self.filter = ReplayFilter(replayClass, isConfigured: isConfigured)
-        self.filter.connected(now: self.now)
     }
 
     func wait(_ time: TimeAmount) {

@@ -1,0 +1,50 @@
+/// A set of numbers as a few ranges. With too many ranges the nearest are joined: then the set has more numbers than were
+/// inserted, and never fewer.
+///
+/// Cost: constant for numbers that count upwards, otherwise a search in ``GatewayBounds/identifierRanges`` ranges.
+struct IdentifierRanges: Sendable {
+    /// Disjoint, ascending, and not adjacent.
+    private(set) var ranges: [ClosedRange<UInt32>] = []
+
+    var isFull: Bool { self.ranges.count >= GatewayBounds.identifierRanges }
+
+    /// Returns whether the set had the number.
+    mutating func insert(_ number: UInt32) -> Bool {
+        // The common case: the client counts upwards.
+        if let last = self.ranges.last, last.upperBound < number, last.upperBound + 1 == number {
+            self.ranges[self.ranges.count - 1] = last.lowerBound...number
+            return false
+        }
+        // The first range that does not end before the number.
+        let index = self.ranges.firstIndex { $0.upperBound >= number } ?? self.ranges.endIndex
+        if index < self.ranges.endIndex, self.ranges[index].contains(number) { return true }
+        self.ranges.insert(number...number, at: index)
+        self.joinWithNext(index)
+        if index > 0 { self.joinWithNext(index - 1) }
+        if self.ranges.count > GatewayBounds.identifierRanges { self.joinNearest() }
+        return false
+    }
+
+    /// Joins a range with the next one if no number lies between them.
+    private mutating func joinWithNext(_ index: Int) {
+        guard index + 1 < self.ranges.count, self.gap(after: index) == 0 else { return }
+        self.join(index)
+    }
+
+    private mutating func joinNearest() {
+        guard let index = (0..<self.ranges.count - 1).min(by: { self.gap(after: $0) < self.gap(after: $1) }) else {
+            return
+        }
+        self.join(index)
+    }
+
+    private mutating func join(_ index: Int) {
+        let next = self.ranges.remove(at: index + 1)
+        self.ranges[index] = self.ranges[index].lowerBound...next.upperBound
+    }
+
+    /// The number of numbers between a range and the next.
+    private func gap(after index: Int) -> UInt32 {
+        self.ranges[index + 1].lowerBound - self.ranges[index].upperBound - 1
+    }
+}
