@@ -22,7 +22,7 @@ internal import Foundation
 ///   notifications that the gateway discarded are then sent again.
 ///
 /// Shut a provider down with ``LoopProvider/shutDown(within:proof:)``, or use
-/// ``withProvider(_:drainingWithin:proof:_:)``, which does it. If the last reference is dropped instead, the connections
+/// ``withProvider(_:drainingWithin:proof:_:)->Result``, which does it. If the last reference is dropped instead, the connections
 /// close. Notifications that were not written end as `undelivered(.released)`, and those that were written and not
 /// settled as `uncertain(.released)`.
 public final class BinaryProvider: LoopProvider {

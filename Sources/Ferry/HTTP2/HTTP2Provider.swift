@@ -20,7 +20,7 @@ internal import Foundation
 ///   connection and closes it. `proof` is ignored, because every acceptance is proved.
 ///
 /// Shut a provider down with ``LoopProvider/shutDown(within:proof:)``, or use
-/// ``withProvider(_:drainingWithin:proof:_:)``, which does it. If the last reference is dropped instead, the connections
+/// ``withProvider(_:drainingWithin:proof:_:)->Result``, which does it. If the last reference is dropped instead, the connections
 /// close. Notifications that were not written end as `undelivered(.released)`, and those that were written and not
 /// answered as `uncertain(.released)`.
 public final class HTTP2Provider: LoopProvider {

@@ -39,7 +39,7 @@ public func withProvider<Configuration: ProviderConfiguration, Result>(
 
 /// Makes a provider, runs `body` with it, shuts it down, and returns the report of its whole life.
 ///
-/// Like ``withProvider(_:drainingWithin:proof:_:)``, for a `body` without a result.
+/// Like ``withProvider(_:drainingWithin:proof:_:)->Result``, for a `body` without a result.
 @discardableResult
 public func withProvider<Configuration: ProviderConfiguration>(
     _ configuration: Configuration,
@@ -52,7 +52,7 @@ public func withProvider<Configuration: ProviderConfiguration>(
 
 /// Makes a provider, runs `body` with it while `reader` reads the outcomes, and shuts it down.
 ///
-/// Like ``withProvider(_:drainingWithin:proof:_:)``. The outcomes go to `reader`, whatever the configuration says of them.
+/// Like ``withProvider(_:drainingWithin:proof:_:)->Result``. The outcomes go to `reader`, whatever the configuration says of them.
 ///
 /// ```swift
 /// let (report, refused) = try await withProvider(configuration) { provider in
@@ -65,6 +65,9 @@ public func withProvider<Configuration: ProviderConfiguration>(
 /// ```
 ///
 /// - Parameters:
+///   - configuration: the settings of the provider.
+///   - limit: how long the outcomes may take.
+///   - proof: how to find out whether the last notifications were accepted.
 ///   - body: called once, with the provider.
 ///   - reader: called once, with the outcomes, in a child task. It gets every outcome: the stream ends when everything has
 ///     its outcome and was read, also when `body` throws or the task is cancelled. What it leaves unread is thrown away, so
