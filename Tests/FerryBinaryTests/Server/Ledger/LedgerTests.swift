@@ -1,4 +1,5 @@
 import FerryCore
+import FerryMachine
 import NIOCore
 import Testing
 
@@ -157,6 +158,31 @@ import Testing
             }
             let wrong = counts.filter { $0.value > 1 && identifiers.isUnique($0.key) }
             #expect(wrong.isEmpty)
+        }
+    }
+
+    @Test func `a client that counts in its processor's byte order gives each notification an identifier of its own`() {
+        var identifiers = IdentifierSet()
+        for number: UInt32 in 0..<5000 { identifiers.insert(number.byteSwapped) }
+        #expect((0..<5000).allSatisfy { identifiers.isUnique(UInt32($0).byteSwapped) })
+        identifiers.insert(UInt32(77).byteSwapped)
+        #expect(!identifiers.isUnique(UInt32(77).byteSwapped))
+    }
+
+    @Test func `an identifier that came twice never counts as unique, in whatever order identifiers come`() {
+        var generator = SplitMix64(seed: 1)
+        for _ in 0..<200 {
+            var identifiers = IdentifierSet()
+            var counts: [UInt32: Int] = [:]
+            let mask = UInt32.random(in: 0..<12, using: &generator)
+            for number: UInt32 in 0..<500 {
+                let isRandom = UInt32.random(in: 0..<12, using: &generator) < mask
+                let counted = Bool.random(using: &generator) ? number : number.byteSwapped
+                let identifier = isRandom ? UInt32.random(in: 0..<2000, using: &generator) : counted
+                identifiers.insert(identifier)
+                counts[identifier, default: 0] += 1
+            }
+            #expect(counts.allSatisfy { $0.value == 1 || !identifiers.isUnique($0.key) })
         }
     }
 }
