@@ -108,7 +108,6 @@ let package = Package(
                 "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
-                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),

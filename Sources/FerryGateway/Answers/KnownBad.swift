@@ -8,15 +8,14 @@ struct KnownBad: Sendable {
     struct Key: Hashable, Sendable {
         /// The number of the topic with its credential.
         var route: Int
-        var token: ArraySlice<UInt8>
+        /// A copy: a slice would keep the payload.
+        var token: [UInt8]
     }
 
     static let limit = 1_000_000
 
     private var statuses: [Key: BinaryStatus] = [:]
     private var order: Deque<Key> = []
-    /// The tokens that went to make room.
-    private(set) var evictedCount = 0
 
     var isEmpty: Bool { self.statuses.isEmpty }
 
@@ -26,14 +25,11 @@ struct KnownBad: Sendable {
         // Removed keys stay in the list, so that it is longer than the table.
         while self.statuses.count > Self.limit || self.order.count > 2 * Self.limit {
             guard let oldest = self.order.popFirst() else { return }
-            if self.statuses.removeValue(forKey: oldest) != nil { self.evictedCount += 1 }
+            self.statuses[oldest] = nil
         }
     }
 
-    mutating func remove(_ key: Key) -> BinaryStatus? { self.statuses.removeValue(forKey: key) }
+    subscript(key: Key) -> BinaryStatus? { self.statuses[key] }
 
-    /// Forgets the tokens of one route: its credential was replaced.
-    mutating func removeAll(of route: Int) {
-        self.statuses = self.statuses.filter { $0.key.route != route }
-    }
+    mutating func remove(_ key: Key) { self.statuses[key] = nil }
 }

@@ -120,13 +120,11 @@ package struct Dispatch {
     /// Whether some token's refusal was not told.
     var knowsBadTokens: Bool { !self.knownBad.isEmpty }
 
-    /// Returns the status of a token whose refusal was not told, and forgets it. Only APNs' word counts while the route
-    /// is known to be good.
-    mutating func takeKnownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
-        guard let route = self.identities[identity].routes.first,
-            self.routes[route].gate.isWarm
-        else { return nil }
-        return self.knownBad.remove(.init(route: route, token: token[...]))
+    /// Returns the status of a token whose refusal was not told. Only APNs' word counts while the route is known to be
+    /// good.
+    func knownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
+        guard let route = self.identities[identity].routes.first, self.routes[route].gate.isWarm else { return nil }
+        return self.knownBad[.init(route: route, token: token)]
     }
 
     /// Takes a notification, and sends it.
@@ -144,14 +142,17 @@ package struct Dispatch {
     mutating func refuse(_ identity: Int, token: [UInt8]?, _ status: BinaryStatus, as id: JobID?) {
         self.counts.refusedHere += 1
         self.list(identity, token, Reason(binaryStatus: status.rawValue), status, apnsID: nil)
-        if let id, let token { self.remember(id, identity, token[...], status) }
+        if let id, let token { self.remember(id, identity, token, status) }
     }
 
     /// Notes a notification to a token whose refusal was not told.
     mutating func refuseKnownBad(_ identity: Int, token: [UInt8], _ status: BinaryStatus, as id: JobID) {
         self.counts.knownBad += 1
+        if let route = self.identities[identity].routes.first {
+            self.knownBad.remove(.init(route: route, token: token))
+        }
         self.list(identity, token, Reason(binaryStatus: status.rawValue), status, apnsID: nil)
-        self.remember(id, identity, token[...], status)
+        self.remember(id, identity, token, status)
     }
 
     /// Notes that the client counts the notification as accepted.
@@ -276,7 +277,7 @@ package struct Dispatch {
             isTold ? status : nil,
             apnsID: APNSID(node: self.node, number: id.rawValue)
         )
-        self.remember(id, job.scope.identity, job.token, status)
+        self.remember(id, job.scope.identity, Array(job.token), status)
         guard isTold else {
             self.deferRejection(of: id)
             return self.end(id, job, .accepted)
@@ -387,7 +388,7 @@ package struct Dispatch {
         )
     }
 
-    private mutating func remember(_ id: JobID, _ identity: Int, _ token: ArraySlice<UInt8>, _ status: BinaryStatus) {
+    private mutating func remember(_ id: JobID, _ identity: Int, _ token: [UInt8], _ status: BinaryStatus) {
         // Only a refused token says something about the next push to it.
         guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
         self.rejected[id] = Rejected(key: .init(route: route, token: token), status: status)

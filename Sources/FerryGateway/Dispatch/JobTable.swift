@@ -34,9 +34,8 @@ struct JobTable: Sendable {
 
     /// Adds a job with a reserved number.
     mutating func insert(_ job: Job, as id: JobID) {
-        guard let index = self.index(id) else { preconditionFailure("a job is added under a number that was reserved") }
-        self.recent[index] = job
         self.count += 1
+        if let index = self.index(id) { self.recent[index] = job } else { self.old[id] = job }
     }
 
     /// Changes a job in place with optional chaining. Use ``remove(_:)`` to remove one.

@@ -38,8 +38,6 @@ package struct FeedbackRows: Sendable {
     private var order: [Int: Deque<[UInt8]>] = [:]
     private var claims: [UInt64: Claimed] = [:]
     private var lastClaim: UInt64 = 0
-    /// The rows that went to make room.
-    package private(set) var evictedCount = 0
 
     package init() {}
 
@@ -48,8 +46,11 @@ package struct FeedbackRows: Sendable {
     mutating func add(_ row: Row, of identity: Int) {
         guard self.listed[identity, default: [:]].updateValue(row.since, forKey: row.token) == nil else { return }
         self.order[identity, default: []].append(row.token)
-        while self.listed[identity, default: [:]].count > Self.limit, let oldest = self.order[identity]?.popFirst() {
-            if self.listed[identity]?.removeValue(forKey: oldest) != nil { self.evictedCount += 1 }
+        // Removed tokens stay in the order, so that it is longer than the table.
+        while self.listed[identity, default: [:]].count > Self.limit
+            || self.order[identity, default: []].count > 2 * Self.limit, let oldest = self.order[identity]?.popFirst()
+        {
+            self.listed[identity]?[oldest] = nil
         }
     }
 
@@ -62,9 +63,9 @@ package struct FeedbackRows: Sendable {
     /// Hands out everything that is listed.
     package mutating func claim(_ identity: Int, now: NIODeadline) -> Claim {
         self.returnOverdue(now: now)
-        let table = self.listed.removeValue(forKey: identity) ?? [:]
+        var table = self.listed.removeValue(forKey: identity) ?? [:]
         let rows = (self.order.removeValue(forKey: identity) ?? []).compactMap { token in
-            table[token].map { Row(token: token, since: $0) }
+            table.removeValue(forKey: token).map { Row(token: token, since: $0) }
         }
         self.lastClaim += 1
         if !rows.isEmpty {

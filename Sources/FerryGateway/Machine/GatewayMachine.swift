@@ -119,6 +119,7 @@ package final class GatewayMachine {
     package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
+            client.connection.releases = self.dispatch.hasRoom
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
@@ -179,7 +180,7 @@ package final class GatewayMachine {
         if !nature.isValid {
             fate = .rejected(.invalidPayloadSize)
         } else if self.dispatch.knowsBadTokens {
-            knownBad = self.dispatch.takeKnownBad(Array(token), identity: client.identity)
+            knownBad = self.dispatch.knownBad(Array(token), identity: client.identity)
             if let knownBad { fate = .rejected(knownBad) }
         }
         var follower = Follower(
@@ -375,6 +376,7 @@ package final class GatewayMachine {
             guard let client = self.clients[timer.connection] else { continue }
             client.timer = .distantFuture
             self.withFilter(client.scope, now: now) { filter in
+                client.connection.releases = self.dispatch.hasRoom
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)

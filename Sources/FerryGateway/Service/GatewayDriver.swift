@@ -36,10 +36,10 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Begins to take the outcomes of the upstreams.
     func start() {
-        for upstream in self.upstreams {
-            upstream.outcomes.onNews { [weak self, outcomes = upstream.outcomes] in
+        for (index, upstream) in self.upstreams.enumerated() {
+            upstream.outcomes.onNews { [weak self] in
                 guard let self else { return }
-                self.eventLoop.execute { self.run { $0.settled(outcomes.take(), now: $1) } }
+                self.eventLoop.execute { self.run { $0.settled(self.upstreams[index].outcomes.take(), now: $1) } }
             }
         }
     }

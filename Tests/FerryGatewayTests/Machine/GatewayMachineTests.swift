@@ -340,4 +340,17 @@ import Testing
         #expect(scene.machine.jobCount == 0)
         #expect(scene.machine.counts.isConserved)
     }
+
+    @Test func `a device that comes and goes is in the feedback list once`() {
+        var rows = FeedbackRows()
+        for _ in 0..<3 {
+            rows.add(.init(token: [1], since: 1), of: 0)
+            rows.remove([1], of: 0)
+        }
+        rows.add(.init(token: [1], since: 2), of: 0)
+        let claim = rows.claim(0, now: .uptimeNanoseconds(0))
+        #expect(claim.rows == [.init(token: [1], since: 2)])
+        rows.giveBack(claim)
+        #expect(rows.claim(0, now: .uptimeNanoseconds(0)).rows.count == 1)
+    }
 }

@@ -78,8 +78,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     package let id: ConnectionID
-    /// Whether a spool exists that takes what is unresolved after ``GatewayBounds/release``.
-    let releases: Bool
+    /// Whether a spool has room for what is unresolved after ``GatewayBounds/release``. Without room the window fills, the
+    /// reading stops, and the connection ends.
+    package var releases: Bool
     let openedAt: NIODeadline
     private(set) var roundTrip = GatewayBounds.unknownRoundTrip
 
