@@ -49,6 +49,7 @@ package struct Dispatch {
     private let node: UInt64
     /// Whether a notification that may have arrived goes out again.
     private let repeatsUnknown: Bool
+    private let jobLimit: Int
 
     private var jobs = JobTable()
     private var byteCount = 0
@@ -65,12 +66,14 @@ package struct Dispatch {
     /// - Parameters:
     ///   - node: a random number, new for each process.
     ///   - upstreams: how many upstreams the routes name.
+    ///   - jobLimit: the notifications that may wait for their last answer. A test has fewer.
     package init(
         identities: [GatewayIdentity],
         routes: [Route],
         upstreams: Int,
         node: UInt64,
-        repeatsUnknown: Bool = false
+        repeatsUnknown: Bool = false,
+        jobLimit: Int = DispatchBounds.jobs
     ) {
         self.identities = identities
         self.routes = routes
@@ -78,6 +81,7 @@ package struct Dispatch {
         self.held = routes.map { _ in [] }
         self.node = node
         self.repeatsUnknown = repeatsUnknown
+        self.jobLimit = jobLimit
     }
 
     // MARK: What is here
@@ -86,7 +90,7 @@ package struct Dispatch {
     package var jobCount: Int { self.jobs.count }
 
     /// Whether more may be read.
-    package var hasRoom: Bool { self.jobs.count < DispatchBounds.jobs && self.byteCount < DispatchBounds.bytes }
+    package var hasRoom: Bool { self.jobs.count < self.jobLimit && self.byteCount < DispatchBounds.bytes }
 
     /// Whether new connections of the identity are welcome: its first topic is not refused.
     package func isOpen(identity: Int) -> Bool {

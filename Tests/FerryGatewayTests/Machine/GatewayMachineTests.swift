@@ -17,13 +17,18 @@ import Testing
         private(set) var actions: [GatewayMachine.Action] = []
         private(set) var events: [GatewayEvent] = []
 
-        init(topics: [String] = ["com.example.app"], repeatsUnknown: Bool = false) {
+        init(
+            topics: [String] = ["com.example.app"],
+            repeatsUnknown: Bool = false,
+            jobLimit: Int = DispatchBounds.jobs
+        ) {
             let dispatch = Dispatch(
                 identities: [GatewayIdentity(name: "old", routes: Array(topics.indices))],
                 routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) },
                 upstreams: 1,
                 node: 1,
-                repeatsUnknown: repeatsUnknown
+                repeatsUnknown: repeatsUnknown,
+                jobLimit: jobLimit
             )
             self.machine = GatewayMachine(dispatch) { topic, token, payload in
                 var hasher = Hasher()
@@ -352,5 +357,21 @@ import Testing
         #expect(claim.rows == [.init(token: [1], since: 2)])
         rows.giveBack(claim)
         #expect(rows.claim(0, now: .uptimeNanoseconds(0)).rows.count == 1)
+    }
+
+    @Test func `a full spool stops the reading, and then ends the connection`() {
+        let scene = Scene(jobLimit: 100)
+        let connection = scene.connect()
+        for number in 0..<2000 {
+            scene.push([UInt8(number >> 8), UInt8(number & 255)], UInt32(number), on: connection)
+        }
+        #expect(scene.actions.contains { $0.work == .read(false) })
+        scene.wait(.seconds(3))
+        #expect(scene.machine.counts.released == 0)
+        #expect(!scene.machine.isOpen(identity: 0))
+        scene.wait(.seconds(12))
+        #expect(scene.actions.contains { $0.work == .closeOutput })
+        #expect(scene.machine.connectionCount == 0)
+        #expect(scene.machine.jobCount == 2000)
     }
 }
