@@ -49,6 +49,8 @@ final class ContextCallbacks: Sendable {
             return accepts(summary) ? X509_V_OK : nil
         case .ofCertificateAndChain(let accepts):
             let isVerified = X509_verify_cert(store) == 1
+            // What it found wrong is no error of the handshake around it.
+            ErrorQueue.clear()
             return accepts(summary, isVerified) ? X509_STORE_CTX_get_error(store) : nil
         }
     }
