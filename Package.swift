@@ -35,6 +35,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CFerryOpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CFerryNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(name: "CFerrySQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         .target(
             name: "FerryCore",
@@ -92,6 +93,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "FerrySQLite", dependencies: ["CFerrySQLite"], swiftSettings: settings),
         .target(
             name: "FerryServer",
             dependencies: [
@@ -105,7 +107,7 @@ let package = Package(
         .target(
             name: "FerryGateway",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer",
+                "FerryCore", "FerryBinary", "FerryMachine", "FerryOpenSSL", "FerryServer", "FerrySQLite",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -247,6 +249,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(name: "FerrySQLiteTests", dependencies: ["FerrySQLite"], swiftSettings: settings),
         .testTarget(
             name: "FerryServerTests",
             dependencies: [
@@ -261,7 +264,8 @@ let package = Package(
         .testTarget(
             name: "FerryGatewayTests",
             dependencies: [
-                "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerryTesting",
+                "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerrySQLite",
+                "FerryTesting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

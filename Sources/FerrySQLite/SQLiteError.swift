@@ -1,0 +1,43 @@
+internal import CFerrySQLite
+
+/// An error of SQLite, with the file it is about.
+package struct SQLiteError: Error, Hashable, CustomStringConvertible {
+    /// What an owner does about it.
+    package enum Kind: Hashable, Sendable {
+        /// Another process has the file.
+        case locked
+        /// The disk or its quota is full.
+        case full
+        /// The file is no database, or a damaged one.
+        case damaged
+        /// The file cannot be opened, read or written.
+        case inaccessible
+        case other
+    }
+
+    package let kind: Kind
+    /// The extended result code (sqlite.org/rescode.html).
+    package let code: Int32
+    /// One sentence: the file, and what SQLite says of it.
+    package let description: String
+
+    init(code: Int32, path: String) {
+        self.code = code
+        self.kind =
+            switch code & 0xff {
+            case SQLITE_BUSY, SQLITE_LOCKED: .locked
+            case SQLITE_FULL: .full
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .damaged
+            case SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_PERM, SQLITE_READONLY: .inaccessible
+            default: .other
+            }
+        let words =
+            switch self.kind {
+            case .locked: "another process uses it"
+            case .full: "the disk is full"
+            case .damaged: "it is damaged, or no database"
+            case .inaccessible, .other: String(cString: sqlite3_errstr(code))
+            }
+        self.description = "\(path): \(words) (SQLite \(code))."
+    }
+}

@@ -1,0 +1,73 @@
+internal import CFerrySQLite
+
+/// A prepared statement of a ``SQLiteDatabase``.
+///
+/// Not `Sendable`: the database's thread uses it, and releases it before the database.
+package final class SQLiteStatement {
+    private let handle: OpaquePointer
+    /// Keeps the connection open for as long as the statement lives.
+    private let database: SQLiteDatabase
+
+    init(handle: OpaquePointer, database: SQLiteDatabase) {
+        self.handle = handle
+        self.database = database
+    }
+
+    deinit { sqlite3_finalize(self.handle) }
+
+    /// Runs the statement with these values for its parameters, in order, and calls `body` with each row.
+    package func run(
+        _ values: [SQLiteValue] = [],
+        _ body: (borrowing SQLiteRow) throws(SQLiteError) -> Void = { _ in }
+    ) throws(SQLiteError) {
+        defer {
+            sqlite3_reset(self.handle)
+            sqlite3_clear_bindings(self.handle)
+        }
+        for (index, value) in values.enumerated() { try self.bind(value, at: Int32(index + 1)) }
+        while true {
+            switch sqlite3_step(self.handle) {
+            case SQLITE_ROW: try body(SQLiteRow(statement: self.handle))
+            case SQLITE_DONE: return
+            case let code: throw self.database.error(code)
+            }
+        }
+    }
+
+    private func bind(_ value: SQLiteValue, at index: Int32) throws(SQLiteError) {
+        // SQLITE_TRANSIENT, which is a C cast: SQLite copies the bytes.
+        let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        let code =
+            switch value {
+            case .integer(let number): sqlite3_bind_int64(self.handle, index, number)
+            case .blob(let bytes) where bytes.isEmpty: sqlite3_bind_zeroblob(self.handle, index, 0)
+            case .blob(let bytes):
+                bytes.withUnsafeBytes {
+                    sqlite3_bind_blob64(self.handle, index, $0.baseAddress, UInt64($0.count), copies)
+                }
+            }
+        guard code == SQLITE_OK else { throw self.database.error(code) }
+    }
+}
+
+/// A value of a parameter.
+package enum SQLiteValue: Hashable, Sendable {
+    case integer(Int64)
+    case blob([UInt8])
+}
+
+/// A row of a result, valid during the call that got it. A column of another type reads as 0 or as no bytes.
+package struct SQLiteRow: ~Copyable {
+    private let statement: OpaquePointer
+
+    init(statement: OpaquePointer) { self.statement = statement }
+
+    package func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(self.statement, column) }
+
+    package func blob(_ column: Int32) -> [UInt8] {
+        // The pointer comes first: asking for the length may convert the value.
+        let bytes = sqlite3_column_blob(self.statement, column)
+        let count = Int(sqlite3_column_bytes(self.statement, column))
+        return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
+    }
+}

@@ -1,0 +1,95 @@
+import FerrySQLite
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite struct SQLiteDatabaseTests {
+    private func withFile(_ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try body(directory.appending(path: "test.db").path)
+    }
+
+    private func numbers(_ database: SQLiteDatabase) throws -> [Int64] {
+        var numbers: [Int64] = []
+        try database.prepare("SELECT n FROM t ORDER BY n").run { row throws(SQLiteError) in
+            numbers.append(row.integer(0))
+        }
+        return numbers
+    }
+
+    @Test func `what was committed is there when the file is opened again`() throws {
+        try self.withFile { path in
+            do {
+                let database = try SQLiteDatabase(path: path, durability: .process)
+                try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, b BLOB)")
+                let insert = try database.prepare("INSERT INTO t VALUES (?, ?)")
+                try insert.run([.integer(1), .blob([1, 2, 3])])
+                try insert.run([.integer(2), .blob([])])
+            }
+            let database = try SQLiteDatabase(path: path, durability: .power)
+            var blobs: [[UInt8]] = []
+            try database.prepare("SELECT b FROM t ORDER BY n").run { row throws(SQLiteError) in
+                blobs.append(row.blob(0))
+            }
+            #expect(blobs == [[1, 2, 3], []])
+        }
+    }
+
+    @Test func `a transaction that fails leaves nothing`() throws {
+        try self.withFile { path in
+            let database = try SQLiteDatabase(path: path, durability: .process)
+            try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")
+            #expect(throws: SQLiteError.self) {
+                try database.transaction { () throws(SQLiteError) in
+                    try database.execute("INSERT INTO t VALUES (1)")
+                    try database.execute("INSERT INTO t VALUES (1)")
+                }
+            }
+            #expect(try self.numbers(database) == [])
+            try database.transaction { () throws(SQLiteError) in try database.execute("INSERT INTO t VALUES (2)") }
+            #expect(try self.numbers(database) == [2])
+        }
+    }
+
+    @Test func `a second connection is told that the file is locked`() throws {
+        try self.withFile { path in
+            let database = try SQLiteDatabase(path: path, durability: .process)
+            let error = #expect(throws: SQLiteError.self) { try SQLiteDatabase(path: path, durability: .process) }
+            #expect(error?.kind == .locked)
+            try database.execute("CREATE TABLE t (n INTEGER)")
+        }
+    }
+
+    @Test func `a file that is no database is called damaged`() throws {
+        try self.withFile { path in
+            try Data(repeating: 65, count: 65_536).write(to: URL(filePath: path))
+            let error = #expect(throws: SQLiteError.self) { try SQLiteDatabase(path: path, durability: .process) }
+            #expect(error?.kind == .damaged)
+        }
+    }
+
+    @Test func `a directory that does not exist is named`() throws {
+        let error = #expect(throws: SQLiteError.self) {
+            try SQLiteDatabase(path: "/nonexistent/test.db", durability: .process)
+        }
+        #expect(error?.kind == .inaccessible)
+        #expect(error?.description.contains("/nonexistent/test.db") == true)
+    }
+
+    @Test func `only the owner may read the file and its log`() throws {
+        try self.withFile { path in
+            let database = try SQLiteDatabase(path: path, durability: .process)
+            try database.execute("CREATE TABLE t (n INTEGER)")
+            for name in [path, "\(path)-wal"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: name)
+                #expect((attributes[.posixPermissions] as? Int).map { $0 & 0o077 } == 0, "\(name)")
+            }
+        }
+    }
+}
