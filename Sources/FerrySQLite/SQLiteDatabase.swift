@@ -74,6 +74,9 @@ package final class SQLiteDatabase {
         return SQLiteStatement(handle: statement, database: self)
     }
 
+    /// The rows that the last statement changed.
+    package var changeCount: Int { Int(sqlite3_changes(self.handle)) }
+
     /// Runs `body` as one transaction: all of it is committed, or nothing.
     package func transaction<Result>(_ body: () throws(SQLiteError) -> Result) throws(SQLiteError) -> Result {
         try self.execute("BEGIN IMMEDIATE")

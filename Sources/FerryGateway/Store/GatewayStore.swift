@@ -1,0 +1,124 @@
+/// The place where a gateway keeps what a killed process must not lose.
+///
+/// A store knows nothing of notifications. It keeps *segments*, bytes that ``Journal`` writes and ``Recovery`` reads, and
+/// small tables of rows. So a database that several gateways share can take the place of a file.
+///
+/// Its methods may be called on any thread. ``append(_:then:)`` keeps the order of its calls.
+package protocol GatewayStore: Sendable {
+    /// Takes the store for this process. From now on, every older owner is fenced.
+    ///
+    /// - Throws: ``StoreError`` when the store is in use, damaged or not accessible.
+    func open() async throws(StoreError) -> StoreOpening
+
+    /// Returns the next segments in ascending order, some megabytes at most; none at the end.
+    ///
+    /// - Parameter after: the number of the last segment that the caller has; 0 at the beginning.
+    func segments(after: UInt64) async throws(StoreError) -> [StoredSegment]
+
+    /// Returns all rows of a table, in no order.
+    func rows(_ table: StoreTable) async throws(StoreError) -> [StoreRow]
+
+    /// Writes a commit: all of it, or nothing. A commit whose segment the store already has takes its place, so that a
+    /// caller without an answer can repeat it.
+    ///
+    /// - Parameter then: called once, on any thread, in the order of the calls.
+    func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
+
+    /// Waits for the commits under way, and gives the store free.
+    func close() async
+}
+
+/// What a store says of itself when it is opened.
+package struct StoreOpening: Hashable, Sendable {
+    /// A random number that is the store's for ever.
+    package var node: UInt64
+    /// How often the store was opened, this time included.
+    package var epoch: UInt64
+    /// The key of the replay filter's hash, which is the store's for ever: hashes of an earlier process stay valid.
+    package var hashKey: [UInt8]
+
+    package init(node: UInt64, epoch: UInt64, hashKey: [UInt8]) {
+        self.node = node
+        self.epoch = epoch
+        self.hashKey = hashKey
+    }
+}
+
+/// The bytes of one group commit.
+package struct StoredSegment: Hashable, Sendable {
+    /// Ascending, and never used twice.
+    package var number: UInt64
+    package var bytes: [UInt8]
+
+    package init(number: UInt64, bytes: [UInt8]) {
+        self.number = number
+        self.bytes = bytes
+    }
+}
+
+/// A small table of a store. Its raw value is written to disk: never change one.
+package enum StoreTable: UInt8, Sendable, CaseIterable {
+    /// The feedback rows: see ``FeedbackRows``.
+    case feedback = 1
+}
+
+/// A row of a table: bytes under a key.
+package struct StoreRow: Hashable, Sendable {
+    package var key: [UInt8]
+    package var value: [UInt8]
+
+    package init(key: [UInt8], value: [UInt8]) {
+        self.key = key
+        self.value = value
+    }
+}
+
+/// A change of a row.
+package struct StoreChange: Hashable, Sendable {
+    package var table: StoreTable
+    package var key: [UInt8]
+    /// Nil removes the row.
+    package var value: [UInt8]?
+
+    package init(_ table: StoreTable, key: [UInt8], value: [UInt8]?) {
+        self.table = table
+        self.key = key
+        self.value = value
+    }
+}
+
+/// Everything that one transaction writes.
+package struct StoreCommit: Hashable, Sendable {
+    /// The epoch of the writer.
+    package var epoch: UInt64
+    package var segment: StoredSegment
+    /// In order.
+    package var changes: [StoreChange]
+    /// The numbers of segments that are needed no more.
+    package var drops: [UInt64]
+
+    package init(epoch: UInt64, segment: StoredSegment, changes: [StoreChange] = [], drops: [UInt64] = []) {
+        self.epoch = epoch
+        self.segment = segment
+        self.changes = changes
+        self.drops = drops
+    }
+}
+
+/// The answer to a commit.
+package enum StoreAnswer: Hashable, Sendable {
+    /// A killed process does not lose it.
+    case durable
+    /// Another process has taken the store. Nothing was written, and nothing ever will be.
+    case fenced
+    /// Nothing was written, and a later try may succeed: one sentence.
+    case unavailable(String)
+}
+
+/// The reason why a store cannot be opened or read.
+package struct StoreError: Error, Hashable, CustomStringConvertible {
+    /// One sentence: the store, and what to do.
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,108 @@
+internal import Synchronization
+
+/// A store that dies with its process, for tests: it can be slow, full, or taken by another owner.
+///
+/// A copy of the reference that is opened again is what a new process would find after a kill.
+package final class MemoryStore: GatewayStore {
+    private struct State {
+        var epoch: UInt64 = 0
+        var segments: [UInt64: [UInt8]] = [:]
+        var rows: [StoreTable: [[UInt8]: [UInt8]]] = [:]
+        var trouble: String?
+        var isHeld = false
+        var held: [(StoreCommit, @Sendable (StoreAnswer) -> Void)] = []
+    }
+
+    private let node: UInt64
+    private let hashKey: [UInt8]
+    private let state = Mutex(State())
+
+    /// - Parameter hashKey: sixteen bytes.
+    package init(node: UInt64 = 1, hashKey: [UInt8] = Array(repeating: 7, count: 16)) {
+        self.node = node
+        self.hashKey = hashKey
+    }
+
+    package func open() async -> StoreOpening { self.take() }
+
+    /// Opens the store; see ``GatewayStore/open()``. What waits for ``release()`` is lost, as in a kill.
+    package func take() -> StoreOpening {
+        self.state.withLock { state in
+            state.epoch += 1
+            state.held = []
+            return StoreOpening(node: self.node, epoch: state.epoch, hashKey: self.hashKey)
+        }
+    }
+
+    package func segments(after: UInt64) async -> [StoredSegment] { self.page(after: after) }
+
+    /// The same without a task.
+    package func page(after: UInt64) -> [StoredSegment] {
+        self.state.withLock { state in
+            // Short pages, so that readers prove that they turn them.
+            state.segments.keys.filter { $0 > after }.sorted().prefix(3).compactMap { number in
+                state.segments[number].map { StoredSegment(number: number, bytes: $0) }
+            }
+        }
+    }
+
+    package func rows(_ table: StoreTable) async -> [StoreRow] { self.all(table) }
+
+    /// The same without a task.
+    package func all(_ table: StoreTable) -> [StoreRow] {
+        self.state.withLock { state in
+            state.rows[table, default: [:]].map { StoreRow(key: $0.key, value: $0.value) }
+        }
+    }
+
+    package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
+        let answer: StoreAnswer? = self.state.withLock { state in
+            guard !state.isHeld else {
+                state.held.append((commit, then))
+                return nil
+            }
+            return Self.write(commit, &state)
+        }
+        if let answer { then(answer) }
+    }
+
+    private static func write(_ commit: StoreCommit, _ state: inout State) -> StoreAnswer {
+        guard commit.epoch == state.epoch else { return .fenced }
+        if let trouble = state.trouble { return .unavailable(trouble) }
+        state.segments[commit.segment.number] = commit.segment.bytes
+        for number in commit.drops { state.segments[number] = nil }
+        for change in commit.changes { state.rows[change.table, default: [:]][change.key] = change.value }
+        return .durable
+    }
+
+    package func close() async { self.release() }
+
+    // MARK: Faults
+
+    /// The number of segments.
+    package var count: Int { self.state.withLock { $0.segments.count } }
+
+    /// Refuses every commit for this reason; nil: no more.
+    package func fail(_ trouble: String?) { self.state.withLock { $0.trouble = trouble } }
+
+    /// Answers nothing until ``release()``.
+    package func hold() { self.state.withLock { $0.isHeld = true } }
+
+    /// Writes and answers what waits.
+    package func release() {
+        let answers = self.state.withLock { state in
+            state.isHeld = false
+            defer { state.held = [] }
+            return state.held.map { commit, then in (then, Self.write(commit, &state)) }
+        }
+        for (then, answer) in answers { then(answer) }
+    }
+
+    /// Changes a byte of a segment, as a damaged disk does.
+    package func damage(_ number: UInt64) {
+        self.state.withLock { state in
+            guard let last = state.segments[number]?.indices.last else { return }
+            state.segments[number]?[last / 2] ^= 0xff
+        }
+    }
+}

@@ -1,0 +1,177 @@
+internal import FerrySQLite
+
+/// The file of a ``SQLiteStore``.
+///
+/// `@unchecked Sendable`: one thread uses it.
+final class SQLiteStoreCore: @unchecked Sendable {
+    private struct File {
+        var database: SQLiteDatabase
+        var mark: HighWaterMark
+        var advance: SQLiteStatement
+        var insert: SQLiteStatement
+        var drop: SQLiteStatement
+        var set: SQLiteStatement
+        var remove: SQLiteStatement
+    }
+
+    static let isClosed = StoreError("The store is closed.")
+
+    /// The bytes of one page of segments, unless the first alone has more.
+    private static let pageLength = 4 << 20
+    private static let keyLength = 16
+    private static let version: Int64 = 1
+
+    private let path: String
+    private let durability: SQLiteDatabase.Durability
+    private var file: File?
+
+    init(path: String, durability: SQLiteDatabase.Durability) {
+        self.path = path
+        self.durability = durability
+    }
+
+    func open() throws(StoreError) -> StoreOpening {
+        let opened: (File, StoreOpening, last: UInt64)
+        do {
+            opened = try self.openFile()
+        } catch {
+            throw StoreError("The store cannot be used. \(error)")
+        }
+        try opened.0.mark.check(last: opened.last, of: self.path)
+        self.file = opened.0
+        return opened.1
+    }
+
+    private func openFile() throws(SQLiteError) -> (File, StoreOpening, last: UInt64) {
+        let database = try SQLiteDatabase(path: self.path, durability: self.durability)
+        try Self.migrate(database)
+        var opening = StoreOpening(node: 0, epoch: 0, hashKey: [])
+        var last: UInt64 = 0
+        try database.transaction { () throws(SQLiteError) in
+            try database.execute("UPDATE store SET epoch = epoch + 1")
+            try database.prepare("SELECT node, epoch, key, last FROM store").run { row in
+                opening = StoreOpening(
+                    node: UInt64(bitPattern: row.integer(0)),
+                    epoch: UInt64(bitPattern: row.integer(1)),
+                    hashKey: row.blob(2)
+                )
+                last = UInt64(bitPattern: row.integer(3))
+            }
+        }
+        let file = File(
+            database: database,
+            mark: HighWaterMark(path: "\(self.path)-mark"),
+            advance: try database.prepare("UPDATE store SET last = max(last, ?) WHERE epoch = ?"),
+            insert: try database.prepare("INSERT OR REPLACE INTO segments VALUES (?, ?)"),
+            drop: try database.prepare("DELETE FROM segments WHERE number = ?"),
+            set: try database.prepare("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)"),
+            remove: try database.prepare("DELETE FROM rows WHERE kind = ? AND key = ?")
+        )
+        return (file, opening, last)
+    }
+
+    /// Makes the tables of a new file.
+    private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            var version: Int64 = 0
+            try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
+            guard version < Self.version else { return }
+            try database.execute(
+                """
+                CREATE TABLE store (
+                    node INTEGER NOT NULL, epoch INTEGER NOT NULL, key BLOB NOT NULL, last INTEGER NOT NULL
+                );
+                CREATE TABLE segments (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
+                CREATE TABLE rows (
+                    kind INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (kind, key)
+                ) WITHOUT ROWID;
+                PRAGMA user_version = \(Self.version);
+                """
+            )
+            var generator = SystemRandomNumberGenerator()
+            let node = Int64(bitPattern: generator.next())
+            let key = (0..<Self.keyLength).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            try database.prepare("INSERT INTO store VALUES (?, 0, ?, 0)").run([.integer(node), .blob(key)])
+        }
+    }
+
+    // MARK: Reading
+
+    func segments(after: UInt64) throws(StoreError) -> [StoredSegment] {
+        try self.read { file throws(SQLiteError) in
+            var segments: [StoredSegment] = []
+            var length = 0
+            var last = after
+            // One statement for each segment: a reader that stays open would let the log grow without end.
+            let next = try file.database.prepare(
+                "SELECT number, bytes FROM segments WHERE number > ? ORDER BY number LIMIT 1"
+            )
+            while length < Self.pageLength {
+                let count = segments.count
+                try next.run([.integer(Int64(bitPattern: last))]) { row in
+                    let segment = StoredSegment(number: UInt64(bitPattern: row.integer(0)), bytes: row.blob(1))
+                    last = segment.number
+                    length += segment.bytes.count
+                    segments.append(segment)
+                }
+                guard segments.count > count else { break }
+            }
+            return segments
+        }
+    }
+
+    func rows(_ table: StoreTable) throws(StoreError) -> [StoreRow] {
+        try self.read { file throws(SQLiteError) in
+            var rows: [StoreRow] = []
+            try file.database.prepare("SELECT key, value FROM rows WHERE kind = ?").run([
+                .integer(Int64(table.rawValue))
+            ]) {
+                row in rows.append(StoreRow(key: row.blob(0), value: row.blob(1)))
+            }
+            return rows
+        }
+    }
+
+    private func read<Result>(_ body: (File) throws(SQLiteError) -> Result) throws(StoreError) -> Result {
+        guard let file else { throw Self.isClosed }
+        do {
+            return try body(file)
+        } catch {
+            throw StoreError("The store cannot be read. \(error)")
+        }
+    }
+
+    // MARK: Writing
+
+    func append(_ commit: StoreCommit) -> StoreAnswer {
+        guard let file else { return .unavailable(Self.isClosed.description) }
+        do {
+            let isOurs = try file.database.transaction { () throws(SQLiteError) in try Self.write(commit, file) }
+            guard isOurs else { return .fenced }
+            try file.mark.advance(to: commit.segment.number)
+            return .durable
+        } catch {
+            return .unavailable("The store cannot be written. \(error)")
+        }
+    }
+
+    /// Returns false if another process has the store.
+    private static func write(_ commit: StoreCommit, _ file: File) throws(SQLiteError) -> Bool {
+        let number = Int64(bitPattern: commit.segment.number)
+        try file.advance.run([.integer(number), .integer(Int64(bitPattern: commit.epoch))])
+        guard file.database.changeCount == 1 else { return false }
+        try file.insert.run([.integer(number), .blob(commit.segment.bytes)])
+        for number in commit.drops { try file.drop.run([.integer(Int64(bitPattern: number))]) }
+        for change in commit.changes {
+            let (kind, key) = (SQLiteValue.integer(Int64(change.table.rawValue)), SQLiteValue.blob(change.key))
+            if let value = change.value {
+                try file.set.run([kind, key, .blob(value)])
+            } else {
+                try file.remove.run([kind, key])
+            }
+        }
+        return true
+    }
+
+    func close() { self.file = nil }
+}

@@ -1,0 +1,214 @@
+import FerryGateway
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What every store promises.
+@Suite struct GatewayStoreTests {
+    enum Kind: CaseIterable {
+        case memory
+        case sqlite
+    }
+
+    /// A store that can be opened again, as after a kill.
+    private struct Shelf {
+        let kind: Kind
+        let memory = MemoryStore()
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-\(UUID().uuidString)")
+
+        var path: String { self.directory.appending(path: "gateway.db").path }
+
+        func store() -> any GatewayStore {
+            switch self.kind {
+            case .memory: self.memory
+            case .sqlite: SQLiteStore(path: self.path)
+            }
+        }
+    }
+
+    private func withShelf(_ kind: Kind, _ body: (Shelf) async throws -> Void) async throws {
+        let shelf = Shelf(kind: kind)
+        try FileManager.default.createDirectory(at: shelf.directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: shelf.directory) }
+        try await body(shelf)
+    }
+
+    private func commit(
+        _ number: UInt64,
+        _ bytes: [UInt8] = [1],
+        epoch: UInt64 = 1,
+        changes: [StoreChange] = [],
+        drops: [UInt64] = []
+    ) -> StoreCommit {
+        StoreCommit(epoch: epoch, segment: .init(number: number, bytes: bytes), changes: changes, drops: drops)
+    }
+
+    private func append(_ commit: StoreCommit, to store: any GatewayStore) async -> StoreAnswer {
+        await withCheckedContinuation { continuation in
+            store.append(commit) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private func segments(_ store: any GatewayStore) async throws -> [StoredSegment] {
+        var all: [StoredSegment] = []
+        while true {
+            let page = try await store.segments(after: all.last?.number ?? 0)
+            guard !page.isEmpty else { return all }
+            all += page
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func `what was acknowledged is there after the next opening, in order`(
+        _ kind: Kind
+    ) async throws {
+        try await self.withShelf(kind) { shelf in
+            let first = shelf.store()
+            let opening = try await first.open()
+            for number in UInt64(1)...7 {
+                #expect(await self.append(self.commit(number, [UInt8(number)]), to: first) == .durable)
+            }
+            await first.close()
+            let second = shelf.store()
+            let again = try await second.open()
+            #expect(again.node == opening.node)
+            #expect(again.hashKey == opening.hashKey)
+            #expect(opening.hashKey.count == 16)
+            #expect(again.epoch == opening.epoch + 1)
+            #expect(try await self.segments(second).map(\.bytes) == (1...7).map { [UInt8($0)] })
+            await second.close()
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func `one commit drops segments and changes rows`(_ kind: Kind) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            let set = [1, 2].map { StoreChange(.feedback, key: [$0], value: [$0, $0]) }
+            #expect(await self.append(self.commit(1, changes: set), to: store) == .durable)
+            let remove = [StoreChange(.feedback, key: [1], value: nil), StoreChange(.feedback, key: [2], value: [])]
+            #expect(await self.append(self.commit(2, changes: remove, drops: [1]), to: store) == .durable)
+            #expect(try await self.segments(store).map(\.number) == [2])
+            #expect(try await store.rows(.feedback) == [StoreRow(key: [2], value: [])])
+            await store.close()
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func `a commit that is repeated takes the place of the first`(
+        _ kind: Kind
+    ) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            #expect(await self.append(self.commit(1, [1]), to: store) == .durable)
+            #expect(await self.append(self.commit(1, [2]), to: store) == .durable)
+            #expect(try await self.segments(store) == [StoredSegment(number: 1, bytes: [2])])
+            await store.close()
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func `an owner of an older epoch is fenced and writes nothing`(
+        _ kind: Kind
+    ) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            let opening = try await store.open()
+            let commit = self.commit(1, epoch: opening.epoch - 1)
+            #expect(await self.append(commit, to: store) == .fenced)
+            #expect(try await self.segments(store).isEmpty)
+            await store.close()
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func `answers come in the order of the commits`(_ kind: Kind) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            let (answers, continuation) = AsyncStream.makeStream(of: UInt64.self)
+            for number in UInt64(1)...100 {
+                store.append(self.commit(number)) { _ in continuation.yield(number) }
+            }
+            var numbers: [UInt64] = []
+            for await number in answers {
+                numbers.append(number)
+                if numbers.count == 100 { break }
+            }
+            #expect(numbers == Array(1...100))
+            await store.close()
+        }
+    }
+
+    @Test(arguments: Kind.allCases) func `a large segment comes back whole`(_ kind: Kind) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            let bytes = (0..<9_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            #expect(await self.append(self.commit(1, bytes), to: store) == .durable)
+            #expect(await self.append(self.commit(2), to: store) == .durable)
+            #expect(try await self.segments(store).map(\.bytes) == [bytes, [1]])
+            await store.close()
+        }
+    }
+
+    // MARK: Files
+
+    @Test func `a second gateway is told that the store is in use`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let first = shelf.store()
+            _ = try await first.open()
+            let second = shelf.store()
+            let error = await #expect(throws: StoreError.self) { try await second.open() }
+            #expect(error?.description.contains("another process uses it") == true)
+            await second.close()
+            #expect(await self.append(self.commit(1), to: first) == .durable)
+            await first.close()
+        }
+    }
+
+    @Test func `commits that were acknowledged and are gone prevent the start`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let first = shelf.store()
+            _ = try await first.open()
+            #expect(await self.append(self.commit(1), to: first) == .durable)
+            await first.close()
+            let old = try Data(contentsOf: URL(filePath: shelf.path))
+            let second = shelf.store()
+            let epoch = try await second.open().epoch
+            #expect(await self.append(self.commit(2, epoch: epoch), to: second) == .durable)
+            await second.close()
+            try old.write(to: URL(filePath: shelf.path))
+            let third = shelf.store()
+            let error = await #expect(throws: StoreError.self) { try await third.open() }
+            #expect(error?.description.contains("has lost its last commits") == true)
+            await third.close()
+            try FileManager.default.removeItem(atPath: "\(shelf.path)-mark")
+            let fourth = shelf.store()
+            _ = try await fourth.open()
+            #expect(try await self.segments(fourth).map(\.number) == [1])
+            await fourth.close()
+        }
+    }
+
+    @Test func `a damaged file is named`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            try Data(repeating: 65, count: 50_000).write(to: URL(filePath: shelf.path))
+            let store = shelf.store()
+            let error = await #expect(throws: StoreError.self) { try await store.open() }
+            #expect(error?.description.contains("gateway.db: it is damaged, or no database") == true)
+            await store.close()
+        }
+    }
+
+    @Test func `a store that was closed says so`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            await store.close()
+            #expect(await self.append(self.commit(1), to: store) == .unavailable("The store is closed."))
+            await store.close()
+        }
+    }
+}
