@@ -16,14 +16,14 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         abstract: "Takes the binary protocol from an old stack, and delivers over HTTP/2.",
         discussion: """
             Old clients connect as they did to Apple's gateway. Prints the bound ports as one JSON line as soon as it \
-            listens, and runs until SIGINT, SIGTERM or SIGHUP. It keeps nothing on disk: what has no answer when the \
-            process is killed is lost.
+            listens, and runs until SIGINT, SIGTERM or SIGHUP. With a 'store', nothing that was \
+            read is lost when the process is killed.
 
             A configuration:
               {"listen": {"port": 2195, "feedbackPort": 2196, "cert": "server.pem", "key": "server-key.pem"},
                "upstreams": {"apns": {"p8": "AuthKey_ABCDE12345.p8", "keyID": "ABCDE12345", "teamID": "FGHIJ67890"}},
                "clients": [{"name": "shop", "cert": "push.pem", "topics": ["com.example.shop"]}],
-               "rejections": "rejections.jsonl"}
+               "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}}
 
             Examples:
               ferry gateway --config gateway.json
@@ -63,6 +63,7 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }
         if self.check { return try Console.print("\(self.config): good") }
+        configuration.store = plan.store.map { SQLiteStore(path: $0.path, survivesPowerLoss: $0.fsync) }
         let gateway = try await self.start(configuration, upstreams)
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
@@ -70,8 +71,8 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         let isComplete = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
-        messages.sayEnd(counts)
-        guard isComplete else { throw ExitStatus.notAllAccepted }
+        messages.sayEnd(counts, kept: plan.store == nil ? 0 : counts.unanswered)
+        guard isComplete || plan.store != nil else { throw ExitStatus.notAllAccepted }
     }
 
     private func provider(_ configuration: HTTP2Configuration, _ name: String) throws -> HTTP2Provider {
@@ -107,6 +108,8 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
     private func start(_ configuration: Gateway.Configuration, _ upstreams: [GatewayUpstream]) async throws -> Gateway {
         do {
             return try await Gateway.start(configuration, upstreams: upstreams)
+        } catch let error as StoreError {
+            throw CommandFailure.usage(error.description)
         } catch {
             throw CommandFailure.usage(
                 "\(Endpoint.text(configuration.host, configuration.port)) cannot be listened on: \(Sentence.of(error))"

@@ -53,11 +53,19 @@ struct GatewayFile: Decodable {
         var upstream: String?
     }
 
+    /// The file that keeps what a killed process must not lose.
+    struct Store: Decodable {
+        var path: String
+        /// Whether a loss of power must not lose anything, either.
+        var fsync: Bool?
+    }
+
     var listen: Listen
     var upstreams: [String: Upstream]
     var clients: [Client]
     /// The list of rejections and dead letters: one JSON line each.
     var rejections: String?
+    var store: Store?
     /// Whether a notification that may have arrived goes out again.
     var repeatsUnknown: Bool?
 }
@@ -69,6 +77,7 @@ struct GatewayPlan {
     /// The name of each upstream, for messages.
     var upstreamNames: [String]
     var rejections: String?
+    var store: (path: String, fsync: Bool)?
 
     /// - Throws: ``CommandFailure`` that names the member at fault.
     init(_ file: GatewayFile, directory: URL) throws {
@@ -87,6 +96,10 @@ struct GatewayPlan {
             try Self.named("clients[\(index)]") {
                 let upstream = try Self.upstream(of: client, upstreamNames)
                 guard !client.topics.isEmpty else { throw Self.fault("'topics' is empty: name the app's bundle ID") }
+                // The store and the list know a client by its name.
+                if let other = identities.firstIndex(where: { $0.name == client.name }) {
+                    throw Self.fault("clients[\(other)] has the same name")
+                }
                 let first = routes.count
                 for topic in client.topics {
                     guard PushNotification.faults(topic: topic).isEmpty else {
@@ -126,6 +139,7 @@ struct GatewayPlan {
         gateway.repeatsUnknown = file.repeatsUnknown ?? false
         self.gateway = gateway
         self.rejections = file.rejections.map(path)
+        self.store = file.store.map { (path($0.path), $0.fsync ?? false) }
         if clients.takesAnyone, !["127.0.0.1", "::1", "localhost"].contains(gateway.host) {
             throw Self.fault("a client that may be 'anyone' needs 'listen.host' 127.0.0.1, or the world could send")
         }

@@ -4,7 +4,8 @@ enum GatewayMembers: Decodable {
     case array([GatewayMembers])
     case value
 
-    private static let top = ["listen", "upstreams", "clients", "rejections", "repeatsUnknown"]
+    private static let top = ["listen", "upstreams", "clients", "rejections", "store", "repeatsUnknown"]
+    private static let store = ["path", "fsync"]
     private static let listen = ["host", "port", "feedbackPort", "cert", "key", "clientCA", "legacyTLS"]
     private static let upstream = ["to", "sandbox", "ca", "p8", "keyID", "teamID", "cert", "key"]
     private static let client = ["name", "fingerprints", "cert", "userID", "anyone", "topics", "upstream"]
@@ -24,6 +25,7 @@ enum GatewayMembers: Decodable {
     static func check(_ file: GatewayMembers) throws(CommandFailure) {
         try file.require(self.top, in: "")
         try file["listen"]?.require(self.listen, in: "listen.")
+        try file["store"]?.require(self.store, in: "store.")
         if case .object(let upstreams)? = file["upstreams"] {
             for (name, upstream) in upstreams { try upstream.require(self.upstream, in: "upstreams.\(name).") }
         }

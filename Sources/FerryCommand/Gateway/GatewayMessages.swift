@@ -41,6 +41,12 @@ final class GatewayMessages: Sendable {
             Console.error(
                 "ferry: a notification of \(self.clients[refusal.identity]) is lost: \(self.words(refusal.reason))"
             )
+        case .storeTrouble(let reason):
+            Console.error("ferry: alarm: \(reason) Notifications wait, and no new client is taken.")
+        case .storeAllClear:
+            Console.error("ferry: the alarm for the store is over")
+        case .storeTaken:
+            Console.error("ferry: alarm: another gateway has taken the store. This one delivers nothing more: stop it.")
         case .stranger(let address, let reason):
             Console.error("ferry: \(address) was refused: \(reason)")
         case .refused, .gone:
@@ -48,7 +54,9 @@ final class GatewayMessages: Sendable {
         }
     }
 
-    func sayEnd(_ counts: GatewayCounts) {
+    /// - Parameter kept: the notifications that the store has without an answer.
+    func sayEnd(_ counts: GatewayCounts, kept: Int) {
+        if kept > 0 { Console.error("ferry: \(kept) wait in the store for the next start") }
         for (loss, count) in self.losses.withLock({ $0 }) {
             let place = self.list.map { ", each in \($0)" } ?? ""
             Console.error("ferry: \(count) of \(self.clients[loss.client]) lost: \(self.words(loss.reason))\(place)")

@@ -22,6 +22,10 @@ package struct Dispatch {
         var fate: JobFate
         var first: Job.Reader
         var joined: [Job.Reader]
+        /// The segment of the journal that has the job.
+        var segment: UInt64
+        /// Whether the feedback list has got its token.
+        var isGone = false
     }
 
     private struct Due: Comparable {
@@ -45,13 +49,13 @@ package struct Dispatch {
     private let identities: [GatewayIdentity]
     private var routes: [Route]
     private let outgoing: [Outgoing]
-    /// The first half of every `apns-id`: no other process has it.
+    /// The first half of every `apns-id`: no other gateway has it.
     private let node: UInt64
     /// Whether a notification that may have arrived goes out again.
     private let repeatsUnknown: Bool
     private let jobLimit: Int
 
-    private var jobs = JobTable()
+    private var jobs: JobTable
     private var byteCount = 0
     /// The jobs that wait for their route's gate.
     private var held: [Deque<JobID>]
@@ -60,28 +64,34 @@ package struct Dispatch {
     private var rejected: [JobID: Rejected] = [:]
     private var rejectedOrder: Deque<JobID> = []
     private var events: [GatewayEvent] = []
-    var feedback = FeedbackRows()
+    var feedback: FeedbackRows
     package internal(set) var counts = GatewayCounts()
 
     /// - Parameters:
-    ///   - node: a random number, new for each process.
+    ///   - node: a random number, new for each process, or for each store.
+    ///   - firstJob: the number of the first job. No job of this node ever had it.
     ///   - upstreams: how many upstreams the routes name.
     ///   - jobLimit: the notifications that may wait for their last answer. A test has fewer.
+    ///   - isStored: whether a store keeps the feedback rows.
     package init(
         identities: [GatewayIdentity],
         routes: [Route],
         upstreams: Int,
         node: UInt64,
+        firstJob: UInt64 = 1,
         repeatsUnknown: Bool = false,
-        jobLimit: Int = DispatchBounds.jobs
+        jobLimit: Int = DispatchBounds.jobs,
+        isStored: Bool = false
     ) {
         self.identities = identities
         self.routes = routes
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
         self.held = routes.map { _ in [] }
         self.node = node
+        self.jobs = JobTable(first: firstJob)
         self.repeatsUnknown = repeatsUnknown
         self.jobLimit = jobLimit
+        self.feedback = FeedbackRows(isKept: isStored)
     }
 
     // MARK: What is here
@@ -131,12 +141,23 @@ package struct Dispatch {
         return self.knownBad[.init(route: route, token: token)]
     }
 
-    /// Takes a notification, and sends it.
-    mutating func take(_ job: Job, as id: JobID, now: Moment) {
+    /// Takes a notification. ``send(_:now:)`` sends it.
+    mutating func take(_ job: Job, as id: JobID) {
         self.byteCount += job.bytes.count
         self.counts.waiting += 1
         self.jobs.insert(job, as: id)
-        self.send(id, now: now)
+    }
+
+    /// Takes a rejection of an earlier process that nothing has told.
+    mutating func restore(_ id: JobID, rejected token: [UInt8], _ status: BinaryStatus, of identity: Int) {
+        self.remember(id, identity, token, status)
+    }
+
+    /// Changes a job that has no last answer.
+    mutating func withJob(_ id: JobID, _ body: (inout Job) -> Void) {
+        guard var job = self.jobs[id] else { return }
+        body(&job)
+        self.jobs[id] = job
     }
 
     /// Notes a copy that gets the job's result.
@@ -175,7 +196,8 @@ package struct Dispatch {
 
     // MARK: The upstream
 
-    private mutating func send(_ id: JobID, now: Moment) {
+    /// Sends a notification, as soon as its topic's gate is open.
+    mutating func send(_ id: JobID, now: Moment) {
         guard let job = self.jobs[id] else { return }
         let route = self.identities[job.scope.identity].routes[job.topic]
         guard self.routes[route].gate.admits(now: now.monotonic) else {
@@ -228,7 +250,9 @@ package struct Dispatch {
             let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
             self.feedback.add(row, of: identity)
             self.events.append(.gone(identity: identity, topic: topic, token: row.token, since: row.since))
-            return self.end(id, job, .accepted)
+            var settled = self.end(id, job, .accepted)
+            settled.isGone = true
+            return settled
         case .refused(let status):
             return self.refuse(id, job, route, outcome, status, now: now)
         case .tryOtherTopic:
@@ -357,7 +381,7 @@ package struct Dispatch {
     private mutating func end(_ id: JobID, _ job: Job, _ fate: JobFate) -> Settled {
         self.jobs.remove(id)
         self.byteCount -= job.bytes.count
-        return Settled(fate: fate, first: job.first, joined: job.joined)
+        return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
     }
 
     // MARK: Gates and lists

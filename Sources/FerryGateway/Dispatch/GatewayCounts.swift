@@ -1,10 +1,12 @@
 /// Where the notifications went that the gateway has read.
 ///
-/// ``read`` is always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``, ``knownBad`` and
+/// ``read`` and ``recovered`` are together always the sum of ``forwarded``, ``waiting``, ``swallowed``, ``refusedHere``, ``knownBad`` and
 /// ``droppedUnsent``.
 package struct GatewayCounts: Hashable, Sendable {
     /// Notifications that were read whole, faulty ones too.
     package var read = 0
+    /// Notifications that an earlier process had read, and that the store had without an answer.
+    package var recovered = 0
     /// Notifications that went to the upstream, each counted once.
     package var forwarded = 0
     /// Notifications that wait and never went out.
@@ -35,9 +37,15 @@ package struct GatewayCounts: Hashable, Sendable {
     /// Notifications that the client counts as accepted because their answer took too long.
     package var released = 0
 
+    /// Notifications without a last answer.
+    package var unanswered: Int {
+        self.forwarded + self.waiting + self.droppedUnsent
+            - (self.accepted + self.gone + self.refused + self.expired + self.deadLetters + self.unknown)
+    }
+
     /// Whether every notification is somewhere.
     package var isConserved: Bool {
-        self.read
+        self.read + self.recovered
             == self.forwarded + self.waiting + self.swallowed + self.refusedHere + self.knownBad + self.droppedUnsent
     }
 }

@@ -15,6 +15,13 @@ package enum GatewayEvent: Hashable, Sendable {
     /// The alarm is over.
     case allClear(upstream: Int, topic: String)
 
+    /// The store cannot be written: notifications are read for a while, and wait. The reason as a sentence.
+    case storeTrouble(String)
+    /// The store is written again.
+    case storeAllClear
+    /// Another gateway has the store. This one delivers nothing more.
+    case storeTaken
+
     /// A client was refused in the handshake: its address, and the reason as a sentence.
     case stranger(address: String, String)
 

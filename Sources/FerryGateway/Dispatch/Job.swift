@@ -28,6 +28,10 @@ struct Job: Sendable {
     var attempts = 0
     /// Why APNs did not take it the last time; nil: APNs said nothing.
     var lastReason: Reason?
+    /// The segment of the journal that has it; 0: none.
+    var segment: UInt64 = 0
+    /// UNIX seconds: when it was read.
+    let readAtSeconds: UInt32
     /// Whether the client counts it as accepted, because it took too long.
     var isReleased = false
 
@@ -40,7 +44,8 @@ struct Job: Sendable {
         expiration: UInt32,
         priority: UInt8,
         first: Reader,
-        readAt: NIODeadline
+        readAt: NIODeadline,
+        readAtSeconds: UInt32
     ) {
         self.scope = scope
         self.bytes = Array(unsafeUninitializedCapacity: token.count + payload.count) { bytes, count in
@@ -53,5 +58,6 @@ struct Job: Sendable {
         self.priority = priority
         self.first = first
         self.readAt = readAt
+        self.readAtSeconds = readAtSeconds
     }
 }

@@ -13,9 +13,12 @@ struct JobTable: Sendable {
 
     /// The jobs from ``first`` on; nil: ended.
     private var recent: Deque<Job?> = []
-    private var first: UInt64 = 1
+    private var first: UInt64
     private var old: [JobID: Job] = [:]
     private(set) var count = 0
+
+    /// - Parameter first: the number of the first job. Jobs with smaller numbers, from an earlier process, may be inserted.
+    init(first: UInt64 = 1) { self.first = first }
 
     /// All numbers, ascending.
     var ids: [JobID] {

@@ -39,25 +39,59 @@ package struct FeedbackRows: Sendable {
     private var claims: [UInt64: Claimed] = [:]
     private var lastClaim: UInt64 = 0
 
-    package init() {}
+    /// Whether ``takeChanges()`` has anything to say.
+    private let isKept: Bool
+    private var changes: [Change] = []
+
+    /// A change that a store has to make.
+    struct Change: Hashable, Sendable {
+        var identity: Int
+        var token: [UInt8]
+        /// Nil: the row is gone.
+        var since: UInt32?
+    }
+
+    /// - Parameter isKept: whether a store keeps the rows, too.
+    package init(isKept: Bool = false) { self.isKept = isKept }
+
+    /// Removes and returns the changes for the store. What a reader has claimed stays there until it is read.
+    mutating func takeChanges() -> [Change] {
+        defer { self.changes = [] }
+        return self.changes
+    }
+
+    private mutating func note(_ identity: Int, _ token: [UInt8], _ since: UInt32?) {
+        if self.isKept { self.changes.append(Change(identity: identity, token: token, since: since)) }
+    }
+
+    /// Lists a row that the store had.
+    mutating func restore(_ row: Row, of identity: Int) {
+        self.insert(row, of: identity)
+        self.changes = []
+    }
 
     var isEmpty: Bool { self.listed.isEmpty }
 
     mutating func add(_ row: Row, of identity: Int) {
+        self.note(identity, row.token, row.since)
+        self.insert(row, of: identity)
+    }
+
+    private mutating func insert(_ row: Row, of identity: Int) {
         guard self.listed[identity, default: [:]].updateValue(row.since, forKey: row.token) == nil else { return }
         self.order[identity, default: []].append(row.token)
         // Removed tokens stay in the order, so that it is longer than the table.
         while self.listed[identity, default: [:]].count > Self.limit
             || self.order[identity, default: []].count > 2 * Self.limit, let oldest = self.order[identity]?.popFirst()
         {
-            self.listed[identity]?[oldest] = nil
+            if self.listed[identity]?.removeValue(forKey: oldest) != nil { self.note(identity, oldest, nil) }
         }
     }
 
     /// Removes the row of a token to which APNs has delivered since.
     mutating func remove(_ token: ArraySlice<UInt8>, of identity: Int) {
-        guard self.listed[identity] != nil else { return }
-        self.listed[identity]?[Array(token)] = nil
+        guard self.listed[identity]?.removeValue(forKey: Array(token)) != nil else { return }
+        self.note(identity, Array(token), nil)
     }
 
     /// Hands out everything that is listed.
@@ -75,18 +109,22 @@ package struct FeedbackRows: Sendable {
     }
 
     /// Notes that the reader has read everything. Too late for rows that are listed again: they come twice.
-    package mutating func read(_ claim: Claim) { self.claims[claim.id] = nil }
+    package mutating func read(_ claim: Claim) {
+        guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
+        // A token may have been lost again meanwhile.
+        for row in claimed.rows { self.note(claimed.identity, row.token, self.listed[claimed.identity]?[row.token]) }
+    }
 
     /// Lists the rows again: the reader has gone.
     package mutating func giveBack(_ claim: Claim) {
         guard let claimed = self.claims.removeValue(forKey: claim.id) else { return }
-        for row in claimed.rows { self.add(row, of: claimed.identity) }
+        for row in claimed.rows { self.insert(row, of: claimed.identity) }
     }
 
     private mutating func returnOverdue(now: NIODeadline) {
         for (id, claimed) in self.claims where claimed.until <= now {
             self.claims[id] = nil
-            for row in claimed.rows { self.add(row, of: claimed.identity) }
+            for row in claimed.rows { self.insert(row, of: claimed.identity) }
         }
     }
 }

@@ -42,8 +42,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private func begin(_ context: ChannelHandlerContext) {
         let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else { return context.close(promise: nil) }
-        let claim = self.driver.claimFeedback(of: identity)
-        self.claim = claim
+        self.driver.claimFeedback(of: identity) { self.claim = $0 }
+        guard let claim = self.claim else { return }
         var bytes = context.channel.allocator.buffer(capacity: claim.rows.count * 38)
         for row in claim.rows {
             let time = Date(timeIntervalSince1970: Double(row.since))

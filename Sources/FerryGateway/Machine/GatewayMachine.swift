@@ -1,6 +1,7 @@
 package import FerryBinary
 package import FerryCore
 package import FerryMachine
+internal import DequeModule
 internal import HeapModule
 package import NIOCore
 
@@ -13,7 +14,10 @@ package import NIOCore
 /// ```
 ///
 /// Its owner passes bytes, outcomes and time in. After each input it does the actions of ``takeActions()``, in order, hands
-/// the batches of ``withBatch(for:_:)`` to the upstreams, and calls ``timePassed(now:)`` at ``nextDeadline``.
+/// the batches of ``withBatch(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and calls
+/// ``timePassed(now:)`` at ``nextDeadline``.
+///
+/// With a ``Journal``, a notification goes to the upstream, and an error response to its client, when the store has them.
 ///
 /// Not `Sendable`: one event loop owns it.
 package final class GatewayMachine {
@@ -23,8 +27,6 @@ package final class GatewayMachine {
         package var work: Work
 
         package enum Work: Hashable, Sendable {
-            /// Write to the journal that this episode begins, and then call ``GatewayMachine/durable(_:now:)``.
-            case journal(EpisodeID)
             /// Write these six bytes, then close the output. Continue to read.
             case tell(ErrorResponse)
             /// Close the output without a word. Continue to read.
@@ -47,10 +49,16 @@ package final class GatewayMachine {
     private var filterTimers: [ReplayScope: NIODeadline] = [:]
     private var clients: [ConnectionID: GatewayClient] = [:]
     private var dispatch: Dispatch
+    /// Nil: everything counts as durable at once.
+    var journal: Journal?
+    /// What waits until a segment is durable, each in the order of the segments.
+    private var unsent: Deque<(segment: UInt64, job: JobID)> = []
+    private var unopened: Deque<(segment: UInt64, episode: EpisodeID)> = []
+    private var unsettled: Deque<(segment: UInt64, job: JobID, scope: ReplayScope, settled: Dispatch.Settled)> = []
     private let makeKey:
         (_ topic: [UInt8], _ token: UnsafeBufferPointer<UInt8>, _ payload: UnsafeBufferPointer<UInt8>) ->
             ReplayKey
-    private var lastConnection: UInt64 = 0
+    private var lastConnection: UInt64
     private var timers = Heap<Timer>()
     private var touched: [GatewayClient] = []
     private var actions: [Action] = []
@@ -58,12 +66,19 @@ package final class GatewayMachine {
     private var named: [EpisodeID: JobID] = [:]
     private var isShuttingDown = false
 
-    /// - Parameter makeKey: a keyed hash with a secret key.
+    /// - Parameters:
+    ///   - journal: nil: without a store.
+    ///   - firstConnection: the number of the first connection. With this store, no connection ever had it.
+    ///   - makeKey: a keyed hash with a secret key.
     package init(
         _ dispatch: consuming Dispatch,
+        journal: Journal? = nil,
+        firstConnection: UInt64 = 1,
         makeKey: @escaping ([UInt8], UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> ReplayKey
     ) {
         self.dispatch = dispatch
+        self.journal = journal
+        self.lastConnection = firstConnection - 1
         self.makeKey = makeKey
     }
 
@@ -76,10 +91,18 @@ package final class GatewayMachine {
 
     /// Whether a new connection of this identity is welcome.
     package func isOpen(identity: Int) -> Bool {
-        !self.isShuttingDown && self.dispatch.hasRoom && self.dispatch.isOpen(identity: identity)
+        !self.isShuttingDown && self.hasRoom && self.dispatch.isOpen(identity: identity)
     }
 
-    package func takeEvents() -> [GatewayEvent] { self.dispatch.takeEvents() }
+    /// Whether notifications that take long may be released to the spool.
+    private var hasRoom: Bool { self.dispatch.hasRoom && self.journal?.isPrompt ?? true }
+
+    /// Whether every notification that was read is settled, and the store has everything.
+    package var isIdle: Bool {
+        self.dispatch.jobCount == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
+    }
+
+    package func takeEvents() -> [GatewayEvent] { self.dispatch.takeEvents() + (self.journal?.takeEvents() ?? []) }
 
     package func takeActions() -> [Action] {
         defer { self.actions = [] }
@@ -93,8 +116,16 @@ package final class GatewayMachine {
     // MARK: Feedback
 
     /// Calls `body` with the feedback lists of all clients.
-    package func withFeedback<Result>(_ body: (inout FeedbackRows) -> Result) -> Result {
+    package func withFeedback(now: Moment, _ body: (inout FeedbackRows) -> Void) {
         body(&self.dispatch.feedback)
+        self.collectRows(now: now)
+    }
+
+    private func collectRows(now: Moment) {
+        guard self.journal != nil else { return }
+        for change in self.dispatch.feedback.takeChanges() {
+            self.journal?.change(change, now: now)
+        }
     }
 
     // MARK: Clients
@@ -119,7 +150,7 @@ package final class GatewayMachine {
     package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.releases = self.dispatch.hasRoom
+            client.connection.releases = self.hasRoom
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
@@ -136,8 +167,8 @@ package final class GatewayMachine {
         }
     }
 
-    /// Notes that the journal has the beginning of the episode.
-    package func durable(_ episode: EpisodeID, now: Moment) {
+    /// Goes on with what waited for the store. The connection may have given up meanwhile.
+    private func durable(_ episode: EpisodeID, now: Moment) {
         guard let client = self.clients[episode.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
             let standing = filter.standing(now: now.monotonic)
@@ -158,8 +189,8 @@ package final class GatewayMachine {
         }
     }
 
-    /// Gives up what has no last answer. It comes as events, and is lost.
-    package func abandon() { self.dispatch.abandon() }
+    /// Gives up what has no last answer. It comes as events, and is lost; with a store it stays there.
+    package func abandon() { if self.journal == nil { self.dispatch.abandon() } }
 
     // MARK: Notifications
 
@@ -197,16 +228,24 @@ package final class GatewayMachine {
             } else if case .rejected(let status) = fate {
                 self.dispatch.refuse(client.identity, token: Array(token), status, as: id)
             } else {
-                let job = Job(
+                var job = Job(
                     scope: client.scope,
                     token: token,
                     payload: payload,
                     expiration: Self.expiration(offer.frame.expiration, now: now),
                     priority: offer.frame.priority ?? 0,
                     first: reader,
-                    readAt: now.monotonic
+                    readAt: now.monotonic,
+                    readAtSeconds: now.epochSeconds
                 )
-                self.dispatch.take(job, as: id, now: now)
+                self.journal?.read(&job, as: id, now: now)
+                client.isJournalled = true
+                self.dispatch.take(job, as: id)
+                if let segment = self.journal?.number {
+                    self.unsent.append((segment, id))
+                } else {
+                    self.dispatch.send(id, now: now)
+                }
             }
             return .init(follower, isCopy: false)
         case .join(let running, let fate):
@@ -214,13 +253,20 @@ package final class GatewayMachine {
             follower.job = running
             follower.fate = fate
             self.dispatch.join(running, reader)
+            self.journalCopy(follower, reader, client, now: now)
             return .init(follower, isCopy: true)
         case .overtaken(let running):
             self.dispatch.counts.swallowed += 1
             follower.job = running
             follower.fate = .accepted
+            self.journalCopy(follower, reader, client, now: now)
             return .init(follower, isCopy: true)
         }
+    }
+
+    private func journalCopy(_ follower: Follower, _ reader: Job.Reader, _ client: GatewayClient, now: Moment) {
+        self.journal?.copy(reader, of: follower, client.scope, now: now)
+        client.isJournalled = true
     }
 
     /// The `apns-expiration` of a notification. A time that has passed, or that is a negative number in old clients, meant
@@ -246,12 +292,30 @@ package final class GatewayMachine {
                 repeat {
                     let id = JobID(rawValue: records[index].tag.rawValue)
                     if let settled = self.dispatch.settle(id, records[index].outcome, now: now) {
-                        self.pass(settled, id, &filter, standing, now: now)
+                        self.settled(settled, id, scope, &filter, standing, now: now)
                     }
                     index += 1
                 } while index < records.count
                     && self.dispatch.scope(of: JobID(rawValue: records[index].tag.rawValue)) == scope
             }
+        }
+    }
+
+    /// Notes a last answer, and passes it on as soon as the store has what it rests on.
+    private func settled(
+        _ settled: Dispatch.Settled,
+        _ id: JobID,
+        _ scope: ReplayScope,
+        _ filter: inout ReplayFilter,
+        _ standing: ReplayFilter.Standing,
+        now: Moment
+    ) {
+        self.journal?.answered(id, settled.fate, in: settled.segment, now: now)
+        self.collectRows(now: now)
+        if settled.isGone, let segment = self.journal?.number {
+            self.unsettled.append((segment, id, scope, settled))
+        } else {
+            self.pass(settled, id, &filter, standing, now: now)
         }
     }
 
@@ -287,13 +351,81 @@ package final class GatewayMachine {
         return isHeard
     }
 
+    // MARK: The store's answers
+
+    /// Does what waited for the segments that are durable now.
+    func goOn(now: Moment) {
+        guard let durable = self.journal?.durable else { return }
+        while let first = self.unsettled.first, first.segment <= durable {
+            self.unsettled.removeFirst()
+            self.withFilter(first.scope, now: now) { filter in
+                self.pass(first.settled, first.job, &filter, filter.standing(now: now.monotonic), now: now)
+            }
+        }
+        while let first = self.unopened.first, first.segment <= durable {
+            self.unopened.removeFirst()
+            self.durable(first.episode, now: now)
+        }
+        while let first = self.unsent.first, first.segment <= durable {
+            self.unsent.removeFirst()
+            self.dispatch.send(first.job, now: now)
+        }
+    }
+
+    /// Lets every connection see what has changed.
+    func wakeClients(now: Moment) {
+        for client in self.clients.values {
+            self.withFilter(client.scope, now: now) { filter in
+                client.connection.releases = self.hasRoom
+                let standing = filter.standing(now: now.monotonic)
+                let action = client.connection.timePassed(now: now.monotonic, standing: standing)
+                self.perform(action, client, &filter, now: now)
+            }
+        }
+    }
+
+    /// Writes the last unanswered jobs of old segments anew.
+    private func carrySparse(now: Moment) {
+        for segment in self.journal?.timePassed(now: now.monotonic) ?? [] {
+            let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
+            for id in read + segment.carried {
+                self.dispatch.withJob(id) { job in
+                    if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }
+                }
+            }
+        }
+    }
+
+    func restore(_ id: EpisodeID, _ kind: EpisodeKind, _ scope: ReplayScope, _ followers: [Follower], now: Moment) {
+        self.withFilter(scope, now: now) { $0.open(id, kind, followers: followers, now: now.monotonic) }
+    }
+
+    func restore(_ id: JobID, _ job: consuming Job, now: Moment) {
+        self.dispatch.counts.recovered += 1
+        self.dispatch.take(job, as: id)
+        self.dispatch.send(id, now: now)
+    }
+
+    func restore(
+        _ id: JobID,
+        rejected token: [UInt8],
+        _ status: BinaryStatus,
+        of identity: Int,
+        isFollower: Bool
+    ) {
+        self.dispatch.restore(id, rejected: token, status, of: identity)
+        if !isFollower { self.dispatch.deferRejection(of: id) }
+    }
+
+    func restore(_ row: FeedbackRows.Row, of identity: Int) { self.dispatch.feedback.restore(row, of: identity) }
+
     // MARK: The machines below
 
     /// Calls `body` with the replay filter of a scope, and takes what the filter puts out.
     private func withFilter(_ scope: ReplayScope, now: Moment, _ body: (inout ReplayFilter) -> Void) {
         self.filters.with(scope, now: now.monotonic) { filter in
             body(&filter)
-            self.collect(&filter)
+            self.collect(&filter, now: now)
             self.filterTimers[scope] = filter.nextDeadline
             self.setTimers(filter.standing(now: now.monotonic))
         }
@@ -312,7 +444,15 @@ package final class GatewayMachine {
         case .none:
             break
         case .journal(let episode):
-            self.actions.append(Action(connection: id, work: .journal(episode)))
+            guard self.journal != nil else {
+                let standing = filter.standing(now: now.monotonic)
+                let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
+                return self.perform(action, client, &filter, now: now)
+            }
+            let named = client.connection.job(of: episode.sequence)
+            self.journal?.told(episode, named, client.scope, now: now)
+            client.isJournalled = true
+            if let segment = self.journal?.number { self.unopened.append((segment, episode)) }
         case .tell(let telling):
             filter.open(telling.episode, telling.kind, followers: telling.followers, now: now.monotonic)
             self.named[telling.episode] = telling.job
@@ -325,6 +465,7 @@ package final class GatewayMachine {
         case .close(let episode):
             if let episode { filter.drained(episode, now: now.monotonic) }
             self.clients[id] = nil
+            if client.isJournalled { self.journal?.closed(id, now: now) }
             self.actions.append(Action(connection: id, work: .close))
         }
         self.collect(client)
@@ -346,9 +487,10 @@ package final class GatewayMachine {
         }
     }
 
-    private func collect(_ filter: inout ReplayFilter) {
+    private func collect(_ filter: inout ReplayFilter, now: Moment) {
         for untold in filter.takeUntold() { self.dispatch.deferRejection(of: untold.job) }
         for ended in filter.takeEnded() {
+            self.journal?.over(ended.episode, now: now)
             let job = self.named.removeValue(forKey: ended.episode)
             if ended.isUnheard { self.dispatch.deferRejection(of: job) }
         }
@@ -358,16 +500,18 @@ package final class GatewayMachine {
 
     /// When to call ``timePassed(now:)``; nil: only inputs change anything.
     package var nextDeadline: NIODeadline? {
-        [self.timers.min?.at, self.dispatch.nextDeadline, self.filterTimers.values.min()].compactMap(\.self).min()
+        [self.timers.min?.at, self.dispatch.nextDeadline, self.filterTimers.values.min(), self.journal?.nextDeadline]
+            .compactMap(\.self).min()
     }
 
     /// Does everything that is due. A call that is too early does no harm.
     package func timePassed(now: Moment) {
         for (id, scope, settled) in self.dispatch.timePassed(now: now) {
             self.withFilter(scope, now: now) { filter in
-                self.pass(settled, id, &filter, filter.standing(now: now.monotonic), now: now)
+                self.settled(settled, id, scope, &filter, filter.standing(now: now.monotonic), now: now)
             }
         }
+        self.carrySparse(now: now)
         for (scope, at) in self.filterTimers where at <= now.monotonic {
             self.withFilter(scope, now: now) { $0.timePassed(now: now.monotonic) }
         }
@@ -376,7 +520,7 @@ package final class GatewayMachine {
             guard let client = self.clients[timer.connection] else { continue }
             client.timer = .distantFuture
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.releases = self.dispatch.hasRoom
+                client.connection.releases = self.hasRoom
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)

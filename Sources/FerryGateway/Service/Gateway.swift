@@ -41,6 +41,8 @@ package final class Gateway: Sendable {
         package var routes: [Route]
         /// Whether a notification that may have arrived goes out again.
         package var repeatsUnknown = false
+        /// Where notifications are kept that a killed process must not lose; nil: nowhere.
+        package var store: (any GatewayStore)?
         /// Gets what is to be written down, on the gateway's event loop. It must not block.
         package var onEvent: @Sendable (GatewayEvent) -> Void = { _ in }
 
@@ -64,8 +66,15 @@ package final class Gateway: Sendable {
     private let listener: Listener
     private let feedback: Listener?
     private let driver: GatewayDriver
+    private let store: (any GatewayStore)?
 
-    private init(_ listener: Listener, _ feedback: Listener?, _ driver: GatewayDriver) {
+    private init(
+        _ listener: Listener,
+        _ feedback: Listener?,
+        _ driver: GatewayDriver,
+        _ store: (any GatewayStore)?
+    ) {
+        self.store = store
         self.listener = listener
         self.feedback = feedback
         self.driver = driver
@@ -75,25 +84,18 @@ package final class Gateway: Sendable {
 
     /// Binds the address, and begins to forward.
     ///
-    /// - Throws: `TLSError` when the credentials cannot be used, a socket error when the address cannot be bound.
+    /// - Throws: `TLSError` when the credentials cannot be used, a socket error when the address cannot be bound,
+    ///   ``StoreError`` when the store cannot be used.
     package static func start(
         _ configuration: Configuration,
         upstreams: [GatewayUpstream],
         on group: (any EventLoopGroup)? = nil
     ) async throws -> Gateway {
         let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
-        var generator = SystemRandomNumberGenerator()
-        let hash = GatewayHash(try KeyedHash(key: (0..<KeyedHash.keyLength).map { _ in .random(in: 0...255) }))
-        let dispatch = Dispatch(
-            identities: configuration.identities,
-            routes: configuration.routes,
-            upstreams: upstreams.count,
-            node: generator.next(),
-            repeatsUnknown: configuration.repeatsUnknown
-        )
         let driver = GatewayDriver(
-            GatewayMachine(dispatch, makeKey: hash.key),
+            try await GatewayMachine.make(configuration, upstreams: upstreams.count),
             upstreams: upstreams,
+            store: configuration.store,
             on: eventLoop,
             onEvent: configuration.onEvent
         )
@@ -124,7 +126,7 @@ package final class Gateway: Sendable {
             }
         }
         driver.start()
-        return Gateway(listener, feedback, driver)
+        return Gateway(listener, feedback, driver, configuration.store)
     }
 
     /// The counts so far.
@@ -138,7 +140,7 @@ package final class Gateway: Sendable {
     /// Takes no more connections, ends those that there are, and waits until every notification has its last answer.
     ///
     /// - Parameter limit: at this time the connections close as they are.
-    /// - Returns: whether everything got its answer. Shut the upstreams down after it.
+    /// - Returns: whether everything got its answer. Without a store the rest is lost. Shut the upstreams down after it.
     package func shutDown(within limit: Duration) async -> Bool {
         self.listener.close()
         let driver = self.driver
@@ -151,22 +153,7 @@ package final class Gateway: Sendable {
         if !isComplete { try? await driver.eventLoop.submit { driver.abandon() }.get() }
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
+        await self.store?.close()
         return isComplete
-    }
-}
-
-/// The keyed hash of the replay filter.
-private final class GatewayHash {
-    private let hash: KeyedHash
-
-    init(_ hash: consuming KeyedHash) { self.hash = hash }
-
-    func key(
-        _ topic: [UInt8],
-        _ token: UnsafeBufferPointer<UInt8>,
-        _ payload: UnsafeBufferPointer<UInt8>
-    ) -> ReplayKey {
-        let (high, low) = topic.withUnsafeBufferPointer { self.hash.hash($0, token, payload) }
-        return ReplayKey(high: high, low: low)
     }
 }

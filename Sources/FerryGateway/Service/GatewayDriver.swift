@@ -13,6 +13,7 @@ final class GatewayDriver: @unchecked Sendable {
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
     private let upstreams: [GatewayUpstream]
+    private let store: (any GatewayStore)?
     private let onEvent: (GatewayEvent) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
@@ -25,11 +26,13 @@ final class GatewayDriver: @unchecked Sendable {
     init(
         _ machine: GatewayMachine,
         upstreams: [GatewayUpstream],
+        store: (any GatewayStore)?,
         on eventLoop: any EventLoop,
         onEvent: @escaping (GatewayEvent) -> Void
     ) {
         self.machine = machine
         self.upstreams = upstreams
+        self.store = store
         self.eventLoop = eventLoop
         self.onEvent = onEvent
     }
@@ -50,13 +53,20 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Feedback
 
-    func claimFeedback(of identity: Int) -> FeedbackRows.Claim {
-        self.machine.withFeedback { $0.claim(identity, now: .now()) }
+    /// Hands the client's rows to `body`.
+    func claimFeedback(of identity: Int, _ body: (FeedbackRows.Claim) -> Void) {
+        self.run { machine, now in
+            machine.withFeedback(now: now) { body($0.claim(identity, now: now.monotonic)) }
+        }
     }
 
-    func readFeedback(_ claim: FeedbackRows.Claim) { self.machine.withFeedback { $0.read(claim) } }
+    func readFeedback(_ claim: FeedbackRows.Claim) {
+        self.run { machine, now in machine.withFeedback(now: now) { $0.read(claim) } }
+    }
 
-    func giveFeedbackBack(_ claim: FeedbackRows.Claim) { self.machine.withFeedback { $0.giveBack(claim) } }
+    func giveFeedbackBack(_ claim: FeedbackRows.Claim) {
+        self.run { machine, now in machine.withFeedback(now: now) { $0.giveBack(claim) } }
+    }
 
     // MARK: Inputs
 
@@ -96,6 +106,7 @@ final class GatewayDriver: @unchecked Sendable {
             self.runsAgain = false
             self.carryOut()
             self.forward()
+            self.commit()
             for event in self.machine.takeEvents() { self.onEvent(event) }
         } while self.runsAgain
         self.isRunning = false
@@ -112,11 +123,8 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     private func carryOut(_ action: GatewayMachine.Action) {
-        // Without a journal on disk, an episode is durable at once.
-        if case .journal(let episode) = action.work { return self.machine.durable(episode, now: .now) }
         guard let handler = self.handlers[action.connection] else { return }
         switch action.work {
-        case .journal: break
         case .tell(let response): handler.tell(response)
         case .closeOutput: handler.closeOutput()
         case .close: handler.close()
@@ -127,6 +135,16 @@ final class GatewayDriver: @unchecked Sendable {
     private func forward() {
         for (index, upstream) in self.upstreams.enumerated() {
             self.machine.withBatch(for: index) { upstream.provider.trySubmit(&$0) }
+        }
+    }
+
+    private func commit() {
+        guard let store else { return }
+        for commit in self.machine.takeCommits(now: .now) {
+            let segment = commit.segment.number
+            store.append(commit) { answer in
+                self.eventLoop.execute { self.run { $0.stored(segment, answer, now: $1) } }
+            }
         }
     }
 
@@ -156,7 +174,7 @@ final class GatewayDriver: @unchecked Sendable {
     func abandon() { self.run { machine, _ in machine.abandon() } }
 
     private func checkIdle() {
-        guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.jobCount == 0 else { return }
+        guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.isIdle else { return }
         self.timer?.task.cancel()
         self.timer = nil
         let waiters = self.onIdle

@@ -70,16 +70,6 @@ import Testing
                     self.sent.append((next.tag.rawValue, next.device, next.notification))
                 }
             }
-            var index = 0
-            while index < self.actions.count {
-                if case .journal(let episode) = self.actions[index].work {
-                    self.actions.remove(at: index)
-                    self.machine.durable(episode, now: self.now)
-                    self.actions += self.machine.takeActions()
-                } else {
-                    index += 1
-                }
-            }
         }
 
         /// Answers the notifications that were sent to this token and not answered.
@@ -262,9 +252,9 @@ import Testing
         scene.answer([2], .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410)))
         scene.push([2], 3, on: connection)
         scene.answer([2], .accepted(.confirmed))
-        let now = scene.now.monotonic
-        let claim = scene.machine.withFeedback { rows in rows.claim(0, now: now) }
-        #expect(claim.rows.map(\.token) == [[1]])
+        var rows: [FeedbackRows.Row] = []
+        scene.machine.withFeedback(now: scene.now) { rows = $0.claim(0, now: scene.now.monotonic).rows }
+        #expect(rows.map(\.token) == [[1]])
         #expect(scene.told.isEmpty)
     }
 

@@ -140,8 +140,6 @@ final class GatewayWorld {
     private func carryOut(_ action: GatewayMachine.Action) {
         guard let link = self.links[action.connection] else { return }
         switch action.work {
-        case .journal(let episode):
-            self.machine.durable(episode, now: self.moment)
         case .tell(let response):
             self.at(self.now + self.manner.latency) { self.heard(response, on: link) }
         case .closeOutput:

@@ -16,7 +16,8 @@ import Testing
                 expiration: 0,
                 priority: 0,
                 first: .init(connection: ConnectionID(1), sequence: UInt64(number)),
-                readAt: .uptimeNanoseconds(0)
+                readAt: .uptimeNanoseconds(0),
+                readAtSeconds: 0
             )
         }
     }

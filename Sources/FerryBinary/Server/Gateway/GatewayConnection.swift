@@ -214,6 +214,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// Whether the client was seen to number its notifications.
     package var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
+    /// The job of a notification that is kept.
+    package func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
+
     /// Whether this connection tells or defers a rejection of this notification. If not, it is a follower: the replay
     /// filter answers for it.
     package func answers(for sequence: UInt64) -> Bool { !self.isFollower(sequence) }

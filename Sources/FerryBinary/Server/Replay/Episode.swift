@@ -38,6 +38,12 @@ package enum EpisodeKind: Hashable, Sendable {
     case shutdown
     /// The gateway's process was killed. Its clients were told nothing, so this proves nothing either.
     case crash
+    /// It was open when the gateway's process was killed. Whether the client has read the error response is not known, so
+    /// this proves nothing.
+    case restored
+
+    /// Whether its connection is gone when it is opened.
+    var isPast: Bool { self == .crash || self == .restored }
 }
 
 /// Everything that one client may send again because of one event: the followers of one notification.

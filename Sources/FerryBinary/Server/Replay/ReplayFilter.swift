@@ -129,7 +129,7 @@ package struct ReplayFilter: Sendable {
         if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictOldestEpisode(now: now) }
         self.episodes.append(Episode(id, kind, overtakersFrom: self.overtakers.count, now: now))
         for follower in followers { self.append(follower, to: self.episodes.count - 1) }
-        if kind == .crash { self.drained(id, now: now) }
+        if kind.isPast { self.drained(id, now: now) }
     }
 
     /// Notes that nothing more of the connection will belong to the episode.

@@ -26,6 +26,15 @@ package struct ReplayScope: Hashable, Sendable {
             }
     }
 
+    /// The bytes that make the same scope again.
+    package var addressBytes: [UInt8] {
+        switch self.address {
+        case .any: []
+        case .host(let number): withUnsafeBytes(of: number.bigEndian) { Array($0) }
+        case .network(let number): withUnsafeBytes(of: number.bigEndian) { Array($0) } + Array(repeating: 0, count: 8)
+        }
+    }
+
     private static func number<Number: FixedWidthInteger>(_ bytes: some Sequence<UInt8>) -> Number {
         bytes.reduce(0) { $0 << 8 | Number($1) }
     }

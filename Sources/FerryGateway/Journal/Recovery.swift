@@ -1,0 +1,239 @@
+internal import DequeModule
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
+
+/// What the segments of a store say about the time before: which notifications have no answer, and which copies may come.
+///
+/// A notification without an answer may have arrived; it goes out once more, with the same `apns-id`. A client that was
+/// told of a rejection may still send its followers again. A client whose connection was open at the kill may send its
+/// last notifications again. A rejection that nothing has told is left for the next push to the token.
+package struct Recovery {
+    /// A client's notification that has no answer.
+    struct Unanswered {
+        var reader: Job.Reader
+        var client: Client
+        var token: ArraySlice<UInt8>
+        var payload: ArraySlice<UInt8>
+        var expiration: UInt32
+        var priority: UInt8
+        var readAt: UInt32
+        var segment: UInt64
+    }
+
+    struct Rejected {
+        var client: Client
+        var token: [UInt8]
+        var status: BinaryStatus
+    }
+
+    struct Episode {
+        var id: EpisodeID
+        var kind: EpisodeKind
+        var client: Client
+        var followers: [Follower]
+        /// When its connection was last heard, in UNIX seconds.
+        var heardAt: UInt32
+    }
+
+    /// The owner of a connection, as the journal names it.
+    struct Client: Hashable {
+        var identity: String
+        var address: [UInt8]
+    }
+
+    private struct Frame {
+        var sequence: UInt64
+        var job: JobID
+        var key: ReplayKey
+        var isConstant: Bool
+        var readAt: UInt32
+    }
+
+    private struct Connection {
+        var client: Client
+        /// The notifications of the last seconds.
+        var frames: Deque<Frame> = []
+        var isClosed = false
+        /// The notification that an error response may have named.
+        var told: EpisodeID?
+        var heardAt: UInt32 = 0
+    }
+
+    private struct Open {
+        var client: Client
+        var frames: [Frame] = []
+    }
+
+    /// Returns the hash by which copies of this identity's notification are found.
+    typealias MakeKey = (_ identity: String, _ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey
+
+    private let makeKey: MakeKey
+    private var connections: [ConnectionID: Connection] = [:]
+    private(set) var unanswered: [JobID: Unanswered] = [:]
+    private var rejected: [JobID: Rejected] = [:]
+    private var toldJobs: Set<JobID> = []
+    private var open: [EpisodeID: Open] = [:]
+    /// The episode that has each job as a follower.
+    private var episodes: [JobID: EpisodeID] = [:]
+    /// The jobs of each segment.
+    private var counts: [(number: UInt64, count: Int)] = []
+    /// The time of the last notification, in UNIX seconds.
+    private var lastTime: UInt32 = 0
+
+    init(makeKey: @escaping MakeKey) { self.makeKey = makeKey }
+
+    // MARK: Reading
+
+    /// Takes the segments in order.
+    mutating func read(_ segments: [StoredSegment], _ checksum: Segment.Checksum) throws(StoreError) {
+        for segment in segments {
+            self.counts.append((segment.number, 0))
+            var records: [JournalRecord] = []
+            try Segment.read(segment, checksum) { records.append($0) }
+            for record in records { self.read(record, in: segment.number) }
+        }
+    }
+
+    private mutating func read(_ record: JournalRecord, in segment: UInt64) {
+        switch record {
+        case .client(let id, let identity, let address):
+            guard self.connections[id] == nil else { return }
+            self.connections[id] = Connection(client: Client(identity: identity, address: address))
+        case .closed(let id):
+            self.connections[id]?.isClosed = true
+        case .read(let reader, let job, let readAt, let expiration, let priority, let token, let payload):
+            self.counts[self.counts.count - 1].count += 1
+            guard let client = self.connections[reader.connection]?.client else { return }
+            let isNew = self.unanswered[job] == nil
+            self.unanswered[job] = Unanswered(
+                reader: reader,
+                client: client,
+                token: token,
+                payload: payload,
+                expiration: expiration,
+                priority: priority,
+                readAt: readAt,
+                segment: segment
+            )
+            guard isNew else { return }
+            let isConstant = payload.withUnsafeBufferPointer { PayloadNature($0).isConstant }
+            let key = self.makeKey(client.identity, token, payload)
+            self.note(
+                Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
+                on: reader.connection
+            )
+        case .copy(let reader, let job, let readAt, let key, let isConstant):
+            // The copy has come, so that no other is expected, unless it is a follower itself.
+            self.episodes[job] = nil
+            self.note(
+                Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
+                on: reader.connection
+            )
+        case .answered(let job, let fate):
+            guard let answered = self.unanswered.removeValue(forKey: job), case .rejected(let status) = fate else {
+                return
+            }
+            self.rejected[job] = Rejected(client: answered.client, token: Array(answered.token), status: status)
+        case .told(let episode, let job):
+            if let job { self.toldJobs.insert(job) }
+            self.begin(episode)
+        case .over(let episode):
+            self.open[episode] = nil
+        }
+    }
+
+    private mutating func note(_ frame: Frame, on id: ConnectionID) {
+        self.lastTime = max(self.lastTime, frame.readAt)
+        self.connections[id]?.heardAt = frame.readAt
+        if let told = self.connections[id]?.told, frame.sequence > told.sequence {
+            self.episodes[frame.job] = told
+            self.open[told]?.frames.append(frame)
+            return
+        }
+        // Older ones can be neither followers of an error response nor of a crash.
+        while let first = self.connections[id]?.frames.first,
+            first.readAt + JournalBounds.crashAge + UInt32(JournalBounds.episodeAge.nanoseconds / 1_000_000_000)
+                < frame.readAt
+        {
+            self.connections[id]?.frames.removeFirst()
+        }
+        self.connections[id]?.frames.append(frame)
+    }
+
+    private mutating func begin(_ episode: EpisodeID) {
+        guard let connection = self.connections[episode.connection] else { return }
+        let followers = Array(connection.frames.filter { $0.sequence > episode.sequence })
+        self.connections[episode.connection]?.told = episode
+        self.connections[episode.connection]?.frames.removeAll { $0.sequence > episode.sequence }
+        self.open[episode] = Open(client: connection.client, frames: followers)
+        for follower in followers { self.episodes[follower.job] = episode }
+    }
+
+    // MARK: Results
+
+    /// The names of the identities in the store.
+    var identities: Set<String> { Set(self.unanswered.values.map(\.client.identity)) }
+
+    /// The episodes that were open, and one for each connection that was open at the kill.
+    mutating func takeEpisodes() -> [Episode] {
+        var result: [Episode] = []
+        for (id, open) in self.open.sorted(by: { $0.key.connection.rawValue < $1.key.connection.rawValue }) {
+            let followers = open.frames.filter { self.episodes[$0.job] == id }
+            guard !followers.isEmpty else { continue }
+            result.append(self.episode(id, .restored, open.client, followers))
+        }
+        for (id, connection) in self.connections.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        where !connection.isClosed {
+            let last = Array(connection.frames).filter {
+                $0.readAt + JournalBounds.crashAge >= self.lastTime && self.episodes[$0.job] == nil
+            }
+            guard !last.isEmpty else { continue }
+            for frame in last { self.episodes[frame.job] = EpisodeID(connection: id, sequence: .max) }
+            result.append(
+                self.episode(EpisodeID(connection: id, sequence: .max), .crash, connection.client, last)
+            )
+        }
+        return result
+    }
+
+    private func episode(_ id: EpisodeID, _ kind: EpisodeKind, _ client: Client, _ frames: [Frame]) -> Episode {
+        // A job has one entry at most.
+        var seen: Set<JobID> = []
+        let followers = frames.filter { seen.insert($0.job).inserted }.map { frame in
+            let fate: JobFate =
+                if self.unanswered[frame.job] != nil {
+                    .running
+                } else if let rejected = self.rejected[frame.job] {
+                    .rejected(rejected.status)
+                } else {
+                    .accepted
+                }
+            return Follower(key: frame.key, job: frame.job, fate: fate, isConstant: frame.isConstant)
+        }
+        let heardAt = self.connections[id.connection]?.heardAt ?? self.lastTime
+        return Episode(id: id, kind: kind, client: client, followers: followers, heardAt: heardAt)
+    }
+
+    /// The rejections that no error response has named, after ``takeEpisodes()``. The copies of followers tell theirs.
+    var untold: [(job: JobID, rejected: Rejected, isFollower: Bool)] {
+        self.rejected.filter { !self.toldJobs.contains($0.key) }
+            .map {
+                ($0.key, $0.value, self.episodes[$0.key].map { self.open[$0] != nil || $0.sequence == .max } ?? false)
+            }
+    }
+
+    /// The segments, as the journal goes on with them.
+    func segments(now: NIODeadline) -> [SegmentTable.Entry] {
+        var live: [UInt64: [JobID]] = [:]
+        for (job, unanswered) in self.unanswered { live[unanswered.segment, default: []].append(job) }
+        return self.counts.map { number, count in
+            var entry = SegmentTable.Entry(number: number, openedAt: now, answeredAt: now)
+            entry.carried = live[number] ?? []
+            entry.live = entry.carried.count
+            entry.count = count
+            entry.isDurable = true
+            return entry
+        }
+    }
+}

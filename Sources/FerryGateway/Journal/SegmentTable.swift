@@ -1,0 +1,128 @@
+internal import DequeModule
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
+
+/// The segments that the store has, oldest first, and what they are still needed for.
+///
+/// Segments go in their order, because later ones have the answers to the jobs of earlier ones. The oldest goes some time
+/// after its last job was answered, when no open episode needs its frames. If it has unanswered jobs, and all segments
+/// together have few, those are written anew. So the store stays in proportion to what it has to remember.
+struct SegmentTable {
+    struct Entry {
+        let number: UInt64
+        var openedAt: NIODeadline
+        var length = 0
+        /// The numbers of the first and the last job that were read in it.
+        var jobs: ClosedRange<UInt64>?
+        /// Jobs that came from older segments.
+        var carried: [JobID] = []
+        var count = 0
+        /// The unanswered jobs.
+        var live = 0
+        var answeredAt: NIODeadline
+        var isDurable = false
+    }
+
+    /// The segments that an episode needs: from this one to that one; nil: to the newest.
+    private struct Pin {
+        var first: UInt64
+        var last: UInt64?
+    }
+
+    private var entries: Deque<Entry> = []
+    private var pins: [EpisodeID: Pin] = [:]
+    private var length = 0
+    private var count = 0
+    private var live = 0
+
+    var isEmpty: Bool { self.entries.isEmpty }
+
+    mutating func add(_ entry: Entry) {
+        self.entries.append(entry)
+        self.length += entry.length
+        self.count += entry.count
+        self.live += entry.live
+    }
+
+    mutating func durable(_ number: UInt64) {
+        if let index = self.index(of: number) { self.entries[index].isDurable = true }
+    }
+
+    /// Notes that a job of the segment has its answer.
+    mutating func answered(_ number: UInt64, now: NIODeadline) {
+        guard let index = self.index(of: number) else { return }
+        self.live -= 1
+        self.entries[index].live -= 1
+        self.entries[index].answeredAt = now
+    }
+
+    /// Notes that a job of the segment was written anew.
+    mutating func moved(_ number: UInt64) {
+        guard let index = self.index(of: number) else { return }
+        self.live -= 1
+        self.entries[index].live -= 1
+    }
+
+    // MARK: Episodes
+
+    /// Keeps the frames since that time, and later ones, until ``closed(_:at:)`` or ``over(_:)``.
+    mutating func open(_ episode: EpisodeID, since: NIODeadline, last: UInt64? = nil) {
+        let first = self.entries.first { $0.openedAt >= since }?.number
+        self.pins[episode] = Pin(first: first ?? (self.entries.last?.number ?? 0) + 1, last: last)
+    }
+
+    /// Notes that the connection has no more frames.
+    mutating func closed(_ connection: ConnectionID, at number: UInt64) {
+        for episode in self.pins.keys where episode.connection == connection && self.pins[episode]?.last == nil {
+            self.pins[episode]?.last = number
+        }
+    }
+
+    mutating func over(_ episode: EpisodeID) { self.pins[episode] = nil }
+
+    private func isPinned(_ number: UInt64) -> Bool {
+        guard self.length < JournalBounds.pinnedLength else { return false }
+        return self.pins.values.contains { $0.first <= number && number <= $0.last ?? .max }
+    }
+
+    // MARK: The end of segments
+
+    /// Removes the oldest segments that are needed no more; returns their numbers.
+    mutating func takeUnneeded(now: NIODeadline) -> [UInt64] {
+        var numbers: [UInt64] = []
+        while let oldest = self.entries.first, oldest.live == 0, self.isPast(oldest, now: now) {
+            numbers.append(oldest.number)
+            self.length -= oldest.length
+            self.count -= oldest.count
+            self.entries.removeFirst()
+        }
+        return numbers
+    }
+
+    /// The oldest segments whose unanswered jobs are to be written anew.
+    func sparse(now: NIODeadline) -> [Entry] {
+        var count = self.count
+        var sparse: [Entry] = []
+        for entry in self.entries {
+            guard self.live * JournalBounds.sparseness < count, self.isPast(entry, now: now) else { break }
+            sparse.append(entry)
+            count += entry.live - entry.count
+        }
+        return sparse
+    }
+
+    private func isPast(_ entry: Entry, now: NIODeadline) -> Bool {
+        entry.isDurable && entry.openedAt + JournalBounds.lifetime <= now
+            && (entry.live > 0 || entry.answeredAt + JournalBounds.lifetime <= now) && !self.isPinned(entry.number)
+    }
+
+    private func index(of number: UInt64) -> Int? {
+        var (low, high) = (0, self.entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self.entries[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low < self.entries.count && self.entries[low].number == number ? low : nil
+    }
+}

@@ -1,0 +1,85 @@
+internal import FerryBinary
+internal import FerryCore
+package import FerryMachine
+internal import NIOCore
+
+extension GatewayMachine {
+    // MARK: The store
+
+    /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
+    package func takeCommits(now: Moment) -> [StoreCommit] { self.journal?.takeCommits(now: now.monotonic) ?? [] }
+
+    /// Takes the answer of the store to the commit with this segment.
+    package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
+        let wasPrompt = self.journal?.isPrompt
+        if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
+        // Connections release again, or no more.
+        if self.journal?.isPrompt != wasPrompt { self.wakeClients(now: now) }
+    }
+
+    /// Goes on where an earlier process ended, before the first connection.
+    ///
+    /// - Throws: ``StoreError`` when the configuration does not name a client that has notifications in the store.
+    package func restore(
+        _ recovery: consuming Recovery,
+        feedback: [StoreRow],
+        identities: [String],
+        now: Moment
+    ) throws(StoreError) {
+        let numbers = Dictionary(identities.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        if let missing = recovery.identities.first(where: { numbers[$0] == nil }) {
+            throw StoreError(
+                "The store has notifications of the client '\(missing)', which the configuration does not name. Name it "
+                    + "until they are delivered, or move the store away."
+            )
+        }
+        let episodes = recovery.takeEpisodes()
+        let segments = recovery.segments(now: now.monotonic)
+        for segment in segments { self.journal?.segments.add(segment) }
+        for (job, rejected, isFollower) in recovery.untold {
+            guard let identity = numbers[rejected.client.identity] else { continue }
+            self.restore(job, rejected: rejected.token, rejected.status, of: identity, isFollower: isFollower)
+        }
+        for episode in episodes {
+            guard let identity = numbers[episode.client.identity] else { continue }
+            let scope = ReplayScope(identity: identity, address: episode.client.address)
+            self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
+            guard episode.kind == .restored, let last = segments.last?.number else { continue }
+            self.journal?.segments.open(episode.id, since: .distantPast, last: last)
+        }
+        for (id, unanswered) in recovery.unanswered.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            guard let identity = numbers[unanswered.client.identity] else { continue }
+            self.restore(id, Job(unanswered, identity: identity, now: now), now: now)
+        }
+        for row in feedback {
+            guard let change = FeedbackRows.Change(row, identities: numbers), let since = change.since else { continue }
+            self.restore(.init(token: change.token, since: since), of: change.identity)
+        }
+    }
+}
+
+extension Job {
+    /// A notification of an earlier process.
+    fileprivate init(_ unanswered: Recovery.Unanswered, identity: Int, now: Moment) {
+        // The system's clock may have been set back, and the monotonic clock begins with the machine.
+        let age = TimeAmount.seconds(Int64(now.epochSeconds) - Int64(min(unanswered.readAt, now.epochSeconds)))
+        let uptime = now.monotonic - .uptimeNanoseconds(0)
+        self = unanswered.token.withUnsafeBufferPointer { token in
+            unanswered.payload.withUnsafeBufferPointer { payload in
+                Job(
+                    scope: ReplayScope(identity: identity, address: unanswered.client.address),
+                    token: token,
+                    payload: payload,
+                    expiration: unanswered.expiration,
+                    priority: unanswered.priority,
+                    first: unanswered.reader,
+                    readAt: now.monotonic - min(age, uptime),
+                    readAtSeconds: unanswered.readAt
+                )
+            }
+        }
+        self.segment = unanswered.segment
+        // Its client is gone, or takes silence for acceptance.
+        self.isReleased = true
+    }
+}

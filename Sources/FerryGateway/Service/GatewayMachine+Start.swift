@@ -1,0 +1,87 @@
+internal import FerryBinary
+internal import FerryCore
+internal import FerryMachine
+internal import FerryOpenSSL
+
+extension GatewayMachine {
+    /// Returns the machine of a configuration. With a store, it goes on where the last process ended.
+    static func make(
+        _ configuration: Gateway.Configuration,
+        upstreams: Int
+    ) async throws -> GatewayMachine {
+        guard let store = configuration.store else {
+            var generator = SystemRandomNumberGenerator()
+            let hash = try GatewayHash(
+                key: (0..<KeyedHash.keyLength).map { _ in .random(in: 0...255, using: &generator) }
+            )
+            let dispatch = Dispatch(configuration, upstreams: upstreams, node: generator.next())
+            return GatewayMachine(dispatch, makeKey: hash.key)
+        }
+        let opening = try await store.open()
+        do {
+            return try await Self.make(configuration, upstreams: upstreams, store, opening)
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    private static func make(
+        _ configuration: Gateway.Configuration,
+        upstreams: Int,
+        _ store: any GatewayStore,
+        _ opening: StoreOpening
+    ) async throws -> GatewayMachine {
+        let names = configuration.identities.map(\.name)
+        let hash = try GatewayHash(key: opening.hashKey)
+        let topics = Dictionary(
+            configuration.identities.map { ($0.name, $0.routes.first.map { configuration.routes[$0].topic } ?? []) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        var recovery = Recovery { identity, token, payload in
+            token.withUnsafeBufferPointer { token in
+                payload.withUnsafeBufferPointer { hash.key(topics[identity] ?? [], token, $0) }
+            }
+        }
+        var last: UInt64 = 0
+        while true {
+            let segments = try await store.segments(after: last)
+            guard let number = segments.last?.number else { break }
+            try recovery.read(segments, hash.checksum)
+            last = number
+        }
+        let first = Journal.firstNumber(of: opening.epoch)
+        let dispatch = Dispatch(
+            configuration,
+            upstreams: upstreams,
+            node: opening.node,
+            firstJob: first,
+            isStored: true
+        )
+        let journal = Journal(epoch: opening.epoch, identities: names, checksum: hash.checksum)
+        let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first, makeKey: hash.key)
+        let rows = try await store.rows(.feedback)
+        try machine.restore(recovery, feedback: rows, identities: names, now: .now)
+        return machine
+    }
+}
+
+extension Dispatch {
+    fileprivate init(
+        _ configuration: Gateway.Configuration,
+        upstreams: Int,
+        node: UInt64,
+        firstJob: UInt64 = 1,
+        isStored: Bool = false
+    ) {
+        self.init(
+            identities: configuration.identities,
+            routes: configuration.routes,
+            upstreams: upstreams,
+            node: node,
+            firstJob: firstJob,
+            repeatsUnknown: configuration.repeatsUnknown,
+            isStored: isStored
+        )
+    }
+}

@@ -1,0 +1,319 @@
+import FerryBinary
+import FerryCore
+import FerryMachine
+import NIOCore
+import Testing
+
+@testable import FerryGateway
+
+/// What must be on disk before which byte, and what a new process makes of it.
+@Suite struct GatewayStoreMachineTests {
+    private static let bad = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400))
+    private static let gone = Outcome.rejected(Rejection(reason: .unregistered, origin: .apns, status: 410))
+
+    private func warm(_ scene: GatewayStoreScene, on connection: ConnectionID) {
+        scene.push([0xff], 0, on: connection)
+        scene.answer([0xff])
+    }
+
+    // MARK: Before which byte
+
+    @Test func `a notification goes out when the store has it, and not before`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.store.hold()
+        scene.push([1], 1, on: connection)
+        #expect(scene.sentTokens.isEmpty)
+        scene.store.release()
+        scene.collect()
+        #expect(scene.sentTokens == [[1]])
+    }
+
+    @Test func `an error response is written when the store has its episode`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.answer([2])
+        scene.store.hold()
+        scene.answer([1], Self.bad)
+        scene.wait(.milliseconds(400))
+        #expect(scene.told.isEmpty)
+        scene.store.release()
+        scene.collect()
+        #expect(scene.told.map(\.identifier) == [1])
+    }
+
+    @Test func `a store that takes more than a second defers the error response`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        scene.push([1], 1, on: connection)
+        scene.store.hold()
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(3))
+        scene.store.release()
+        scene.collect()
+        scene.wait(.seconds(3))
+        #expect(scene.told.isEmpty)
+        #expect(scene.machine.counts.deferred == 1)
+        // The next push to the token tells it.
+        scene.push([1], 2, on: connection)
+        scene.wait(.seconds(1))
+        #expect(scene.told.map(\.identifier) == [2])
+    }
+
+    @Test func `the row of a lost device is in the store before its notification counts as accepted`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.store.hold()
+        scene.answer([1], Self.gone)
+        #expect(!scene.machine.isIdle)
+        scene.store.release()
+        scene.collect()
+        scene.wait(.seconds(1))
+        #expect(scene.store.all(.feedback).count == 1)
+        #expect(scene.machine.isIdle)
+    }
+
+    // MARK: After a kill
+
+    @Test func `what had no answer goes out again with the same apns-id`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        let first = scene.sent.first { $0.device.bytes == [2] }?.notification.apnsID
+        scene.answer([1])
+        scene.wait(.milliseconds(20))
+        try scene.kill()
+        #expect(scene.sentTokens == [[2]])
+        #expect(first != nil)
+        #expect(scene.sent.first?.notification.apnsID == first)
+        #expect(scene.machine.counts.recovered == 1)
+        scene.answer([2])
+        #expect(scene.machine.counts.isConserved)
+        scene.wait(.seconds(1))
+        try scene.kill()
+        #expect(scene.sentTokens.isEmpty)
+    }
+
+    @Test func `what the store never had is not sent by anyone`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.store.hold()
+        scene.push([1], 1, on: connection)
+        try scene.kill()
+        scene.store.release()
+        #expect(scene.sentTokens.isEmpty)
+    }
+
+    @Test func `what is sent again because of an error response before the kill arrives once`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        for number in UInt8(1)...5 { scene.push([number], UInt32(number), on: connection) }
+        for number in UInt8(2)...4 { scene.answer([number]) }
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(1))
+        #expect(scene.told.map(\.identifier) == [1])
+        try scene.kill()
+        #expect(scene.sentTokens == [[5]])
+        let next = scene.connect()
+        for number in UInt8(2)...6 { scene.push([number], UInt32(number), on: next) }
+        #expect(scene.sentTokens == [[5], [6]])
+        #expect(scene.machine.counts.swallowed == 4)
+    }
+
+    @Test func `what came again before the kill is new when it comes once more`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        for number in UInt8(1)...3 { scene.push([number], UInt32(number), on: connection) }
+        scene.answer([2])
+        scene.answer([3])
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(1))
+        scene.hangUp(connection)
+        let second = scene.connect()
+        scene.push([2], 2, on: second)
+        scene.hangUp(second)
+        #expect(scene.machine.counts.swallowed == 1)
+        scene.wait(.seconds(1))
+        try scene.kill()
+        let third = scene.connect()
+        scene.push([2], 2, on: third)
+        scene.push([3], 3, on: third)
+        #expect(scene.sentTokens == [[2]])
+    }
+
+    @Test func `a client whose connection the kill ended may send its last notifications again`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        for number in UInt8(1)...3 { scene.push([number], UInt32(number), on: connection) }
+        for number in UInt8(1)...3 { scene.answer([number]) }
+        scene.wait(.seconds(1))
+        try scene.kill()
+        let next = scene.connect()
+        for number in UInt8(2)...4 { scene.push([number], UInt32(number), on: next) }
+        #expect(scene.sentTokens == [[4]])
+    }
+
+    @Test func `a connection that had ended before the kill leaves no copies to expect`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.answer([1])
+        scene.hangUp(connection)
+        scene.wait(.seconds(1))
+        try scene.kill()
+        scene.push([1], 1, on: scene.connect())
+        #expect(scene.sentTokens == [[1]])
+    }
+
+    @Test func `a rejection that nothing had told is told at the next push to the token`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        scene.push([1], 1, on: connection)
+        scene.answer([1], Self.bad)
+        scene.wait(.milliseconds(20))
+        scene.hangUp(connection)
+        scene.wait(.seconds(70))
+        try scene.kill()
+        let next = scene.connect()
+        scene.push([0xfe], 1, on: next)
+        scene.answer([0xfe])
+        scene.push([1], 2, on: next)
+        scene.wait(.seconds(1))
+        #expect(scene.told.map(\.identifier) == [2])
+        #expect(scene.sentTokens.isEmpty)
+    }
+
+    @Test func `the feedback list survives, and what was read from it does not`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        for number in UInt8(1)...2 { scene.push([number], UInt32(number), on: connection) }
+        for number in UInt8(1)...2 { scene.answer([number], Self.gone) }
+        scene.wait(.seconds(1))
+        try scene.kill()
+        var claim: FeedbackRows.Claim?
+        scene.machine.withFeedback(now: scene.now) { claim = $0.claim(0, now: scene.now.monotonic) }
+        #expect(Set(claim?.rows.map(\.token) ?? []) == [[1], [2]])
+        scene.collect()
+        // A reader that was cut off by the kill has read nothing.
+        try scene.kill()
+        scene.machine.withFeedback(now: scene.now) { claim = $0.claim(0, now: scene.now.monotonic) }
+        #expect(claim?.rows.count == 2)
+        if let claim { scene.machine.withFeedback(now: scene.now) { $0.read(claim) } }
+        scene.collect()
+        scene.wait(.seconds(1))
+        try scene.kill()
+        scene.machine.withFeedback(now: scene.now) { claim = $0.claim(0, now: scene.now.monotonic) }
+        #expect(claim?.rows.isEmpty == true)
+    }
+
+    @Test func `a second kill finds the same`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        try scene.kill()
+        try scene.kill()
+        #expect(scene.sentTokens == [[1]])
+        scene.push([2], 2, on: scene.connect())
+        try scene.kill()
+        #expect(Set(scene.sentTokens) == [[1], [2]])
+    }
+
+    // MARK: A store in trouble
+
+    @Test func `a store that refuses delays notifications and loses none`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.store.fail("The disk is full.")
+        scene.push([1], 1, on: connection)
+        scene.wait(.seconds(4))
+        #expect(scene.sentTokens.isEmpty)
+        #expect(scene.events == [.storeTrouble("The disk is full.")])
+        #expect(!scene.machine.isOpen(identity: 0))
+        #expect(scene.machine.counts.released == 0)
+        scene.store.fail(nil)
+        scene.wait(.seconds(2))
+        #expect(scene.sentTokens == [[1]])
+        #expect(scene.events.last == .storeAllClear)
+        #expect(scene.machine.isOpen(identity: 0))
+    }
+
+    @Test func `a store that is silent for ten seconds delays notifications and loses none`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.store.hold()
+        scene.push([1], 1, on: connection)
+        scene.wait(.seconds(10))
+        #expect(scene.events == [.storeTrouble("The store has not answered for a second.")])
+        scene.push([2], 2, on: connection)
+        #expect(scene.machine.counts.released == 0)
+        scene.store.release()
+        scene.collect()
+        #expect(scene.sentTokens == [[1], [2]])
+        #expect(scene.events.last == .storeAllClear)
+    }
+
+    @Test func `a gateway that has lost its store delivers nothing more`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        _ = scene.store.take()
+        scene.push([1], 1, on: connection)
+        scene.wait(.seconds(5))
+        #expect(scene.sentTokens.isEmpty)
+        #expect(scene.events == [.storeTaken])
+        #expect(!scene.machine.isOpen(identity: 0))
+    }
+
+    @Test func `a damaged segment prevents the start with a sentence`() throws {
+        let scene = try GatewayStoreScene()
+        scene.push([1], 1, on: scene.connect())
+        let number = try #require(scene.store.page(after: 0).first?.number)
+        scene.store.damage(number)
+        let error = #expect(throws: StoreError.self) { try scene.kill() }
+        #expect(error?.description.contains("is damaged") == true)
+    }
+
+    // MARK: The size of the store
+
+    @Test func `segments go when nothing needs them`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        for number in UInt8(1)...100 {
+            scene.push([number], UInt32(number), on: connection)
+            scene.answer([number])
+            scene.wait(.milliseconds(100))
+        }
+        #expect(scene.store.count > 50)
+        scene.wait(.seconds(70))
+        scene.push([101], 101, on: connection)
+        scene.answer([101])
+        scene.wait(.seconds(1))
+        #expect(scene.store.count < 5)
+    }
+
+    @Test func `a notification that waits for hours does not keep all segments`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        for number in 0..<2000 {
+            let token = [2, UInt8(number / 250), UInt8(number % 250)]
+            scene.push(token, UInt32(2 + number), on: connection)
+            scene.answer(token)
+            scene.wait(.milliseconds(100))
+        }
+        scene.wait(.seconds(5))
+        // The last minute, at ten a second, and each with its answer.
+        #expect(scene.store.count < 1300)
+        try scene.kill()
+        #expect(scene.sentTokens == [[1]])
+        #expect(scene.machine.counts.recovered == 1)
+    }
+}

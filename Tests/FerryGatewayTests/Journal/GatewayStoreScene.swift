@@ -1,0 +1,156 @@
+import FerryBinary
+import FerryCore
+import FerryMachine
+import NIOCore
+import Synchronization
+
+@testable import FerryGateway
+
+/// A gateway machine with a store, a client and an APNs of the test's own, and the test's own time. The gateway can be
+/// killed and started again.
+final class GatewayStoreScene {
+    private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+
+    let store = MemoryStore()
+    private(set) var machine: GatewayMachine
+    private(set) var now = Moment(monotonic: GatewayStoreScene.start, epochSeconds: 1_700_000_000)
+    private(set) var sent: [Submission] = []
+    private(set) var told: [ErrorResponse] = []
+    private(set) var events: [GatewayEvent] = []
+    private let answers = Answers()
+
+    /// The answers of the store, which come in the turn of the commit.
+    private final class Answers: Sendable {
+        private let answers = Mutex<[(UInt64, StoreAnswer)]>([])
+
+        func append(_ segment: UInt64, _ answer: StoreAnswer) { self.answers.withLock { $0.append((segment, answer)) } }
+
+        func take() -> [(UInt64, StoreAnswer)] {
+            self.answers.withLock { answers in
+                defer { answers = [] }
+                return answers
+            }
+        }
+    }
+
+    init() throws {
+        self.machine = try Self.machine(self.store, now: self.now)
+    }
+
+    private static func machine(_ store: MemoryStore, now: Moment) throws -> GatewayMachine {
+        let opening = store.take()
+        var recovery = Recovery { _, token, payload in Self.key(token, payload) }
+        var last: UInt64 = 0
+        while let page = Optional(store.page(after: last)), let number = page.last?.number {
+            try recovery.read(page, Self.checksum)
+            last = number
+        }
+        let first = Journal.firstNumber(of: opening.epoch)
+        let dispatch = Dispatch(
+            identities: [GatewayIdentity(name: "old", routes: [0])],
+            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
+            upstreams: 1,
+            node: opening.node,
+            firstJob: first,
+            isStored: true
+        )
+        let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
+        let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first) { _, token, payload in
+            Self.key(Array(token)[...], Array(payload)[...])
+        }
+        try machine.restore(recovery, feedback: store.all(.feedback), identities: ["old"], now: now)
+        return machine
+    }
+
+    static func key(_ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey {
+        ReplayKey(high: UInt64(payload.count), low: token.reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    /// Enough for bytes that a test changes.
+    static func checksum(_ bytes: [UInt8]) -> UInt64 {
+        bytes.reduce(14_695_981_039_346_656_037) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+    }
+
+    /// Ends the process without a word, and starts another. What APNs has not answered will never be heard.
+    func kill() throws {
+        self.sent = []
+        _ = self.answers.take()
+        self.machine = try Self.machine(self.store, now: self.now)
+        self.collect()
+    }
+
+    // MARK: The client
+
+    func connect() -> ConnectionID {
+        let id = self.machine.connected(identity: 0, address: [192, 0, 2, 1], now: self.now)
+        self.machine.sampled(id, roundTrip: .milliseconds(1))
+        return id
+    }
+
+    func push(
+        _ token: [UInt8],
+        _ identifier: UInt32,
+        payload: String = #"{"aps":{"alert":"Hello"}}"#,
+        on connection: ConnectionID
+    ) {
+        var bytes = ByteBuffer()
+        bytes.writeMultipleIntegers(UInt8(1), identifier, UInt32(0), UInt16(token.count))
+        bytes.writeBytes(token)
+        bytes.writeInteger(UInt16(payload.utf8.count))
+        bytes.writeString(payload)
+        self.machine.received(connection, bytes, now: self.now)
+        self.collect()
+    }
+
+    func hangUp(_ connection: ConnectionID) {
+        self.machine.inputEnded(connection, now: self.now)
+        self.collect()
+    }
+
+    // MARK: The owner
+
+    func collect() {
+        while true {
+            for action in self.machine.takeActions() {
+                if case .tell(let response) = action.work { self.told.append(response) }
+            }
+            self.events += self.machine.takeEvents()
+            self.machine.withBatch(for: 0) { batch in
+                while let next = batch.popFirst() { self.sent.append(next) }
+            }
+            for commit in self.machine.takeCommits(now: self.now) {
+                let (number, answers) = (commit.segment.number, self.answers)
+                self.store.append(commit) { answers.append(number, $0) }
+            }
+            let answers = self.answers.take()
+            guard !answers.isEmpty else { return }
+            for (number, answer) in answers { self.machine.stored(number, answer, now: self.now) }
+        }
+    }
+
+    /// The tokens of the notifications that APNs has not answered.
+    var sentTokens: [[UInt8]] { self.sent.map(\.device.bytes) }
+
+    /// Answers the notifications to this token.
+    func answer(_ token: [UInt8], _ outcome: Outcome = .accepted(.confirmed)) {
+        let records = self.sent.filter { $0.device.bytes == token }.map { OutcomeRecord(tag: $0.tag, outcome: outcome) }
+        self.sent.removeAll { $0.device.bytes == token }
+        self.machine.settled(records, now: self.now)
+        self.collect()
+    }
+
+    func wait(_ time: TimeAmount) {
+        let end = self.now.monotonic + time
+        while let next = self.machine.nextDeadline, next <= end {
+            self.advance(to: max(next, self.now.monotonic))
+            self.machine.timePassed(now: self.now)
+            self.collect()
+        }
+        self.advance(to: end)
+    }
+
+    private func advance(to time: NIODeadline) {
+        let seconds = (time - Self.start).nanoseconds / 1_000_000_000
+        self.now = Moment(monotonic: time, epochSeconds: 1_700_000_000 + UInt32(seconds))
+    }
+}
