@@ -34,48 +34,18 @@ final class GatewayStoreScene {
     }
 
     init() throws {
-        self.machine = try Self.machine(self.store, now: self.now)
-    }
-
-    private static func machine(_ store: MemoryStore, now: Moment) throws -> GatewayMachine {
-        let opening = store.take()
-        var recovery = Recovery { _, token, payload in Self.key(token, payload) }
-        var last: UInt64 = 0
-        while let page = Optional(store.page(after: last)), let number = page.last?.number {
-            try recovery.read(page, Self.checksum)
-            last = number
-        }
-        let first = Journal.firstNumber(of: opening.epoch)
-        let dispatch = Dispatch(
-            identities: [GatewayIdentity(name: "old", routes: [0])],
-            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
-            upstreams: 1,
-            node: opening.node,
-            firstJob: first,
-            isStored: true
-        )
-        let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
-        let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first) { _, token, payload in
-            Self.key(Array(token)[...], Array(payload)[...])
-        }
-        try machine.restore(recovery, feedback: store.all(.feedback), identities: ["old"], now: now)
-        return machine
+        self.machine = try GatewayProcess.machine(self.store, now: self.now, makeKey: Self.key)
     }
 
     static func key(_ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey {
         ReplayKey(high: UInt64(payload.count), low: token.reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    /// Enough for bytes that a test changes.
-    static func checksum(_ bytes: [UInt8]) -> UInt64 {
-        bytes.reduce(14_695_981_039_346_656_037) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
-    }
-
     /// Ends the process without a word, and starts another. What APNs has not answered will never be heard.
     func kill() throws {
         self.sent = []
         _ = self.answers.take()
-        self.machine = try Self.machine(self.store, now: self.now)
+        self.machine = try GatewayProcess.machine(self.store, now: self.now, makeKey: Self.key)
         self.collect()
     }
 

@@ -2,6 +2,7 @@ import FerryBinary
 import FerryCore
 import FerryMachine
 import NIOCore
+import Testing
 
 @testable import FerryGateway
 
@@ -42,7 +43,17 @@ final class GatewayWorld {
 
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
 
-    let machine: GatewayMachine
+    private(set) var machine: GatewayMachine
+    /// Nil: the gateway keeps nothing, and is never killed.
+    private let store: MemoryStore?
+    /// How long the store takes for a commit, in milliseconds.
+    private let storeTimes: ClosedRange<Int64>
+    /// How often the gateway was killed.
+    private(set) var kills = 0
+    /// The notifications that the store had, and those that it had without an answer at a kill.
+    private(set) var stored: Set<UInt32> = []
+    private(set) var unanswered: Set<UInt32> = []
+    private(set) var recoveredCount = 0
     private var generator: SplitMix64
     private let bad: Set<UInt32>
     private let manner: Manner
@@ -52,6 +63,7 @@ final class GatewayWorld {
     private var order = 0
     private var links: [ConnectionID: Link] = [:]
 
+    private var storeBusyUntil = GatewayWorld.start
     private var link: Link?
     private var nextIdentifier: UInt32 = 0
     private var cache: [(identifier: UInt32, name: UInt32)] = []
@@ -60,11 +72,25 @@ final class GatewayWorld {
     private(set) var listed: [UInt32: Int] = [:]
     private(set) var told: [(status: BinaryStatus, name: UInt32?)] = []
 
-    init(seed: UInt64, _ manner: Manner, bad: Set<UInt32>, answerTimes: ClosedRange<Int64>) {
+    /// - Parameter storeTimes: how long the store takes for a commit, in milliseconds; nil: there is no store.
+    init(
+        seed: UInt64,
+        _ manner: Manner,
+        bad: Set<UInt32>,
+        answerTimes: ClosedRange<Int64>,
+        storeTimes: ClosedRange<Int64>? = nil
+    ) throws {
         self.generator = SplitMix64(seed: seed)
         self.manner = manner
         self.bad = bad
         self.answerTimes = answerTimes
+        self.storeTimes = storeTimes ?? 0...0
+        self.store = storeTimes.map { _ in MemoryStore(node: seed) }
+        if let store {
+            let moment = Moment(monotonic: Self.start, epochSeconds: 1_700_000_000)
+            self.machine = try GatewayProcess.machine(store, now: moment, makeKey: Self.key)
+            return
+        }
         let dispatch = Dispatch(
             identities: [GatewayIdentity(name: "old", routes: [0])],
             routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
@@ -72,10 +98,64 @@ final class GatewayWorld {
             node: seed
         )
         self.machine = GatewayMachine(dispatch) { _, token, payload in
-            // Unique in a test: the name, and the length of the payload.
-            let name = token.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-            return ReplayKey(high: UInt64(payload.count), low: name)
+            Self.key(Array(token)[...], Array(payload)[...])
         }
+    }
+
+    /// Unique in a test: the name, and the length of the payload.
+    private static func key(_ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey {
+        ReplayKey(high: UInt64(payload.count), low: token.reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    // MARK: Kills
+
+    /// Ends the gateway's process without a word at this time, and starts another.
+    func kill(after time: TimeAmount) {
+        self.at(self.now + time) {
+            guard let store = self.store else { return }
+            self.kills += 1
+            let links = self.links.values
+            self.links = [:]
+            for link in links { self.at(self.now + self.manner.latency) { self.reset(link) } }
+            do {
+                let recovery = try GatewayProcess.recovery(store, makeKey: Self.key)
+                self.unanswered.formUnion(recovery.unanswered.values.map { Self.name(Array($0.token)) })
+                self.machine = try GatewayProcess.machine(store, now: self.moment, makeKey: Self.key)
+                self.recoveredCount += self.machine.counts.recovered
+            } catch {
+                Issue.record(error)
+            }
+        }
+    }
+
+    private func commit() {
+        for commit in self.machine.takeCommits(now: self.moment) {
+            let time = TimeAmount.milliseconds(Int64.random(in: self.storeTimes, using: &self.generator))
+            let kills = self.kills
+            // The store keeps the order.
+            self.storeBusyUntil = max(self.storeBusyUntil, self.now + time)
+            self.at(self.storeBusyUntil) {
+                guard kills == self.kills, let store = self.store else { return }
+                store.append(commit) { _ in }
+                self.note(commit.segment)
+                self.machine.stored(commit.segment.number, .durable, now: self.moment)
+            }
+        }
+    }
+
+    private func note(_ segment: StoredSegment) {
+        do {
+            try Segment.read(segment, GatewayProcess.checksum) { record in
+                if case .read(_, _, _, _, _, let token, _) = record { self.stored.insert(Self.name(Array(token))) }
+            }
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    /// Notes that the connection is gone: what the client had written is lost, unless the gateway had read it.
+    private func reset(_ link: Link) {
+        if self.link === link { self.link = nil }
     }
 
     private var moment: Moment {
@@ -131,6 +211,7 @@ final class GatewayWorld {
         self.machine.withBatch(for: 0) { batch in
             while let next = batch.popFirst() { self.forward(next) }
         }
+        self.commit()
         for event in self.machine.takeEvents() {
             guard case .refused(let refusal) = event, let token = refusal.token else { continue }
             self.listed[Self.name(token), default: 0] += 1
@@ -168,7 +249,9 @@ final class GatewayWorld {
             isBad
             ? .rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400)) : .accepted(.confirmed)
         let time = TimeAmount.milliseconds(Int64.random(in: self.answerTimes, using: &self.generator))
+        let kills = self.kills
         self.at(self.now + time) {
+            guard kills == self.kills else { return }
             self.machine.settled([OutcomeRecord(tag: submission.tag, outcome: outcome)], now: self.moment)
         }
     }

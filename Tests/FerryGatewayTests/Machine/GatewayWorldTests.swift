@@ -9,9 +9,12 @@ import Testing
 @Suite struct GatewayWorldTests {
     private static let count: UInt32 = 400
 
-    private static func world(_ seed: UInt64, _ change: (inout GatewayWorld.Manner) -> Void) -> (
-        GatewayWorld, Set<UInt32>
-    ) {
+    private static func world(
+        _ seed: UInt64,
+        storeTimes: ClosedRange<Int64>? = nil,
+        kills: Int = 0,
+        _ change: (inout GatewayWorld.Manner) -> Void
+    ) throws -> (GatewayWorld, Set<UInt32>) {
         var generator = SplitMix64(seed: seed)
         var manner = GatewayWorld.Manner()
         manner.latency = .milliseconds(Int64.random(in: 0...100, using: &generator))
@@ -20,7 +23,14 @@ import Testing
         // The first ones are good, so that the topic is known to be.
         let bad = Set((5..<Self.count).shuffled(using: &generator).prefix(Int.random(in: 0...12, using: &generator)))
         let slowest = Int64.random(in: 5...300, using: &generator)
-        let world = GatewayWorld(seed: seed, manner, bad: bad, answerTimes: 1...slowest)
+        let world = try GatewayWorld(
+            seed: seed,
+            manner,
+            bad: bad,
+            answerTimes: 1...slowest,
+            storeTimes: storeTimes
+        )
+        for _ in 0..<kills { world.kill(after: .milliseconds(Int64.random(in: 0...3000, using: &generator))) }
         world.run(0..<Self.count)
         return (world, bad)
     }
@@ -45,35 +55,72 @@ import Testing
         #expect(world.machine.counts.told == world.told.count, "seed \(seed)")
     }
 
-    @Test func `a client that sends again after an error loses nothing and doubles nothing`() async {
+    @Test func `a client that sends again after an error loses nothing and doubles nothing`() async throws {
         for seed in UInt64(1)...20 {
             await Task.yield()
-            let (world, bad) = Self.world(seed) { _ in }
+            let (world, bad) = try Self.world(seed) { _ in }
             Self.check(world, bad, seed: seed)
         }
     }
 
-    @Test func `nor does a client that never sends again`() async {
+    @Test func `nor does a client that never sends again`() async throws {
         for seed in UInt64(1)...20 {
             await Task.yield()
-            let (world, bad) = Self.world(seed) { $0.resends = false }
+            let (world, bad) = try Self.world(seed) { $0.resends = false }
             Self.check(world, bad, seed: seed)
         }
     }
 
-    @Test func `nor one with a small cache`() async {
+    @Test func `nor one with a small cache`() async throws {
         for seed in UInt64(1)...20 {
             await Task.yield()
-            let (world, bad) = Self.world(seed) { $0.cacheLength = [50, 100, 300][Int(seed % 3)] }
+            let (world, bad) = try Self.world(seed) { $0.cacheLength = [50, 100, 300][Int(seed % 3)] }
             Self.check(world, bad, seed: seed)
         }
     }
 
-    @Test func `nor one that writes and exits`() async {
+    @Test func `nor one that writes and exits`() async throws {
         for seed in UInt64(1)...20 {
             await Task.yield()
-            let (world, bad) = Self.world(seed) { $0.exits = true }
+            let (world, bad) = try Self.world(seed) { $0.exits = true }
             Self.check(world, bad, seed: seed)
         }
+    }
+
+    // MARK: Stores
+
+    @Test func `a slow store changes nothing`() async throws {
+        for seed in UInt64(1)...20 {
+            await Task.yield()
+            let (world, bad) = try Self.world(seed, storeTimes: 0...Int64(seed * seed)) { _ in }
+            Self.check(world, bad, seed: seed)
+        }
+    }
+
+    @Test func `whatever the store had arrives after kills, and only what had no answer arrives twice`() async throws {
+        var recovered = 0
+        var swallowed = 0
+        for seed in UInt64(1)...60 {
+            await Task.yield()
+            let (world, bad) = try Self.world(seed, storeTimes: 0...Int64(seed % 30), kills: Int(seed % 4) + 1) {
+                $0.cacheLength = [50, 300, 100_000][Int(seed % 3)]
+            }
+            let good = world.stored.filter { !bad.contains($0) }
+            let lost = good.filter { world.arrivals[$0] == nil }
+            #expect(lost.isEmpty, "seed \(seed): \(lost)")
+            let doubled = Set(world.arrivals.filter { $0.value > 1 }.keys)
+            #expect(doubled.isSubset(of: world.unanswered), "seed \(seed): \(doubled.subtracting(world.unanswered))")
+            let listedTwice = Set(world.listed.filter { $0.value > 1 }.keys)
+            #expect(listedTwice.isSubset(of: world.unanswered), "seed \(seed): \(listedTwice)")
+            let blamed = world.told.filter { told in told.name.map { !bad.contains($0) } ?? false }
+            #expect(blamed.isEmpty, "seed \(seed): \(blamed)")
+            #expect(world.machine.counts.isConserved, "seed \(seed): \(world.machine.counts)")
+            #expect(world.machine.isIdle, "seed \(seed)")
+            recovered += world.recoveredCount
+            swallowed += world.machine.counts.swallowed
+        }
+        // The courses have what they are for.
+        #expect(recovered > 100)
+        #expect(swallowed > 100)
     }
 }

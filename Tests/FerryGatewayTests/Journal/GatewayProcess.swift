@@ -1,0 +1,53 @@
+import FerryBinary
+import FerryCore
+import FerryMachine
+import NIOCore
+
+@testable import FerryGateway
+
+/// The start of a gateway process on a store: one client stack, one topic.
+enum GatewayProcess {
+    static func machine(
+        _ store: MemoryStore,
+        now: Moment,
+        makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
+    ) throws -> GatewayMachine {
+        let opening = store.take()
+        let recovery = try Self.recovery(store, makeKey: makeKey)
+        let first = Journal.firstNumber(of: opening.epoch)
+        let dispatch = Dispatch(
+            identities: [GatewayIdentity(name: "old", routes: [0])],
+            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
+            upstreams: 1,
+            node: opening.node,
+            firstJob: first,
+            isStored: true
+        )
+        let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
+        let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first) { _, token, payload in
+            makeKey(Array(token)[...], Array(payload)[...])
+        }
+        try machine.restore(recovery, feedback: store.all(.feedback), identities: ["old"], now: now)
+        return machine
+    }
+
+    /// What a new process would find.
+    static func recovery(
+        _ store: MemoryStore,
+        makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
+    ) throws -> Recovery {
+        var recovery = Recovery { _, token, payload in makeKey(token, payload) }
+        var last: UInt64 = 0
+        while true {
+            let page = store.page(after: last)
+            guard let number = page.last?.number else { return recovery }
+            try recovery.read(page, Self.checksum)
+            last = number
+        }
+    }
+
+    /// FNV-1a: enough for bytes that a test changes.
+    static func checksum(_ bytes: [UInt8]) -> UInt64 {
+        bytes.reduce(14_695_981_039_346_656_037) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
+    }
+}
