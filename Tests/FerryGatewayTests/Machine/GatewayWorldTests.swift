@@ -100,7 +100,7 @@ import Testing
     @Test func `whatever the store had arrives after kills, and only what had no answer arrives twice`() async throws {
         var recovered = 0
         var swallowed = 0
-        for seed in UInt64(1)...60 {
+        for seed in UInt64(1)...30 {
             await Task.yield()
             let (world, bad) = try Self.world(seed, storeTimes: 0...Int64(seed % 30), kills: Int(seed % 4) + 1) {
                 $0.cacheLength = [50, 300, 100_000][Int(seed % 3)]
@@ -120,7 +120,7 @@ import Testing
             swallowed += world.machine.counts.swallowed
         }
         // The courses have what they are for.
-        #expect(recovered > 100)
-        #expect(swallowed > 100)
+        #expect(recovered > 50)
+        #expect(swallowed > 50)
     }
 }
