@@ -29,7 +29,7 @@ package struct Journal {
 
     private enum State {
         case good
-        /// Something has waited for too long.
+        /// The store does not answer.
         case silent
         /// The store refuses. The next try is at that time.
         case refused(retryAt: NIODeadline)
@@ -57,6 +57,8 @@ package struct Journal {
     private var openedAt: NIODeadline?
 
     private var pending: Deque<Pending> = []
+    /// When the store answered last, or got a commit after it had answered all.
+    private var heardAt = NIODeadline.distantPast
     /// Every segment up to this one is durable.
     private(set) var durable: UInt64
     var segments = SegmentTable()
@@ -163,7 +165,10 @@ package struct Journal {
     // MARK: Commits
 
     /// Whether the store keeps up, so that what was read a while ago is durable.
-    var isPrompt: Bool { if case .good = self.state { true } else { false } }
+    func isPrompt(now: NIODeadline) -> Bool {
+        guard case .good = self.state else { return false }
+        return (self.pending.first?.openedAt ?? self.openedAt).map { now < $0 + JournalBounds.patience } ?? true
+    }
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
@@ -172,7 +177,7 @@ package struct Journal {
 
     /// Removes and returns the commits for the store, in order.
     mutating func takeCommits(now: NIODeadline) -> [StoreCommit] {
-        if let openedAt, self.isDue(openedAt, now: now) { self.seal(openedAt) }
+        if let openedAt, self.isDue(openedAt, now: now) { self.seal(openedAt, now: now) }
         var room = JournalBounds.underWay
         switch self.state {
         case .good, .silent: break
@@ -193,9 +198,10 @@ package struct Journal {
         return self.isAwaited && self.pending.isEmpty || openedAt + JournalBounds.commitTime <= now
     }
 
-    private mutating func seal(_ openedAt: NIODeadline) {
+    private mutating func seal(_ openedAt: NIODeadline, now: NIODeadline) {
         let segment = StoredSegment(number: self.number, bytes: Segment.end(self.buffer, self.checksum))
         let commit = StoreCommit(epoch: self.epoch, segment: segment, changes: self.changes, drops: self.drops)
+        if self.pending.isEmpty { self.heardAt = now }
         self.pending.append(Pending(commit: commit, openedAt: openedAt))
         if var entry {
             entry.length = segment.bytes.count
@@ -217,6 +223,7 @@ package struct Journal {
     /// Takes the answer of the store to a commit. Returns whether ``durable`` has moved.
     mutating func answered(_ number: UInt64, _ answer: StoreAnswer, now: NIODeadline) -> Bool {
         guard let index = self.pending.firstIndex(where: { $0.commit.segment.number == number }) else { return false }
+        self.heardAt = now
         switch answer {
         case .durable:
             self.pending[index].isStored = true
@@ -265,9 +272,7 @@ package struct Journal {
         case .refused(let retryAt) where self.pending.first?.isSent == false: next = min(next, retryAt)
         case .silent, .refused: break
         case .good:
-            if let waiting = self.pending.first?.openedAt ?? self.openedAt {
-                next = min(next, waiting + JournalBounds.patience)
-            }
+            if !self.pending.isEmpty { next = min(next, self.heardAt + JournalBounds.patience) }
             if let openedAt, self.pending.count < JournalBounds.underWay {
                 next = min(next, openedAt + JournalBounds.commitTime)
             }
@@ -277,8 +282,7 @@ package struct Journal {
 
     /// Notes what has waited for too long. Returns the segments whose unanswered jobs are to be carried.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
-        if case .good = self.state, let waiting = self.pending.first?.openedAt, waiting + JournalBounds.patience <= now
-        {
+        if case .good = self.state, !self.pending.isEmpty, self.heardAt + JournalBounds.patience <= now {
             self.state = .silent
             self.events.append(.storeTrouble("The store has not answered for a second."))
         }

@@ -8,7 +8,8 @@ enum JournalBounds {
     static let commitTime: TimeAmount = .milliseconds(10)
     /// The commits that the store may have without an answer.
     static let underWay = 16
-    /// Without an answer for this time, the store is in trouble: notifications are no more released to it.
+    /// Without an answer for this time, the store is in trouble. A notification is released only while none has waited for
+    /// the store so long.
     static let patience: TimeAmount = .seconds(1)
     /// The time between two tries while the store refuses.
     static let retry: TimeAmount = .seconds(1)

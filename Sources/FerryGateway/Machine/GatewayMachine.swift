@@ -90,12 +90,17 @@ package final class GatewayMachine {
     package var jobCount: Int { self.dispatch.jobCount }
 
     /// Whether a new connection of this identity is welcome.
-    package func isOpen(identity: Int) -> Bool {
-        !self.isShuttingDown && self.hasRoom && self.dispatch.isOpen(identity: identity)
+    package func isOpen(identity: Int, now: Moment) -> Bool {
+        self.isOpen(now: now) && self.dispatch.isOpen(identity: identity)
     }
 
+    /// Whether any new connection is welcome.
+    package func isOpen(now: Moment) -> Bool { !self.isShuttingDown && self.hasRoom(now: now) }
+
     /// Whether notifications that take long may be released to the spool.
-    private var hasRoom: Bool { self.dispatch.hasRoom && self.journal?.isPrompt ?? true }
+    private func hasRoom(now: Moment) -> Bool {
+        self.dispatch.hasRoom && self.journal?.isPrompt(now: now.monotonic) ?? true
+    }
 
     /// Whether every notification that was read is settled, and the store has everything.
     package var isIdle: Bool {
@@ -150,7 +155,7 @@ package final class GatewayMachine {
     package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.releases = self.hasRoom
+            client.connection.releases = self.hasRoom(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
@@ -376,7 +381,7 @@ package final class GatewayMachine {
     func wakeClients(now: Moment) {
         for client in self.clients.values {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.releases = self.hasRoom
+                client.connection.releases = self.hasRoom(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -520,7 +525,7 @@ package final class GatewayMachine {
             guard let client = self.clients[timer.connection] else { continue }
             client.timer = .distantFuture
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.releases = self.hasRoom
+                client.connection.releases = self.hasRoom(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)

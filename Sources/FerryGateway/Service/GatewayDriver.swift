@@ -49,7 +49,10 @@ final class GatewayDriver: @unchecked Sendable {
 
     var counts: GatewayCounts { self.machine.counts }
 
-    func isOpen(identity: Int) -> Bool { self.machine.isOpen(identity: identity) }
+    /// Whether any new connection is welcome.
+    var isOpen: Bool { self.machine.isOpen(now: .now) }
+
+    func isOpen(identity: Int) -> Bool { self.machine.isOpen(identity: identity, now: .now) }
 
     // MARK: Feedback
 

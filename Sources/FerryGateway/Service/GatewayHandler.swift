@@ -33,6 +33,12 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
+    /// Closes before the handshake if no client is welcome: one that has written something would take it for sent.
+    func channelActive(context: ChannelHandlerContext) {
+        guard self.driver.isOpen else { return context.close(promise: nil) }
+        context.fireChannelActive()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     // MARK: From the client

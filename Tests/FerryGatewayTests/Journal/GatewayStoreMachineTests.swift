@@ -237,13 +237,13 @@ import Testing
         scene.wait(.seconds(4))
         #expect(scene.sentTokens.isEmpty)
         #expect(scene.events == [.storeTrouble("The disk is full.")])
-        #expect(!scene.machine.isOpen(identity: 0))
+        #expect(!scene.machine.isOpen(identity: 0, now: scene.now))
         #expect(scene.machine.counts.released == 0)
         scene.store.fail(nil)
         scene.wait(.seconds(2))
         #expect(scene.sentTokens == [[1]])
         #expect(scene.events.last == .storeAllClear)
-        #expect(scene.machine.isOpen(identity: 0))
+        #expect(scene.machine.isOpen(identity: 0, now: scene.now))
     }
 
     @Test func `a store that is silent for ten seconds delays notifications and loses none`() throws {
@@ -269,7 +269,7 @@ import Testing
         scene.wait(.seconds(5))
         #expect(scene.sentTokens.isEmpty)
         #expect(scene.events == [.storeTaken])
-        #expect(!scene.machine.isOpen(identity: 0))
+        #expect(!scene.machine.isOpen(identity: 0, now: scene.now))
     }
 
     @Test func `a damaged segment prevents the start with a sentence`() throws {

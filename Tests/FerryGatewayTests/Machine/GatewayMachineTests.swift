@@ -172,7 +172,7 @@ import Testing
         #expect(
             scene.events.contains(.alarm(upstream: 0, topic: "com.example.app", Reason.badDeviceToken))
         )
-        #expect(!scene.machine.isOpen(identity: 0))
+        #expect(!scene.machine.isOpen(identity: 0, now: scene.now))
     }
 
     @Test func `a token for another topic goes out with the next one, and is refused after the last`() {
@@ -358,7 +358,7 @@ import Testing
         #expect(scene.actions.contains { $0.work == .read(false) })
         scene.wait(.seconds(3))
         #expect(scene.machine.counts.released == 0)
-        #expect(!scene.machine.isOpen(identity: 0))
+        #expect(!scene.machine.isOpen(identity: 0, now: scene.now))
         scene.wait(.seconds(12))
         #expect(scene.actions.contains { $0.work == .closeOutput })
         #expect(scene.machine.connectionCount == 0)
