@@ -261,6 +261,30 @@ import Testing
         #expect(scene.events.last == .storeAllClear)
     }
 
+    @Test func `a client that writes on while the store refuses is told where to begin again`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        scene.push([1], 1, on: connection)
+        scene.answer([1])
+        scene.store.fail("The disk is full.")
+        for number in UInt32(2)...1500 {
+            scene.push([2, UInt8(number / 256), UInt8(number % 256)], number, on: connection)
+        }
+        scene.wait(.seconds(9))
+        #expect(scene.told == [ErrorResponse(status: .shutdown, identifier: 1)])
+        #expect(scene.sentTokens.isEmpty)
+        scene.store.fail(nil)
+        scene.wait(.seconds(2))
+        // What was read goes out, and its copies are swallowed.
+        let sent = scene.sentTokens.count
+        #expect(sent >= 1000)
+        let next = scene.connect()
+        for number in UInt32(2)...1500 { scene.push([2, UInt8(number / 256), UInt8(number % 256)], number, on: next) }
+        #expect(scene.sentTokens.count == 1499)
+        #expect(Set(scene.sentTokens).count == 1499)
+    }
+
     @Test func `a gateway that has lost its store delivers nothing more`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()

@@ -52,7 +52,12 @@ extension GatewayConnection {
                 return .journal(candidate.episode)
             case .journalling(let candidate, let until):
                 guard until <= now || self.isOverruled(candidate) else { return .none }
-                guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
+                guard case .rejection = candidate.word else {
+                    // Without its last word, a client loses what it has written and the gateway has not read. Without the
+                    // journal, a kill in the next minutes makes copies.
+                    guard self.isAllowed(candidate, standing, now: now) else { return self.closeOutput(now: now) }
+                    return self.tell(candidate, now: now)
+                }
                 self.giveUp(now: now)
             case .draining(let drain):
                 self.forgetRejections(now: now)
