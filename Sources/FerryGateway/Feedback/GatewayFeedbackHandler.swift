@@ -11,9 +11,12 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The end of a feedback connection's pipeline: writes the client's rows, and closes.
+/// The end of a feedback connection's pipeline: writes the client's rows, ends them with close_notify, and closes when the
+/// client has ended its side.
 ///
-/// The rows are gone only when the client has ended its side after our last byte: until then it may not have read them.
+/// The rows are gone only when the client has read all of them. It has when it answers with close_notify. Many clients only
+/// close their socket; then its system has acknowledged every byte, and has not reset the connection, as it does when a
+/// program closes a socket that it has not read to the end.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -50,7 +53,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
             FeedbackTuple(time: time, token: DeviceToken(unchecked: row.token)).write(to: &bytes)
         }
         context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess { self.isWritten = true }
-        context.close(mode: .output, promise: nil)
+        // Without the end of the socket's output: after both ends, nobody could ask what was acknowledged.
+        context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
         self.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: FeedbackRows.claimTime) {
             context.close(promise: nil)
         }
@@ -60,7 +64,11 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
     private func end(_ context: ChannelHandlerContext) {
-        if let claim, self.isWritten { self.driver.readFeedback(claim) }
+        if let socket = context.channel as? any SocketOptionProvider, self.isWritten {
+            TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
+                if let claim = self.claim, info.hasPeerEverything { self.driver.readFeedback(claim) }
+            }
+        }
         context.close(promise: nil)
     }
 

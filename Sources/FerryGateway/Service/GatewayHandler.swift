@@ -104,8 +104,8 @@ final class GatewayHandler: ChannelDuplexHandler {
         self.sampledAt = now
         guard let socket = context.channel as? any SocketOptionProvider, let id = self.id else { return }
         let driver = self.driver
-        RoundTrip.get(socket).assumeIsolated().whenSuccess { roundTrip in
-            driver.run { machine, _ in machine.sampled(id, roundTrip: roundTrip) }
+        TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
+            driver.run { machine, _ in machine.sampled(id, roundTrip: info.roundTrip) }
         }
     }
 

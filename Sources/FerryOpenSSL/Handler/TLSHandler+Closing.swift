@@ -31,6 +31,19 @@ extension TLSHandler {
         }
     }
 
+    /// Sends close_notify, and leaves the socket's output open.
+    ///
+    /// After both sides have ended a socket, nothing can be learned of it any more. So an owner that wants to know whether
+    /// the peer has everything ends the bytes this way, and closes when the peer has ended its side.
+    func closeNotify(context: ChannelHandlerContext) {
+        guard state == .active, !isOutputClosed else { return }
+        writes.mark()
+        encryptMarked(context: context)
+        isOutputClosed = true
+        engine.closeNotify()
+        send(context: context)
+    }
+
     private func closeAll(context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         switch state {
         case .idle, .closed:

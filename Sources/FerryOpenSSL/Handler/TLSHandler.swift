@@ -193,6 +193,24 @@ package final class TLSHandler: ChannelDuplexHandler {
 
     // MARK: Writing
 
+    /// An event that an owner sends towards the socket.
+    package enum OutboundEvent: Sendable {
+        /// End the bytes with close_notify, and leave the socket's output open.
+        case closeNotify
+    }
+
+    package func triggerUserOutboundEvent(
+        context: ChannelHandlerContext,
+        event: Any,
+        promise: EventLoopPromise<Void>?
+    ) {
+        guard case .closeNotify = event as? OutboundEvent else {
+            return context.triggerUserOutboundEvent(event, promise: promise)
+        }
+        closeNotify(context: context)
+        promise?.succeed()
+    }
+
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard !isOutputClosed else {
             promise?.fail(ChannelError.outputClosed)

@@ -1,0 +1,110 @@
+import Ferry
+import FerryOpenSSL
+import FerryTesting
+import NIOCore
+import NIOPosix
+import NIOTLS
+import Testing
+
+@testable import FerryGateway
+
+/// The gateway's feedback service over real sockets, with readers of every kind.
+@Suite(.timeLimit(.minutes(10))) struct GatewayFeedbackTests {
+    /// How a reader ends.
+    private enum Ending {
+        /// Without close_notify, after everything was read: as PyAPNs does.
+        case closesSocket
+        /// At once after the handshake.
+        case closesUnread
+    }
+
+    /// Counts the rows that it reads, of ten bytes each, and ends the connection in its own way.
+    private final class Reader: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let ending: Ending
+        private let tls: TLSHandler
+        private let count: EventLoopPromise<Int>
+        private var bytes = 0
+
+        init(_ ending: Ending, _ tls: TLSHandler, _ count: EventLoopPromise<Int>) {
+            self.ending = ending
+            self.tls = tls
+            self.count = count
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            self.bytes += self.unwrapInboundIn(data).readableBytes
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            switch (event, self.ending) {
+            case (ChannelEvent.inputClosed, .closesSocket), (TLSUserEvent.handshakeCompleted, .closesUnread):
+                self.closeSocket(context)
+            default:
+                break
+            }
+        }
+
+        /// Closes below TLS, so that no close_notify is sent.
+        private func closeSocket(_ context: ChannelHandlerContext) {
+            try? context.pipeline.syncOperations.context(handler: self.tls).close(promise: nil)
+        }
+
+        func channelInactive(context: ChannelHandlerContext) { self.count.succeed(self.bytes / 10) }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+    }
+
+    private func read(_ harness: GatewayHarness, _ ending: Ending) async throws -> Int {
+        let tls = try TLSContext(
+            client: .init(trustRoots: harness.credentials.trustRoots, identity: harness.credentials.client)
+        )
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let port = try #require(harness.gateway.feedbackPort)
+        let count = loop.makePromise(of: Int.self)
+        _ = try await ClientBootstrap(group: loop)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = try TLSHandler(client: tls, serverName: "localhost")
+                    try channel.pipeline.syncOperations.addHandlers(handler, Reader(ending, handler, count))
+                }
+            }
+            .connect(host: harness.gateway.host, port: port).get()
+        return try await count.futureResult.get()
+    }
+
+    private func withRows(_ body: (GatewayHarness) async throws -> Void) async throws {
+        let gone = try Set((0..<3).map { try GatewayHarness.device($0) })
+        try await GatewayHarness.run([.reject(gone, reason: .unregistered)]) {
+            $0.feedbackPort = 0
+        } _: { harness in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            _ = try await withProvider(harness.client) { provider in
+                for number in 0..<4 { _ = try await provider.send(notification, to: GatewayHarness.device(number)) }
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            try await body(harness)
+        }
+    }
+
+    @Test func `a reader that closes its socket without a word has read everything`() async throws {
+        try await self.withRows { harness in
+            let first = try await self.read(harness, .closesSocket)
+            let second = try await self.read(harness, .closesSocket)
+            #expect(first == 3)
+            #expect(second == 0)
+        }
+    }
+
+    @Test func `a reader that breaks off leaves its rows to the next`() async throws {
+        try await self.withRows { harness in
+            _ = try await self.read(harness, .closesUnread)
+            // The gateway may notice the end of the first reader later than the reader does.
+            var rest = 0
+            for _ in 0..<100 where rest == 0 { rest = try await self.read(harness, .closesSocket) }
+            #expect(rest == 3)
+        }
+    }
+}
