@@ -13,6 +13,24 @@ extension TLSError {
     }
 }
 
+extension TLSError {
+    static let noneSelected = "The server selected none of the offered application protocols."
+
+    /// The error of a server that refused the client certificate and had selected none of the offered application
+    /// protocols: with another certificate it would still be the wrong server. Nil for other errors.
+    package var ofOtherProtocol: TLSError? {
+        guard lacksApplicationProtocol else { return nil }
+        return TLSError(
+            .noCommonApplicationProtocol,
+            Self.noneSelected,
+            causes: causes,
+            alert: alert,
+            file: file,
+            line: line
+        )
+    }
+}
+
 /// The state of a connection when it failed. It decides which error is reported.
 struct ConnectionFailure {
     var isClient: Bool

@@ -31,6 +31,10 @@ public struct TLSError: Error, Sendable, CustomStringConvertible, CustomDebugStr
 
     /// Whether a certificate is refused only because of the present time. It may be a clock that is wrong.
     package var dependsOnTime = false
+    /// Whether the server that refused the client certificate had selected none of the offered application protocols.
+    var lacksApplicationProtocol = false
+    /// The mistake, if credentials of another kind were given.
+    package var wrongCredentials: WrongCredentials?
 
     package init(
         _ code: Code,

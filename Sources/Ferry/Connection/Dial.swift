@@ -157,6 +157,7 @@ final class Dial: @unchecked Sendable {
     private func failed(_ place: Int, _ error: (any Error)?) {
         // The first error is the cause; later errors are its consequences.
         guard self.completion != nil, self.attempts[place].fault == nil else { return }
+        let error = (error as? TLSError)?.ofOtherProtocol ?? error
         if let refusal = self.connector.refusal(error, version: nil, hasReceived: false) {
             // The other addresses belong to the same service and would refuse too. Repeated refusals would look like an
             // attack.

@@ -52,11 +52,12 @@ enum DialFault {
         guard case .failed(let error) = self else { return false }
         if let error = error as? ProviderError { return error.isLasting }
         guard let tls = error as? TLSError else { return false }
+        if tls.code == .noCommonApplicationProtocol { return true }
         // A clock may be set right, and a balancer without a server behind it sends the alert of last resort.
         if tls.dependsOnTime || tls.alert == TLSError.handshakeFailure { return false }
         if self.code == .peerNotTrusted { return true }
         return switch tls.code {
-        case .noCommonApplicationProtocol, .notTLS, .incompatiblePeer: true
+        case .notTLS, .incompatiblePeer: true
         default: false
         }
     }
@@ -165,7 +166,10 @@ extension TLSConnector {
         case .closed: " closed the connection before it was established."
         case .failed(let error as ProviderError): ": \(error.message)"
         case .failed(let error as TLSError) where error.code == .noCommonApplicationProtocol:
-            " speaks TLS, but not HTTP/2 (\"h2\" by ALPN). Check host and port, and that nothing in between opens TLS."
+            // Only a server that refused the client certificate sent an alert.
+            " speaks TLS, but not HTTP/2 (\"h2\" by ALPN)"
+                + (error.alert == nil ? "" : ", and wants a client certificate, as gateways of the binary protocol do")
+                + ". Check host and port, and that nothing in between opens TLS."
         case .failed(let error as TLSError): ": \(error.description)"
         case .failed(let error): ": \(Self.reason(error))."
         }

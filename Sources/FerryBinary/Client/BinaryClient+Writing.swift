@@ -129,7 +129,8 @@ extension BinaryClient {
                 Rejection(
                     reason: .payloadTooLarge,
                     origin: .ferry,
-                    status: Int(BinaryStatus.invalidPayloadSize.rawValue)
+                    status: Int(BinaryStatus.invalidPayloadSize.rawValue),
+                    details: PayloadLimit.fault(length: Int(entry.payloadLength), limit: self.payloadLimit).asSentence
                 )
             )
         }

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// The options of a binary provider. A name from node-apn has the meaning that it has there. The defaults suit a
 /// provider of any size.
 public struct BinaryOptions: Sendable, Hashable {
@@ -48,7 +50,7 @@ public struct BinaryOptions: Sendable, Hashable {
     public var command: Command = .frame
     /// The largest payload in bytes: 2048 since iOS 8, 256 before, 4096 in node-apn's `voip` mode. A larger payload is
     /// not sent. It ends as `rejected` with ``Reason/payloadTooLarge`` and origin ``Rejection/Origin/ferry``.
-    public var payloadLimit = 2048
+    public var payloadLimit = PayloadLimit.binary
     /// How many notifications the cache holds, at least 1. Under `.evict` this many notifications, settled or not, keep
     /// their bytes on each connection. Under `.hold` this many may be written and not yet settled, on all connections
     /// together; it counts only while ``autoAdjustCache`` is off.

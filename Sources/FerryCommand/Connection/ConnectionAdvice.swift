@@ -39,13 +39,12 @@ enum ConnectionAdvice {
         (error as? TLSError).map { self.sentence($0) } ?? "\(error)"
     }
 
-    /// - Parameter usesTokens: whether the provider uses provider tokens, so that it needs no certificate.
-    static func sentence(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool = false) -> String {
-        let sentence = self.cure(error, hasIdentity: hasIdentity, usesTokens: usesTokens)
+    static func sentence(_ error: ProviderError, hasIdentity: Bool) -> String {
+        let sentence = self.cure(error, hasIdentity: hasIdentity)
         return error.code == .connectionRetryLimit ? "\(sentence) \(self.tryLonger)" : sentence
     }
 
-    private static func cure(_ error: ProviderError, hasIdentity: Bool, usesTokens: Bool) -> String {
+    private static func cure(_ error: ProviderError, hasIdentity: Bool) -> String {
         if error.code == .protocolViolation {
             return error.message.replacing("and not of APNs over HTTP/2", with: "or \(self.sendByHTTP2)")
         }
@@ -57,9 +56,7 @@ enum ConnectionAdvice {
         }
         // A TLS error in a refusal means that the server wants a certificate. A refused token has no TLS error.
         if error.code == .credentialsRejected, code == .certificateRejected, !hasIdentity {
-            let sentence = "\(self.noCertificate): \(self.giveCertificate)"
-            // APNs asks for no certificate from a provider with tokens. So this server is probably a gateway.
-            return usesTokens ? "\(sentence); \(self.sendByBinary)." : "\(sentence)."
+            return "\(self.noCertificate): \(self.giveCertificate)."
         }
         return self.sentence(error.message, code)
     }

@@ -62,47 +62,42 @@ struct IdentitySource: Equatable, Sendable {
         case .archive(let archive):
             let option = self.archiveOption
             let bytes = try archive.readAndWarn(option)
-            try self.requireArchive(bytes, archive.name(option))
-            return try TLSIdentity(pkcs12: bytes, passphrase: self.passphrase ?? "", source: archive.name(option))
+            return try self.naming { () throws(TLSError) in
+                try TLSIdentity(pkcs12: bytes, passphrase: self.passphrase ?? "", source: archive.name(option))
+            }
         case .pair(let certificate, let key):
             let option = self.certificateOption
             let chain = try certificate.readAndWarn(option)
-            try self.requireCertificate(chain, certificate.name(option))
-            return try TLSIdentity(
-                chain: chain,
-                from: certificate.name(option),
-                key: key?.readAndWarn(self.keyOption) ?? chain,
-                from: key?.name(self.keyOption) ?? certificate.name(option),
-                passphrase: self.passphrase
-            )
+            let keyBytes = try key?.readAndWarn(self.keyOption) ?? chain
+            return try self.naming { () throws(TLSError) in
+                try TLSIdentity(
+                    chain: chain,
+                    from: certificate.name(option),
+                    key: keyBytes,
+                    from: key?.name(self.keyOption) ?? certificate.name(option),
+                    passphrase: self.passphrase
+                )
+            }
         }
     }
 
-    private static let providerTokenKey =
-        "a .p8 file of Apple is the key of provider tokens: over HTTP/2 give it with --p8, --key-id and --team-id"
-
-    /// Checks that the bytes are no other kind of credentials.
-    private func requireArchive(_ bytes: [UInt8], _ name: String) throws(TLSError) {
-        switch CredentialForm(bytes) {
-        case .certificate, .certificateAndKey:
-            let options = "\(self.certificateOption), and its key with \(self.keyOption)"
-            let fault = "\(name) holds a certificate and is no PKCS#12 archive"
-            throw TLSError(.malformed, "\(fault): give it with \(options).")
-        case .privateKey:
-            let fault = "\(name) holds a private key and is no PKCS#12 archive"
-            throw TLSError(.malformed, "\(fault); \(Self.providerTokenKey).")
-        default: break
+    /// Reads an identity. If credentials of another kind were given, the error names the options for them.
+    private func naming(_ read: () throws(TLSError) -> TLSIdentity) throws(TLSError) -> TLSIdentity {
+        do {
+            return try read()
+        } catch {
+            guard let remedy = error.wrongCredentials?.remedy else { throw error }
+            throw TLSError(error.code, error.description.replacing(remedy.words, with: self.words(remedy)))
         }
     }
 
-    /// Checks that the bytes are no other kind of credentials.
-    private func requireCertificate(_ bytes: [UInt8], _ name: String) throws(TLSError) {
-        switch CredentialForm(bytes) {
-        case .pkcs12:
-            throw TLSError(.noCertificate, "\(name) is a PKCS#12 archive: give it with \(self.archiveOption).")
-        case .privateKey:
-            throw TLSError(.noCertificate, "\(name) holds a private key and no certificate; \(Self.providerTokenKey).")
-        default: break
+    private func words(_ remedy: WrongCredentials.Remedy) -> String {
+        switch remedy {
+        case .readAsArchive: "give it with \(self.archiveOption)"
+        case .readAsCertificate: "give it with \(self.certificateOption), and its key with \(self.keyOption)"
+        case .giveKey: "give the file of its key with \(self.keyOption)"
+        case .useAsTokenKey: "\(WrongCredentials.Remedy.ofTokens) give it with --p8, --key-id and --team-id"
+        case .giveTokenKey: remedy.words
         }
     }
 }

@@ -64,10 +64,12 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
             let message = "the device token looks like Base64; write its bytes as hex digits"
             return [.init(.notHex, message)]
         }
+        let isHex = digits.allSatisfy { self.nibble($0) != nil }
         if !digits.count.isMultiple(of: 2) {
-            faults.append(.init(.oddHex, "a device token has an even number of hex digits"))
+            let unit = isHex ? "hex digits" : "characters"
+            faults.append(.init(.oddHex, "the device token has an odd number of \(unit): \(digits.count)"))
         }
-        if digits.contains(where: { self.nibble($0) == nil }) {
+        if !isHex {
             faults.append(.init(.notHex, "a device token has only hex digits"))
         }
         return faults + self.faults(length: (digits.count + 1) / 2)

@@ -113,7 +113,7 @@ public struct PushNotification: Hashable, Sendable, CustomStringConvertible {
             faults.append(
                 .init(
                     .payloadTooLarge,
-                    "the payload has \(payload.count) bytes; the limit is \(self.maximumPayloadLength)"
+                    PayloadLimit.fault(length: payload.count, limit: self.maximumPayloadLength)
                 )
             )
         }

@@ -4,7 +4,7 @@ extension Outcome {
     public var explanation: String? {
         switch self {
         case .accepted: nil
-        case .rejected(let rejection): rejection.reason.explanation
+        case .rejected(let rejection): rejection.explanation
         case .expired:
             "The expiration passed before the notification was written. An expiration is a point in time, not a length."
         case .undelivered(let cause): cause.explanation
@@ -13,7 +13,23 @@ extension Outcome {
     }
 }
 
+extension Rejection {
+    /// The cause and the remedy, in one or two sentences: ``details``, or else what the reason means on the protocol of
+    /// the side that refused. Nil for a reason that Ferry does not know.
+    public var explanation: String? {
+        if let details { return details }
+        if self.reason == .payloadTooLarge, self.origin == .gateway {
+            return "The payload is larger than the gateway takes. Apple's took \(PayloadLimit.binary) bytes, and "
+                + "\(PayloadLimit.oldBinary) before iOS 8. Do not repeat it as it is."
+        }
+        return self.reason.explanation
+    }
+}
+
 extension Outcome.UndeliveredCause {
+    /// Where a program finds why there was no connection.
+    package static let whereToLook = "The provider's lastError and its log name the cause."
+
     fileprivate var explanation: String {
         switch self {
         case .shutDown: "The provider was shut down before it was written. Send it again."
@@ -23,7 +39,8 @@ extension Outcome.UndeliveredCause {
         case .credentials:
             "The peer refused the provider's credentials, or no provider token could be made. Correct that and send it "
                 + "again."
-        case .noConnection: "There was no connection to write it to. Send it again when the cause is found."
+        case .noConnection:
+            "There was no connection to write it to. \(Self.whereToLook) Send it again when the cause is mended."
         case .released: "The last reference to the provider was dropped before it was written."
         case .deadline: "Its deadline passed before it could be written. Send it again."
         }

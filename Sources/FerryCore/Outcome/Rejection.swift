@@ -16,6 +16,9 @@ public struct Rejection: Hashable, Sendable {
     /// The time at which APNs confirmed that the token was no longer valid, to the millisecond. Only with HTTP status
     /// 410.
     public var timestamp: Date?
+    /// The fault that Ferry found, as a sentence with the limit that was passed. Contains no token and no payload. Only
+    /// with ``Origin/ferry``.
+    public var details: String?
 
     /// The side that refused.
     @nonexhaustive
@@ -31,10 +34,31 @@ public struct Rejection: Hashable, Sendable {
     }
 
     /// A refusal.
-    public init(reason: Reason, origin: Origin, status: Int? = nil, timestamp: Date? = nil) {
+    public init(
+        reason: Reason,
+        origin: Origin,
+        status: Int? = nil,
+        timestamp: Date? = nil,
+        details: String? = nil
+    ) {
         self.reason = reason
         self.origin = origin
         self.status = status
         self.timestamp = timestamp
+        self.details = details
+    }
+
+    /// Whether both are the same refusal. Their details are not compared.
+    public static func == (left: Rejection, right: Rejection) -> Bool {
+        left.reason == right.reason && left.origin == right.origin && left.status == right.status
+            && left.timestamp == right.timestamp
+    }
+
+    /// Hashes everything but the details.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(self.reason)
+        hasher.combine(self.origin)
+        hasher.combine(self.status)
+        hasher.combine(self.timestamp)
     }
 }

@@ -19,18 +19,13 @@ package struct PushTypeRules: Sendable {
     /// One bit for the raw value of each priority that APNs takes.
     private let prioritySet: UInt16
 
-    /// 4 KB, for every push type but voip.
-    package static let payloadLimit = 4096
-    /// 5 KB, for voip. Broadcasts of Live Activities may have as much, but they are not sent to a device token.
-    package static let voipPayloadLimit = 5120
-
     fileprivate init(
         _ type: PushType,
         _ headerValue: StaticString,
         suffix: TopicSuffix = .none,
         priorities: [Priority] = Priority.allCases,
         default defaultPriority: Priority? = nil,
-        payloadLimit: Int = Self.payloadLimit,
+        payloadLimit: Int = PayloadLimit.http2,
         needsProviderToken: Bool = false
     ) {
         self.type = type
@@ -75,7 +70,7 @@ package struct PushTypeTable: Sendable {
             PushTypeRules(.background, "background", priorities: [.powerAware], default: .powerAware),
             // Apple's page offers it with token-based authentication only.
             PushTypeRules(.location, "location", suffix: TopicSuffix(".location-query"), needsProviderToken: true),
-            PushTypeRules(.voip, "voip", suffix: TopicSuffix(".voip"), payloadLimit: PushTypeRules.voipPayloadLimit),
+            PushTypeRules(.voip, "voip", suffix: TopicSuffix(".voip"), payloadLimit: PayloadLimit.voip),
             PushTypeRules(.complication, "complication", suffix: complicationSuffix),
             PushTypeRules(.fileprovider, "fileprovider", suffix: TopicSuffix(".pushkit.fileprovider")),
             // The topic is the UID of the MDM push certificate in any form, and no bundle ID.

@@ -85,7 +85,7 @@ package struct RequestCheck: Sendable {
             return .collapseID(length: collapseID.count)
         }
         guard Self.isFieldValue(collapseID) else { return .malformedCollapseID }
-        guard payloadLength > 0, payloadLength <= PushTypeRules.payloadLimit else {
+        guard payloadLength > 0, payloadLength <= PayloadLimit.http2 else {
             // Almost all payloads are below the smallest limit, so the exact limit is rarely needed.
             let limit = self.payloadLimit(rules, topic: topic)
             return 1...limit ~= payloadLength ? nil : .payload(length: payloadLength, limit: limit)
@@ -118,7 +118,7 @@ package struct RequestCheck: Sendable {
     private func payloadLimit(_ rules: PushTypeRules?, topic: UnsafeBufferPointer<UInt8>) -> Int {
         if let rules { return rules.payloadLimit }
         guard let voip = self.table[PushType.voip.code], voip.suffix.ends(topic) else {
-            return PushTypeRules.payloadLimit
+            return PayloadLimit.http2
         }
         return voip.payloadLimit
     }

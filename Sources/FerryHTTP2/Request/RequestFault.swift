@@ -16,7 +16,9 @@ package struct RequestFault: Hashable, Sendable, CustomStringConvertible {
     package var description: String { self.message }
 
     /// The refusal that becomes the notification's outcome.
-    package var rejection: Rejection { Rejection(reason: self.reason, origin: .ferry) }
+    package var rejection: Rejection {
+        Rejection(reason: self.reason, origin: .ferry, details: self.message.asSentence)
+    }
 }
 
 // MARK: - Each fault's sentence
@@ -78,6 +80,6 @@ extension RequestFault {
 
     static func payload(length: Int, limit: Int) -> RequestFault {
         if length == 0 { return RequestFault(.payloadEmpty, "the payload is empty") }
-        return RequestFault(.payloadTooLarge, "the payload has \(length) bytes; the limit is \(limit)")
+        return RequestFault(.payloadTooLarge, PayloadLimit.fault(length: length, limit: limit))
     }
 }

@@ -28,7 +28,12 @@ public final class ES256Key: @unchecked Sendable {
 
     /// Reads the text of a `.p8` file, as ``init(p8:)`` does. `source` is the name of the text in errors.
     package convenience init(p8 bytes: [UInt8], source: String) throws(TLSError) {
-        let read = try PEM.privateKey(bytes, passphrase: nil, source: source)
+        let read: PEM.PrivateKey
+        do {
+            read = try PEM.privateKey(bytes, passphrase: nil, source: source)
+        } catch where error.code == .noPrivateKey {
+            throw WrongCredentials(source: source, wanted: .tokenKey, form: CredentialForm(bytes)).explaining(error)
+        }
         try self.init(read.key, source: source)
     }
 

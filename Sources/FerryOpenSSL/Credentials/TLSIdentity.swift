@@ -104,8 +104,31 @@ public struct TLSIdentity: Sendable {
         from keySource: String,
         passphrase: String?
     ) throws(TLSError) {
-        let certificates = try PEM.certificates(chain, source: chainSource)
-        let key = try PEM.privateKey(key, passphrase: passphrase, source: keySource)
+        let certificates: OwnedCertificateStack
+        do {
+            certificates = try PEM.certificates(chain, source: chainSource)
+        } catch where error.code == .noCertificate {
+            let form = CredentialForm(chain)
+            if form == .privateKey, CredentialForm(key) == .certificate {
+                let message = "\(chainSource) holds the private key and \(keySource) the certificate: exchange them."
+                throw TLSError(error.code, message, causes: error.causes)
+            }
+            throw WrongCredentials(source: chainSource, wanted: .certificate, form: form).explaining(error)
+        }
+        let isOnlyFile = key == chain
+        let bytes = key
+        let key: PEM.PrivateKey
+        do {
+            key = try PEM.privateKey(bytes, passphrase: passphrase, source: keySource)
+        } catch where error.code == .noPrivateKey {
+            throw WrongCredentials(
+                source: keySource,
+                wanted: .privateKey,
+                form: CredentialForm(bytes),
+                isOnlyFile: isOnlyFile
+            )
+            .explaining(error)
+        }
         let neededLegacyProvider = key.neededLegacyProvider
         try self.init(
             KeyMaterial(key: key.key, certificates: certificates, source: chainSource),
@@ -115,7 +138,14 @@ public struct TLSIdentity: Sendable {
 
     /// Reads like ``init(pkcs12:passphrase:)``. `source` is the name of the bytes in errors.
     package init(pkcs12 bytes: [UInt8], passphrase: String, source: String) throws(TLSError) {
-        let contents = try PKCS12.open(bytes, passphrase: passphrase, source: source)
+        let contents: PKCS12.Contents
+        do {
+            contents = try PKCS12.open(bytes, passphrase: passphrase, source: source)
+        } catch {
+            let form = CredentialForm(bytes)
+            guard form != .pkcs12 else { throw error }
+            throw WrongCredentials(source: source, wanted: .archive, form: form).explaining(error)
+        }
         try self.init(contents, source: source)
     }
 

@@ -242,9 +242,7 @@ package struct TLSEngine: ~Copyable {
         let selected = applicationProtocol
         guard selected != nil || !context.requiresApplicationProtocol else {
             phase = .failed
-            return .failed(
-                TLSError(.noCommonApplicationProtocol, "The server selected none of the offered application protocols.")
-            )
+            return .failed(TLSError(.noCommonApplicationProtocol, TLSError.noneSelected))
         }
         phase = .open
         return .handshakeCompleted(applicationProtocol: selected)
@@ -298,9 +296,15 @@ package struct TLSEngine: ~Copyable {
             verifyResult: SSL_get_verify_result(handle.pointer),
             entries: ErrorQueue.drain()
         )
+        var error = failure.error()
+        // Up to TLS 1.2 the server has selected a protocol before it refuses the certificate, and the end of the handshake,
+        // where a missing protocol is found, does not come.
+        error.lacksApplicationProtocol =
+            error.code == .certificateRejected && phase == .handshaking && context.requiresApplicationProtocol
+            && applicationProtocol == nil && SSL_version(handle.pointer) < TLS1_3_VERSION
         phase = .failed
         waitingCiphertext = ByteBuffer()
-        return failure.error()
+        return error
     }
 
     // MARK: Buffers

@@ -73,3 +73,21 @@ package enum CredentialForm: Sendable, Hashable, CaseIterable {
         }
     }
 }
+
+extension CredentialForm {
+    /// What a file of this form is or holds, as the predicate of a sentence.
+    package var predicate: String {
+        switch self {
+        case .certificate: "holds a certificate"
+        case .certificateAndKey: "holds a certificate and its key"
+        case .privateKey: "holds a private key"
+        case .pkcs12: "is a PKCS#12 archive"
+        case .certificateRequest: "is a request for a certificate"
+        case .publicKey: "holds a public key"
+        case .openSSHKey: "holds a key in OpenSSH's own form"
+        case .javaKeyStore: "is a Java key store"
+        case .empty: "is empty"
+        case .unknown: "holds neither certificate nor key, in PEM or DER form"
+        }
+    }
+}

@@ -115,7 +115,7 @@ package struct APNsMachine: ~Copyable {
         let isCold = script.coldStart && needsToken
         var settings = HTTP2Session.Settings()
         settings.maxConcurrentStreams = isCold ? 1 : UInt32(clamping: script.maxConcurrentStreams)
-        settings.maximumBodyLength = max(script.payloadLimit ?? 0, PushTypeRules.voipPayloadLimit)
+        settings.maximumBodyLength = max(script.payloadLimit ?? 0, PayloadLimit.voip)
         if rules.hasSlowWindows {
             // Make the streams' windows unlimited: only the connection's window may hold requests up.
             settings.updatesWindows = false

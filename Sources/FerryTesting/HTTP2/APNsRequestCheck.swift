@@ -141,7 +141,7 @@ extension APNsRequestCheck {
     private func payloadLimit(ofTopic topic: String, _ rules: PushTypeRules?) -> Int {
         if let limit = self.script.payloadLimit { return limit }
         if let rules { return rules.payloadLimit }
-        return topic.hasSuffix(".voip") ? PushTypeRules.voipPayloadLimit : PushTypeRules.payloadLimit
+        return topic.hasSuffix(".voip") ? PayloadLimit.voip : PayloadLimit.http2
     }
 }
 

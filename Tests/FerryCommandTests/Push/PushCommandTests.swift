@@ -52,7 +52,7 @@ import Testing
             #expect(output.number("submitted") == 2)
             #expect(
                 output.messages == """
-                    \(file):2: a device token has an even number of hex digits; there is no 'payload'
+                    \(file):2: the device token has an odd number of hex digits: 3; there is no 'payload'
                     \(file):5: not a line of JSON: no JSON object at byte 0
 
                     """
@@ -70,7 +70,7 @@ import Testing
             #expect(output.number("rejected") == 1 && output.number("submitted") == 2)
             #expect(
                 output.messages
-                    == "\(file):2: the payload has 2108 bytes, and the limit of the protocol is 2048: it is not sent\n"
+                    == "\(file):2: the payload has 2108 bytes; the limit is 2048; it is not sent\n"
             )
         }
     }

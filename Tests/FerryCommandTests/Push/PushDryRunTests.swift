@@ -47,7 +47,7 @@ import Testing
             #expect(output.status == 1)
             #expect(
                 output.messages.hasPrefix(
-                    "\(file):1: the payload has 2056 bytes, and the limit of the protocol is 2048: it is not sent\n"
+                    "\(file):1: the payload has 2056 bytes; the limit is 2048; it is not sent\n"
                 )
             )
             #expect(
@@ -112,9 +112,11 @@ import Testing
             let key = harness.directory.path("key.p8")
             let certificate = harness.directory.path("client.pem")
             let cases = [
-                (["--cert", key], "holds a private key and no certificate; a .p8 file of Apple is the key"),
-                (["--p12", key], "holds a private key and is no PKCS#12 archive; a .p8 file of Apple"),
-                (["--p12", certificate], "holds a certificate and is no PKCS#12 archive: give it with --cert"),
+                (["--cert", key], "holds a private key and not a certificate: a .p8 file of Apple is the key"),
+                (["--p12", key], "holds a private key and not a PKCS#12 archive: a .p8 file of Apple"),
+                (["--p12", certificate], "holds a certificate and not a PKCS#12 archive: give it with --cert"),
+                (["--cert", certificate], "holds a certificate and not a private key: give the file of its key with --key"),
+                (["--cert", key, "--key", certificate], "client.pem the certificate: exchange them"),
             ]
             for (options, words) in cases {
                 let output = try await FerryProgram.run(

@@ -114,6 +114,34 @@ struct IdentityTests {
         #expect(code { _ = try TLSIdentity(certificateChain: chain, privateKey: damaged) } == .malformed)
     }
 
+    @Test("Credentials of another kind are named, with what reads them")
+    func wrongKind() throws {
+        let key = try directory.write("key.pem", identity.privateKeyPEM())
+        let chain = try directory.write("chain.pem", identity.certificateChainPEM)
+        let archive = directory.path("push.p12")
+        try OpenSSLTool.run([
+            "pkcs12", "-export", "-in", chain, "-inkey", key, "-passout", "pass:x", "-out", archive,
+        ])
+        func message(_ body: () throws -> Void) -> String {
+            #expect(throws: TLSError.self) { try body() }?.description ?? ""
+        }
+        #expect(
+            message { _ = try TLSIdentity(certificatePath: archive) }
+                == "\(archive) is a PKCS#12 archive and not a certificate: read it with TLSIdentity(pkcs12Path:passphrase:)."
+        )
+        #expect(message { _ = try TLSIdentity(certificatePath: chain, privateKeyPath: archive) }.contains("pkcs12Path"))
+        #expect(
+            message { _ = try TLSIdentity(certificatePath: key, privateKeyPath: chain) }
+                == "\(key) holds the private key and \(chain) the certificate: exchange them."
+        )
+        #expect(message { _ = try TLSIdentity(certificatePath: key) }.contains("give it to a ProviderTokenSource"))
+        #expect(message { _ = try TLSIdentity(certificatePath: chain) }.contains("give the file of its key, too"))
+        #expect(message { _ = try TLSIdentity(pkcs12Path: chain) }.contains("certificatePath:privateKeyPath:"))
+        for wrong in [chain, archive] {
+            #expect(message { _ = try ES256Key(path: wrong) }.contains("give the .p8 file that Apple issued"))
+        }
+    }
+
     @Test("A key of another certificate is refused")
     func mismatch() throws {
         let other = try ca.client()

@@ -141,6 +141,27 @@ struct HTTP2ProviderTests {
         }
     }
 
+    @Test func `a gateway of the binary protocol is named before the certificate that it wants`() async throws {
+        var options = RawAPNs.Options()
+        options.clientCertificates = .required(try TestCredentials().trustRoots)
+        options.applicationProtocols = []
+        try await RawAPNs.run(options) { apns in
+            for version in [TLSVersion.tls12, .tls13] {
+                let outcomes = OutcomeCollector()
+                var configuration = try apns.configuration(nil, outcomes)
+                configuration.tlsVersions = version...version
+                let provider = try HTTP2Provider(configuration)
+                try await Harness.submit(0..<3, to: provider)
+                await outcomes.count(reaches: 3)
+                let error = provider.lastError
+                #expect(error?.message.contains("speaks TLS, but not HTTP/2") == true, "\(error?.message ?? "")")
+                #expect(error?.isLasting == true)
+                #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.noConnection)] })
+                _ = await provider.shutDown(within: Harness.forever)
+            }
+        }
+    }
+
     @Test func `dropping the last reference gives everything its outcome`() async throws {
         try await RawAPNs.run { _ in
             nil

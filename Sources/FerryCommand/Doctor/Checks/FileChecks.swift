@@ -57,45 +57,31 @@ enum FileChecks {
             case .p8: form == .privateKey
             }
         guard !isRight else { return nil }
-        let (kind, cure) = self.words(form, file)
         return .fault(
             .file,
             .wrongKindOfFile,
-            "\(file.name) is no file for \(file.option.rawValue): it \(kind).",
-            cure: cure
+            "\(file.name) is no file for \(file.option.rawValue): it \(form.predicate).",
+            cure: self.cure(form, file)
         )
     }
 
-    private static func words(_ form: CredentialForm, _ file: CredentialFile) -> (kind: String, cure: String) {
+    private static func cure(_ form: CredentialForm, _ file: CredentialFile) -> String {
         switch form {
-        case .certificate: ("holds a certificate", "give it as --cert, and its key as --key")
-        case .certificateAndKey: ("holds a certificate and its key", "give it as --cert")
+        case .certificate: "give it as --cert, and its key as --key"
+        case .certificateAndKey: "give it as --cert"
         case .privateKey:
-            (
-                "holds a private key",
-                "give it as --key with its certificate as --cert; if it is Apple's key for provider tokens, as --p8"
-            )
-        case .pkcs12: ("is a PKCS#12 archive", "give it as --p12")
+            "give it as --key with its certificate as --cert; if it is Apple's key for provider tokens, as --p8"
+        case .pkcs12: "give it as --p12"
         case .certificateRequest:
-            (
-                "is a request for a certificate",
-                "hand it in (Apple: Certificates, Identifiers & Profiles) and give the certificate that comes back as --cert"
-            )
-        case .publicKey: ("holds a public key", "give the private one that belongs to it")
+            "hand it in (Apple: Certificates, Identifiers & Profiles) and give the certificate that comes back as --cert"
+        case .publicKey: "give the private one that belongs to it"
         case .openSSHKey:
-            (
-                "holds a key in OpenSSH's own form",
-                "ssh-keygen -p -m PKCS8 -f \(file.name) turns it into PEM, if it is the right key at all"
-            )
+            "ssh-keygen -p -m PKCS8 -f \(file.name) turns it into PEM, if it is the right key at all"
         case .javaKeyStore:
-            (
-                "is a Java key store",
-                "keytool -importkeystore -srckeystore \(file.name) -destkeystore new.p12 -deststoretype pkcs12, then give "
-                    + "--p12 new.p12"
-            )
-        case .empty: ("is empty", "export it again")
-        case .unknown:
-            ("holds neither certificate nor key, in PEM or DER form", "export it again, or name the right file")
+            "keytool -importkeystore -srckeystore \(file.name) -destkeystore new.p12 -deststoretype pkcs12, then give "
+                + "--p12 new.p12"
+        case .empty: "export it again"
+        case .unknown: "export it again, or name the right file"
         }
     }
 }

@@ -29,6 +29,6 @@ enum LineCheck: Sendable {
     /// The warning about a line that is submitted anyway. Nil if there is no warning.
     func warning(of line: PushLine) -> String? {
         guard case .payload(let limit) = self, line.payload.count > limit else { return nil }
-        return "the payload has \(line.payload.count) bytes, and the limit of the protocol is \(limit): it is not sent"
+        return "\(PayloadLimit.fault(length: line.payload.count, limit: limit)); it is not sent"
     }
 }

@@ -57,7 +57,7 @@ final class OutcomeTally: OutcomeSink {
         var rows = causes.prefix(Self.lines).map { cause in
             [
                 "\(cause.count)",
-                [cause.text, self.explanation(cause.outcome)].compactMap { $0 }.joined(separator: ". "),
+                [cause.text, self.explanation(cause.outcome, count: cause.count)].compactMap { $0 }.joined(separator: ". "),
             ]
         }
         let rest = causes.dropFirst(Self.lines).reduce(others) { $0 + $1.count }
@@ -65,10 +65,16 @@ final class OutcomeTally: OutcomeSink {
         return TextTable(rows: rows, alignment: [.right, .left]).description
     }
 
-    private func explanation(_ outcome: Outcome) -> String? {
+    /// - Parameter count: how many notifications ended like this.
+    private func explanation(_ outcome: Outcome, count: Int) -> String? {
         switch outcome {
+        case .rejected(let rejection) where count > 1 && rejection.details != nil:
+            rejection.explanation.map { "Of the first: \($0)" }
         case .uncertain(.noAnswer), .uncertain(.positionUnknown), .uncertain(.reset):
             outcome.explanation.map { self.resendsUnknown ? $0 : "\($0) --on-unknown resend does that." }
+        case .undelivered(.noConnection):
+            // The command itself names the cause.
+            outcome.explanation?.replacing(" \(Outcome.UndeliveredCause.whereToLook)", with: "")
         default:
             outcome.explanation
         }

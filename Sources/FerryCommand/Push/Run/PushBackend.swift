@@ -14,8 +14,6 @@ struct PushBackend: Sendable {
     var topic: String?
     /// Whether the provider shows a certificate.
     var hasIdentity: Bool
-    /// Whether the provider uses provider tokens.
-    var usesTokens = false
     /// Whether notifications that may have arrived are sent again.
     var resendsUnknown: Bool
 
@@ -56,7 +54,6 @@ struct PushBackend: Sendable {
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),
             topic: nil,
             hasIdentity: !usesTokens,
-            usesTokens: usesTokens,
             resendsUnknown: configuration.options.onUnknown == .resend
         )
     }

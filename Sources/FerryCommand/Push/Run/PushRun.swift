@@ -99,8 +99,7 @@ struct PushRun {
             connection: watch.connection,
             refusal: watch.refusal,
             lack: watch.lack,
-            hasIdentity: self.backend.hasIdentity,
-            usesTokens: self.backend.usesTokens
+            hasIdentity: self.backend.hasIdentity
         )
         return Result(
             summary: summary,

@@ -17,8 +17,6 @@ struct PushVerdict {
     var lack: ProviderError?
     /// Whether the provider has a certificate.
     var hasIdentity = true
-    /// Whether the provider uses provider tokens.
-    var usesTokens = false
 
     /// The gravest status of all findings: the highest number.
     var status: ExitStatus {
@@ -62,7 +60,7 @@ struct PushVerdict {
     }
 
     private func sentence(_ error: ProviderError) -> String {
-        ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity, usesTokens: self.usesTokens)
+        ConnectionAdvice.sentence(error, hasIdentity: self.hasIdentity)
     }
 }
 

@@ -108,7 +108,7 @@ import Testing
         (#"{"token":7,"payload":{}}"#, "'token' is not a string"),
         (#"{"token":null,"payload":{}}"#, "'token' is not a string"),
         (#"{"token":"","payload":{}}"#, "the device token is empty"),
-        (#"{"token":"abc","payload":{}}"#, "a device token has an even number of hex digits"),
+        (#"{"token":"abc","payload":{}}"#, "the device token has an odd number of hex digits: 3"),
         (#"{"token":"ag","payload":{}}"#, "a device token has only hex digits"),
         (#"{"token":"aa","payload":[]}"#, "'payload' is not a JSON object"),
         (#"{"token":"aa","payload":"{}"}"#, "'payload' is not a JSON object: write it without quotes around it"),
@@ -138,7 +138,7 @@ import Testing
     @Test func `a line says everything that is wrong with it`() {
         #expect(
             Self.faults(#"{"token":"xyz","payload":1,"priority":2}"#) == [
-                "a device token has an even number of hex digits", "a device token has only hex digits",
+                "the device token has an odd number of characters: 3", "a device token has only hex digits",
                 "'payload' is not a JSON object", "the priority 2 is none of 10, 5 and 1",
             ]
         )

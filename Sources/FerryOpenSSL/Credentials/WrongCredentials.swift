@@ -1,0 +1,79 @@
+/// Credentials of another kind than the one that was asked for: what was given, and what to do.
+package struct WrongCredentials: Sendable, Hashable {
+    package enum Wanted: Sendable {
+        case certificate, privateKey, archive
+        /// The key of provider tokens.
+        case tokenKey
+    }
+
+    /// What to do. The command line has other words for what the library's interface names.
+    package enum Remedy: Sendable {
+        case readAsArchive, readAsCertificate
+        /// The certificate's key is in another file, which was not given.
+        case giveKey
+        /// The key may be the one of provider tokens.
+        case useAsTokenKey
+        case giveTokenKey
+    }
+
+    /// The name of the credentials in errors.
+    var source: String
+    var wanted: Wanted
+    var form: CredentialForm
+    /// Whether the key was looked for in the certificate's own file.
+    var isOnlyFile = false
+
+    /// What was given in place of what, as part of a sentence. Nil if the bytes are of no kind that is known.
+    package var fault: String? {
+        guard form != .unknown, form != .empty else { return nil }
+        let wanted =
+            switch wanted {
+            case .certificate: "a certificate"
+            case .privateKey: "a private key"
+            case .archive: "a PKCS#12 archive"
+            case .tokenKey: "the key of provider tokens"
+            }
+        return "\(source) \(form.predicate) and not \(wanted)"
+    }
+
+    package var remedy: Remedy? {
+        switch (wanted, form) {
+        case (.tokenKey, _): .giveTokenKey
+        case (.certificate, .pkcs12), (.privateKey, .pkcs12): .readAsArchive
+        case (.archive, .certificate), (.archive, .certificateAndKey): .readAsCertificate
+        case (.certificate, .privateKey), (.archive, .privateKey): .useAsTokenKey
+        case (.privateKey, .certificate) where isOnlyFile: .giveKey
+        default: nil
+        }
+    }
+
+    /// Returns `error` with a sentence on the mistake; `error` itself if no mistake shows.
+    func explaining(_ error: TLSError) -> TLSError {
+        guard let fault else { return error }
+        let remedy = remedy.map { ": \($0.words)" } ?? ""
+        var explained = TLSError(
+            error.code,
+            "\(fault)\(remedy).",
+            causes: error.causes,
+            file: error.file,
+            line: error.line
+        )
+        explained.wrongCredentials = self
+        return explained
+    }
+}
+
+extension WrongCredentials.Remedy {
+    /// The remedy in words of the library, as part of a sentence.
+    package var words: String {
+        switch self {
+        case .readAsArchive: "read it with TLSIdentity(pkcs12Path:passphrase:)"
+        case .readAsCertificate: "read it with TLSIdentity(certificatePath:privateKeyPath:)"
+        case .giveKey: "give the file of its key, too"
+        case .useAsTokenKey: "\(Self.ofTokens) give it to a ProviderTokenSource"
+        case .giveTokenKey: "give the .p8 file that Apple issued"
+        }
+    }
+
+    package static let ofTokens = "a .p8 file of Apple is the key of provider tokens, and over HTTP/2 you"
+}
