@@ -140,6 +140,7 @@ import Testing
         try await TemporaryDirectory.with { directory in
             let script = try directory.write("script", #"{"rules":[{"prefx":"00"}]}"#)
             let status = try directory.write("status", #"{"rules":[{"at":1},{"prefix":"00","status":410}]}"#)
+            let reason = try directory.write("reason", #"{"rules":[{"prefix":"00","reason":"Unregistered"}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
                 ([], "--binary PORT, --feedback PORT, --http2 PORT, or several"),
@@ -150,7 +151,13 @@ import Testing
                 (["--feedback", "0", "--record", "record"], "--record needs --binary or --http2"),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
-                (["--binary", "0", "--script", status], "'status' is a whole number, 0 to 255. (at rules.1.status)"),
+                (
+                    ["--binary", "0", "--script", status],
+                    "'status' is a whole number, 0 to 255; rules for HTTP/2 stand under 'http2'."
+                ),
+                (["--binary", "0", "--script", reason], "Rules for HTTP/2 stand under 'http2'."),
+                (["--binary", "0", "--record", "-"], "--record takes a file, and no - for standard output"),
+                (["--binary", "x7y8"], "The number of a port is wanted."),
                 (["--binary", "0", "--script", directory.path("none")], "does not exist"),
                 (["--binary", "0", "--record", "/none/record"], "No such file or directory"),
                 (["--binary", "0", "--tls-dir", "\(file)/tls"], "No TLS credentials"),

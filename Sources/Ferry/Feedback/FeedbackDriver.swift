@@ -147,6 +147,12 @@ final class FeedbackDriver: @unchecked Sendable {
 
     func received(_ bytes: ByteBuffer) {
         self.hasRoom = self.buffer.append(self.machine.received(bytes, now: .now()))
+        guard let foreign = self.machine.foreignProtocol else { return }
+        self.fail(
+            .notFeedback,
+            "\(self.connector.peer) is no feedback service: it speaks \(foreign). Check host and port. Over HTTP/2 there is "
+                + "no feedback list: APNs answers a push to a device that is gone with status 410."
+        )
     }
 
     func readCompleted() {

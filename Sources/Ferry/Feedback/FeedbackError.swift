@@ -30,7 +30,7 @@ public struct FeedbackError: Error, Sendable, CustomStringConvertible {
     /// The kind of error. Open: later versions may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
-            case connectFailed, connectTimeout, credentialsRejected, peerNotTrusted
+            case connectFailed, connectTimeout, credentialsRejected, peerNotTrusted, notFeedback
             case connectionLost, truncated, notClosed, sweepTimeout, cancelled
         }
 
@@ -57,6 +57,8 @@ public struct FeedbackError: Error, Sendable, CustomStringConvertible {
         /// The service's certificate was not accepted: unknown authority, expired, or another name. The list is
         /// untouched.
         public static let peerNotTrusted = Code(.peerNotTrusted)
+        /// The peer speaks another protocol, which has no feedback list.
+        public static let notFeedback = Code(.notFeedback)
         /// The connection failed during the list: a reset, or an error of the network or of TLS. If reading clears the
         /// list, as Apple's service does, the unread rest is lost.
         public static let connectionLost = Code(.connectionLost)

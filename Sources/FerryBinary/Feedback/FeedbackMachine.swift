@@ -50,6 +50,11 @@ package struct FeedbackMachine: Sendable {
     private var spent: TimeAmount = .zero
     /// Tuples that were given out.
     package private(set) var tuples = 0
+    /// The first bytes of the service, as long as they may be those of another protocol.
+    private var opening: ByteBuffer? = ByteBuffer()
+    /// The protocol of a service that keeps no feedback list. Its first bytes would be a tuple with a token of no length,
+    /// or of more than any token has.
+    package private(set) var foreignProtocol: ForeignProtocol?
 
     package init(limits: Limits) {
         self.limits = limits
@@ -87,11 +92,21 @@ package struct FeedbackMachine: Sendable {
     package mutating func received(_ bytes: consuming ByteBuffer, now: NIODeadline) -> [FeedbackTuple] {
         guard !self.hasEnded else { return [] }
         if case .reading(let since, _) = self.state { self.state = .reading(since: since, lastBytes: now) }
+        self.identify(bytes)
+        guard self.foreignProtocol == nil else { return [] }
         self.decoder.append(bytes)
         var tuples: [FeedbackTuple] = []
         while let tuple = self.decoder.next() { tuples.append(tuple) }
         self.tuples += tuples.count
         return tuples
+    }
+
+    private mutating func identify(_ bytes: ByteBuffer) {
+        guard var opening = self.opening.take() else { return }
+        let missing = ForeignProtocol.decisiveLength - opening.readableBytes
+        opening.writeBytes(bytes.readableBytesView.prefix(missing))
+        self.foreignProtocol = ForeignProtocol(opening)
+        if opening.readableBytes < ForeignProtocol.decisiveLength { self.opening = opening }
     }
 
     /// Notes that the reader takes no tuples at present.

@@ -12,6 +12,8 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
     /// ```
     case http2
 
+    /// How many bytes decide it: the header of a frame of HTTP/2.
+    static let decisiveLength = 9
     private static let http1Prefix = "HTTP/1."
     /// The length of one setting in bytes (RFC 9113, 6.5.1).
     private static let settingLength: UInt32 = 6

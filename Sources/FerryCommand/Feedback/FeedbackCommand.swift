@@ -78,13 +78,15 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
             valueName: "seconds"
         )
     )
-    var idleTimeout = Seconds(.seconds(30))
+    var idleTimeout = Seconds(Self.usualIdleTimeout)
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("How long the service may take for the whole list.", valueName: "seconds")
     )
     var sweepTimeout = Seconds(.seconds(600))
+
+    private static let usualIdleTimeout: Duration = .seconds(30)
 
     func validate() throws {
         // The file may supply the missing options, so they are checked once it was read.
@@ -123,6 +125,13 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         run.since = self.since?.date
         run.isJSON = self.json
         run.repeats = configuration.interval != nil
+        // Who raises the limit knows that the service is slow.
+        if self.idleTimeout.duration <= Self.usualIdleTimeout {
+            run.hint = """
+                Nothing has come from \(Endpoint.text(configuration.host, configuration.port)) yet. A feedback service sends \
+                its list at once, and ends it also if it is empty: check that this is its port. Reading goes on.
+                """
+        }
         let status = try await run.run()
         if status != .success { throw status }
     }

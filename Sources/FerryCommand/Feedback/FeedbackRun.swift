@@ -14,12 +14,16 @@ struct FeedbackRun {
     /// The first time whose tuples are written. Older tuples are left out. Nil: all are written.
     var since: Date?
     var isJSON = false
+    /// What is said once if nothing has come for a while. A service may be slow, so the reading goes on.
+    var hint: String?
     /// Whether to read the list again and again.
     var repeats = false
     /// Writes a line of the output.
     var write: @Sendable (String) throws(FileFailure) -> Void
     /// Receives messages for people.
     var say: @Sendable (String) -> Void = { Console.error($0) }
+
+    private static let hintDelay: Duration = .seconds(2)
 
     /// The counts and faults so far.
     private struct Tally {
@@ -39,7 +43,13 @@ struct FeedbackRun {
     /// - Throws: ``CommandFailure`` when the output cannot be written.
     func run() async throws -> ExitStatus {
         let events = self.reader.events()
-        let reading = Task { try await self.read(events) }
+        let hinting = Task {
+            guard let hint = self.hint else { return }
+            try await Task.sleep(for: Self.hintDelay)
+            self.say("ferry: \(hint)")
+        }
+        defer { hinting.cancel() }
+        let reading = Task { try await self.read(events) { hinting.cancel() } }
         let (say, isRepeating) = (self.say, self.repeats)
         let signals = Signals { count in
             events.stop()
@@ -53,10 +63,12 @@ struct FeedbackRun {
         return try await reading.value
     }
 
-    private func read(_ events: FeedbackEvents) async throws -> ExitStatus {
+    /// - Parameter onNews: called for each event.
+    private func read(_ events: FeedbackEvents, onNews: () -> Void) async throws -> ExitStatus {
         var tally = Tally()
         var hasHeading = self.isJSON
         for await event in events {
+            onNews()
             switch event {
             case .tuple(let tuple):
                 if let since, tuple.time < since {
@@ -72,7 +84,7 @@ struct FeedbackRun {
                 self.summarise(report, &tally)
             case .failed(let error):
                 switch error.code {
-                case .connectFailed, .connectTimeout, .credentialsRejected, .peerNotTrusted:
+                case .connectFailed, .connectTimeout, .credentialsRejected, .peerNotTrusted, .notFeedback:
                     tally.hadNoConnection = true
                     self.say("ferry: \(self.sentence(error))")
                 default:

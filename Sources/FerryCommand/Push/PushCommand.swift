@@ -88,7 +88,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Where one JSON line goes for each outcome: ref, token, apnsId over HTTP/2, outcome (accepted, rejected, \
+            Where one JSON line goes for each outcome; - is standard output, and standard error then gets the summary. \
+            A line has ref, token, apnsId over HTTP/2, outcome (accepted, rejected, \
             expired, undelivered, uncertain), proof of an acceptance (confirmed, presumed), reason, status, timestamp, \
             origin. Late news of an outcome \
             that was wrong has "event":"contradicted" in place of an outcome.
@@ -152,7 +153,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         var status = result.status
         var complaints = result.complaints
         do throws(CommandFailure) {
-            try Console.print(self.json ? result.summary.json : result.summary.table)
+            let summary = self.json ? result.summary.json : result.summary.table
+            if self.events == EventsFile.standardOutput { Console.error(summary) } else { try Console.print(summary) }
         } catch {
             status = max(status, error.status)
             complaints.append(error.message)

@@ -37,6 +37,8 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
     @Flag(help: "Replace device tokens and payloads in the transcript, length for length.")
     var redact = false
 
+    func validate() throws { try OutputName.require(self.file, "The transcript") }
+
     // The listener, and both sides of a few connections.
     var socketCount: Int { 9 }
 

@@ -30,13 +30,23 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
             """
     )
 
-    @Option(parsing: .unconditional, help: "The port of the binary gateway; 0 for any.")
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The port of the binary gateway; 0 for any.", valueName: "port")
+    )
     var binary: Int?
 
-    @Option(parsing: .unconditional, help: "The port of the feedback service; 0 for any.")
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The port of the feedback service; 0 for any.", valueName: "port")
+    )
     var feedback: Int?
 
-    @Option(name: .customLong("http2"), parsing: .unconditional, help: "The port of APNs over HTTP/2; 0 for any.")
+    @Option(
+        name: .customLong("http2"),
+        parsing: .unconditional,
+        help: ArgumentHelp("The port of APNs over HTTP/2; 0 for any.", valueName: "port")
+    )
     var http2: Int?
 
     @Option(help: "The address to listen on.")
@@ -70,6 +80,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         if self.binary == nil, self.feedback == nil, self.http2 == nil {
             throw ValidationError("Say what to simulate: --binary PORT, --feedback PORT, --http2 PORT, or several.")
         }
+        try OutputName.require(self.record, "--record")
         if self.binary == nil, self.http2 == nil, self.record != nil {
             throw ValidationError("--record needs --binary or --http2.")
         }

@@ -34,6 +34,13 @@ final class FileDescriptor: Sendable {
         try self.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK)
     }
 
+    /// Standard output. A pipe is opened anew, so that a write to it does not wait, and other users of it are not changed.
+    static var standardOutput: FileDescriptor {
+        let isPipe = FileIdentity(descriptor: STDOUT_FILENO)?.isRegular == false
+        let pipe = isPipe ? try? self.open("/dev/fd/\(STDOUT_FILENO)", O_WRONLY | O_NONBLOCK) : nil
+        return pipe ?? FileDescriptor(STDOUT_FILENO, isOwned: false)
+    }
+
     private static func open(_ path: String, _ flags: Int32) throws(FileFailure) -> FileDescriptor {
         #if canImport(Glibc)
         let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o600)

@@ -23,8 +23,27 @@ struct UsageError {
             text = text.replacing("'\(value)'", with: "'\(Self.placeholder)'")
             if value.utf8.count >= Self.shortest { text = text.replacing(value, with: Self.placeholder) }
         }
-        return text == message ? text : "\(text)\nWhat was given there is not shown: it may be a secret."
+        if let hint = Self.unknownOptions.first(where: { message == "Unknown option '\($0.key)'" })?.value {
+            return "\(text). \(hint)"
+        }
+        guard text != message else { return text }
+        let wanted = Self.wanted.first { message.contains("<\($0.key)>'") }.map { " \($0.value)" } ?? ""
+        return "\(text)\nWhat was given there is not shown: it may be a secret.\(wanted)"
     }
+
+    /// What an option with a value of this name takes.
+    private static let wanted = [
+        "n": "A number is wanted.",
+        "port": "The number of a port is wanted.",
+        "seconds": "A number of seconds is wanted, such as 5 or 0.5.",
+        "host:port": "A host and a port are wanted, such as localhost:2197, without https:// and path.",
+        "date": "A date is wanted, such as 2020-03-31 or 2020-03-31T12:00:00Z, or UNIX seconds.",
+    ]
+    /// Options that other programs have, and ours.
+    private static let unknownOptions = [
+        "--http2": "Over HTTP/2 send with --backend http2.",
+        "--binary": "Over the binary protocol send with --backend binary.",
+    ]
 
     /// All texts that the parser may quote. The longest come first, because a value may contain others.
     private var values: [String] {

@@ -11,7 +11,8 @@ extension Reason {
         .badExpirationDate: "The expiration is invalid.",
         .badMessageID: "The apns-id is not a UUID.",
         .badPriority: "The priority is invalid, or does not suit the push type: background needs 5.",
-        .badTopic: "The topic is invalid, or does not suit the push type: most types want the bundle ID and a suffix, such "
+        .badTopic:
+            "The topic is invalid, or does not suit the push type: most types want the bundle ID and a suffix, such "
             + "as .voip.",
         .deviceTokenNotForTopic: "The device token belongs to another app. Do not send to it with this topic again.",
         .duplicateHeaders: "A header was repeated.",
@@ -20,7 +21,8 @@ extension Reason {
         .missingTopic: "No topic was given, and the credentials are good for more than one. Set the topic of the "
             + "notification or of the configuration.",
         .payloadEmpty: "The payload is empty.",
-        .payloadTooLarge: "The payload is larger than APNs takes: \(PayloadLimit.http2) bytes, or \(PayloadLimit.voip) with "
+        .payloadTooLarge:
+            "The payload is larger than APNs takes: \(PayloadLimit.http2) bytes, or \(PayloadLimit.voip) with "
             + "push type voip. Do not repeat it as it is.",
         .topicDisallowed: "Pushing to this topic is not allowed with these credentials.",
         .badPath: "The request's path is invalid.",

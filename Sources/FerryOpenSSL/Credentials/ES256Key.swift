@@ -31,7 +31,7 @@ public final class ES256Key: @unchecked Sendable {
         let read: PEM.PrivateKey
         do {
             read = try PEM.privateKey(bytes, passphrase: nil, source: source)
-        } catch where error.code == .noPrivateKey {
+        } catch  where error.code == .noPrivateKey {
             throw WrongCredentials(source: source, wanted: .tokenKey, form: CredentialForm(bytes)).explaining(error)
         }
         try self.init(read.key, source: source)

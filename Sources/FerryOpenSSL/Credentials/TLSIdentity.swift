@@ -107,7 +107,7 @@ public struct TLSIdentity: Sendable {
         let certificates: OwnedCertificateStack
         do {
             certificates = try PEM.certificates(chain, source: chainSource)
-        } catch where error.code == .noCertificate {
+        } catch  where error.code == .noCertificate {
             let form = CredentialForm(chain)
             if form == .privateKey, CredentialForm(key) == .certificate {
                 let message = "\(chainSource) holds the private key and \(keySource) the certificate: exchange them."
@@ -120,7 +120,7 @@ public struct TLSIdentity: Sendable {
         let key: PEM.PrivateKey
         do {
             key = try PEM.privateKey(bytes, passphrase: passphrase, source: keySource)
-        } catch where error.code == .noPrivateKey {
+        } catch  where error.code == .noPrivateKey {
             throw WrongCredentials(
                 source: keySource,
                 wanted: .privateKey,

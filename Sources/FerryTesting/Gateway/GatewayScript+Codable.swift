@@ -64,7 +64,8 @@ extension GatewayRule: Codable {
 
     /// - Throws: `DecodingError` for an unknown key, a value out of its range, or a rule that never applies.
     public init(from decoder: any Decoder) throws {
-        try decoder.refuseKeys(except: CodingKeys.allCases)
+        let elsewhere = "rules for HTTP/2 stand under 'http2'"
+        try decoder.refuseKeys(except: CodingKeys.allCases, others: (HTTP2Rule.keys, elsewhere.asSentence))
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             tokens: try container.hexadecimals(.tokens).map { Set($0.map(DeviceToken.init(unchecked:))) },
@@ -80,7 +81,7 @@ extension GatewayRule: Codable {
             }
         )
         try container.choice(.action, into: &self.action)
-        self.status = try container.number(.status) ?? self.status
+        self.status = try container.number(.status, advice: "; \(elsewhere)") ?? self.status
         let isAboutOne = self.tokens != nil || self.prefix != nil || self.at != nil
         try container.requireCondition(
             isAboutOne != (self.after != nil),

@@ -11,14 +11,17 @@ private struct AnyKey: CodingKey {
 
 extension Decoder {
     /// Throws for an unknown key. Without that, a misspelt key would silently have no effect.
-    func refuseKeys(except known: [some CodingKey]) throws {
+    ///
+    /// - Parameter others: the keys of another place of the file, and what to say of them.
+    func refuseKeys(except known: [some CodingKey], others: (keys: [String], advice: String) = ([], "")) throws {
         let known = known.map(\.stringValue)
         let list = known.joined(separator: ", ")
         for key in try self.container(keyedBy: AnyKey.self).allKeys where !known.contains(key.stringValue) {
+            let advice = others.keys.contains(key.stringValue) ? " \(others.advice)" : ""
             throw DecodingError.dataCorrupted(
                 .init(
                     codingPath: self.codingPath,
-                    debugDescription: "There is no key '\(key.stringValue.printable)'; there are \(list)."
+                    debugDescription: "There is no key '\(key.stringValue.printable)'; there are \(list).\(advice)"
                 )
             )
         }
@@ -34,15 +37,18 @@ extension KeyedDecodingContainer {
     /// Reads a whole number; nil if the key is absent.
     ///
     /// The decoder alone would call a number that does not fit its type "not valid JSON", and name no key.
+    ///
+    /// - Parameter advice: what to do about a number out of the range, as part of the error message.
     func number<Number: FixedWidthInteger & Decodable>(
         _ key: Key,
-        in range: ClosedRange<Number> = .min ... .max
+        in range: ClosedRange<Number> = .min ... .max,
+        advice: String = ""
     ) throws -> Number? {
         guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
         guard let number = try? self.decode(Number.self, forKey: key), range.contains(number) else {
             let isBounded = range.upperBound < .max || Number.bitWidth < 64
             let bounds = isBounded ? "\(range.lowerBound) to \(range.upperBound)" : "at least \(range.lowerBound)"
-            throw self.fault(key, "is a whole number, \(bounds)")
+            throw self.fault(key, "is a whole number, \(bounds)\(advice)")
         }
         return number
     }

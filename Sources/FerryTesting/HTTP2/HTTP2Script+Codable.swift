@@ -56,6 +56,9 @@ extension HTTP2Rule: Codable {
         case hold = "holdSeconds", delay = "delaySeconds"
     }
 
+    /// The keys of a rule, as they appear in the file.
+    static let keys = CodingKeys.allCases.map(\.stringValue)
+
     /// - Throws: `DecodingError` for an unknown key, a value out of its range, or a rule that never applies.
     public init(from decoder: any Decoder) throws {
         try decoder.refuseKeys(except: CodingKeys.allCases)

@@ -113,6 +113,27 @@ import Testing
         }
     }
 
+    @Test func `a server of HTTP/2 is named at once`() async throws {
+        try await APNsHarness.run { harness in
+            let arguments = ["feedback", "--idle-timeout", "300"] + harness.server() + harness.certificate
+            let output = try await FerryProgram.run(arguments, in: harness.directory)
+            #expect(output.status == 3)
+            #expect(output.messages.contains("is no feedback service: it speaks HTTP/2."), "\(output.messages)")
+            #expect(output.messages.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func `a server that says nothing is named, and read on`() async throws {
+        try await PushHarness.run { harness in
+            let arguments = ["feedback", "--idle-timeout", "5"] + harness.arguments("").suffix(8)
+            let output = try await FerryProgram.run(arguments, in: harness.directory)
+            #expect(output.status == 1)
+            let lines = output.messages.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("ferry: Nothing has come from localhost:") == true, "\(output.messages)")
+            #expect(lines.dropFirst().first?.contains("said nothing for 5.0 seconds") == true, "\(output.messages)")
+        }
+    }
+
     @Test func `bad usage is status 2`() async throws {
         try await FeedbackHarness.run { harness in
             let cases: [([String], String)] = [
@@ -207,7 +228,9 @@ import Testing
             ]
             func read(_ more: String...) async throws -> FerryProgram.Output {
                 let config = try harness.directory.write("config.json", JSONSerialization.data(withJSONObject: object))
-                return try await FerryProgram.run(["feedback", "--config", config] + more, in: harness.directory)
+                // With a higher limit there is no hint, which a slow machine would cause.
+                let arguments = ["feedback", "--idle-timeout", "300", "--config", config] + more
+                return try await FerryProgram.run(arguments, in: harness.directory)
             }
             let first = try await read("--json")
             #expect(first.status == 0)

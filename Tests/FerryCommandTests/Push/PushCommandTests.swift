@@ -109,6 +109,10 @@ import Testing
                 (harness.arguments(lines) + ["--backend", "migrate"], "There is no backend migrate yet"),
                 (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
                 (harness.arguments(lines) + ["--bogus"], "Unknown option '…'"),
+                (harness.arguments(lines) + ["--http2"], "Over HTTP/2 send with --backend http2."),
+                (harness.arguments(lines) + ["--rate", "fast"], "it may be a secret. A number is wanted."),
+                (harness.arguments(lines) + ["--drain-limit", "5m"], "A number of seconds is wanted"),
+                (["push", lines, "--to", "https://host:2195/"], "without https:// and path."),
             ]
             for (arguments, words) in cases {
                 let output = try await FerryProgram.run(arguments, in: harness.directory)

@@ -1,5 +1,6 @@
 import Ferry
 import FerryTesting
+import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct PushDryRunTests {
@@ -92,6 +93,24 @@ import Testing
         }
     }
 
+    @Test func `lines with a comma after each object, and UTF-16, are named once with their cure`() async throws {
+        try await PushHarness.run { harness in
+            let line = PushHarness.line(1)
+            let commas = try harness.directory.write("commas", "\(line),\n\(line),\n\(line),\n")
+            let wide = try harness.directory.write("wide", Data("\(line)\n\(line)\n".utf16.flatMap { [UInt8($0), 0] }))
+            let cases = [
+                (commas, "each notification is one object on one line, without a comma after it; sed "),
+                (wide, "the text is UTF-16, and lines are read as UTF-8; iconv -f UTF-16 -t UTF-8 FILE"),
+            ]
+            for (file, words) in cases {
+                let output = try await harness.push(harness.arguments(file), "--dry-run")
+                #expect(output.status == 1)
+                #expect(output.messages.hasPrefix("\(file):1: \(words)"), "\(output.messages)")
+                #expect(output.messages.split(separator: "\n").count == 2, "\(output.messages)")
+            }
+        }
+    }
+
     @Test func `tokens as NSData shows them are taken, and an expiration from now is not`() async throws {
         try await PushHarness.run { harness in
             let token = "<" + String(repeating: "00fc13ad ", count: 8) + ">"
@@ -115,7 +134,10 @@ import Testing
                 (["--cert", key], "holds a private key and not a certificate: a .p8 file of Apple is the key"),
                 (["--p12", key], "holds a private key and not a PKCS#12 archive: a .p8 file of Apple"),
                 (["--p12", certificate], "holds a certificate and not a PKCS#12 archive: give it with --cert"),
-                (["--cert", certificate], "holds a certificate and not a private key: give the file of its key with --key"),
+                (
+                    ["--cert", certificate],
+                    "holds a certificate and not a private key: give the file of its key with --key"
+                ),
                 (["--cert", key, "--key", certificate], "client.pem the certificate: exchange them"),
             ]
             for (options, words) in cases {

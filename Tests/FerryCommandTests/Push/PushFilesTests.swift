@@ -85,6 +85,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `events to - go to standard output, and the summary to standard error`(isPipe: Bool) async throws {
+        try await PushHarness.run { harness in
+            let arguments = try harness.arguments(harness.lines(1...2000)) + ["--events", "-"]
+            let directory = harness.directory.path("")
+            let shell = "cd '\(directory)'; " + (isPipe ? "\"$@\" | cat" : "exec \"$@\"")
+            let output = try await FerryProgram.run(arguments, in: harness.directory, shell: shell)
+            #expect(output.status == 0)
+            let lines = output.result.split(separator: "\n")
+            #expect(lines.count == 2000)
+            #expect(lines.allSatisfy { $0.hasPrefix("{\"ref\"") && $0.contains("\"outcome\":\"accepted\"") })
+            #expect(output.messages.contains("submitted"), "\(output.messages)")
+            #expect(!FileManager.default.fileExists(atPath: harness.directory.path("-")))
+        }
+    }
+
     @Test func `events that would overwrite the input are refused, by whatever name`() async throws {
         try await PushHarness.run { harness in
             let lines = try harness.lines(1...3)

@@ -41,7 +41,10 @@ import Testing
                     ] + tokens.token()
                 )
                 #expect(output.status == 3)
-                #expect(output.messages.contains("not HTTP/2 (\"h2\" by ALPN), and wants a client cert"), "\(output.messages)")
+                #expect(
+                    output.messages.contains("not HTTP/2 (\"h2\" by ALPN), and wants a client cert"),
+                    "\(output.messages)"
+                )
                 #expect(output.messages.contains("--backend binary"), "\(output.messages)")
             }
         }

@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// Reads lines, and reports bad ones.
 struct LineInspector {
     /// The length of APNs' device tokens in bytes. Another length is not a fault, because Apple says that it may change
@@ -101,18 +103,35 @@ struct LineInspector {
         guard !self.sawOtherForm, self.goodCount == 0, self.badCount == 0 else { return }
         let first = line.first { $0 > 0x20 }
         let last = line.last { $0 > 0x20 }
+        let form: String
         let command: String
-        if first == UInt8(ascii: "[") {
-            command = "jq -c '.[]' FILE"
+        if Self.isUTF16(line) {
+            (form, command) = ("the text is UTF-16, and lines are read as UTF-8", "iconv -f UTF-16 -t UTF-8 FILE")
+        } else if first == UInt8(ascii: "[") {
+            (form, command) = (Self.lineForm, "jq -c '.[]' FILE")
+        } else if first == UInt8(ascii: "{"), last == UInt8(ascii: ","), Self.isObjectBeforeComma(line) {
+            (form, command) = ("\(Self.lineForm), without a comma after it", "sed 's/,[[:space:]]*$//' FILE")
         } else if first == UInt8(ascii: "{"), last == UInt8(ascii: "{") || last == UInt8(ascii: ",") {
-            command = "jq -c . FILE"
+            (form, command) = (Self.lineForm, "jq -c . FILE")
         } else {
             return
         }
         self.sawOtherForm = true
-        self.name(
-            "each notification is one object on one line; \(command) writes such lines, and ferry push - reads them"
-        )
+        self.name("\(form); \(command) writes such lines, and ferry push - reads them")
+    }
+
+    private static let lineForm = "each notification is one object on one line"
+
+    /// Whether the text begins in UTF-16: with its byte order mark, or with a bracket whose other byte is zero.
+    private static func isUTF16(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard line.count >= 2 else { return false }
+        let bracket = UInt8(ascii: "{")
+        return [(0xff, 0xfe), (0xfe, 0xff), (bracket, 0), (0, bracket)].contains { (line[0], line[1]) == $0 }
+    }
+
+    private static func isObjectBeforeComma(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let comma = line.lastIndex(of: UInt8(ascii: ",")) else { return false }
+        return JSONScanner.faultInObject(UnsafeBufferPointer(rebasing: line[..<comma])) == nil
     }
 
     /// Reports the last line, with a message.
@@ -136,7 +155,8 @@ struct LineInspector {
     private func warnOfUnknownMembers() {
         guard !self.parser.unknownMembers.isEmpty else { return }
         for name in self.parser.takeUnknownMembers() {
-            self.name("warning: the member \(name) is not known and ignored")
+            let advice = name.meant.map { "; \($0)" } ?? ""
+            self.name("warning: the member \(name.quoted) is not known and ignored\(advice)")
         }
     }
 

@@ -59,8 +59,8 @@ final class LineParser {
     private let token = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: DeviceToken.maximumLength)
     /// Strings of the line with resolved escapes. Freed before the next line.
     private var resolved: [UnsafeMutableBufferPointer<UInt8>] = []
-    /// The names of unknown members that were found and not reported yet.
-    private(set) var unknownMembers: [String] = []
+    /// The unknown members that were found and not reported yet.
+    private(set) var unknownMembers: [UnknownMember] = []
     private var knownUnknownMembers: Set<String> = []
     private static let unknownLimit = 16
     /// A longer name is not quoted, because it may be a misplaced device token.
@@ -108,15 +108,15 @@ final class LineParser {
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
         if seen & 1 << Member.payload.rawValue == 0 {
-            let isAtTop = self.unknownMembers.contains("\"aps\"")
+            let isAtTop = self.unknownMembers.contains { $0.quoted == "\"aps\"" }
             faults.add("there is no 'payload'" + (isAtTop ? "; 'aps' stands in it: \"payload\":{\"aps\":{…}}" : ""))
         }
         guard faults.messages.isEmpty else { throw faults }
         return result
     }
 
-    /// Returns the unknown members that were not reported yet, their names in quotes. Each name is returned once.
-    func takeUnknownMembers() -> [String] {
+    /// Returns the unknown members that were not reported yet. Each name is returned once.
+    func takeUnknownMembers() -> [UnknownMember] {
         defer { self.unknownMembers = [] }
         return self.unknownMembers
     }
@@ -200,8 +200,10 @@ final class LineParser {
         let text = self.text(key, line)
         let name = String(decoding: text.prefix(Self.nameLimit + 1), as: UTF8.self)
         guard self.knownUnknownMembers.insert(name).inserted else { return }
-        let isShort = text.count <= Self.nameLimit
-        self.unknownMembers.append(isShort ? name.debugDescription : "with a name of \(text.count) bytes")
+        self.unknownMembers.append(
+            text.count <= Self.nameLimit
+                ? UnknownMember(name) : UnknownMember(quoted: "with a name of \(text.count) bytes")
+        )
     }
 }
 

@@ -25,8 +25,10 @@ struct BinaryOptionGroup: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help:
-            "How many notifications may be written and not settled, at first. (default: \(BinaryOptions().cacheLength))"
+        help: ArgumentHelp(
+            "How many notifications may be written and not settled, at first. (default: \(BinaryOptions().cacheLength))",
+            valueName: "n"
+        )
     )
     var cacheLength: Int?
 
@@ -38,10 +40,13 @@ struct BinaryOptionGroup: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: """
+        help: ArgumentHelp(
+            """
             How many notifications the cache may grow to. It bounds throughput to as many in --settle-time, and memory \
             to about 300 bytes for each. (default: \(Self.cacheLimit))
-            """
+            """,
+            valueName: "n"
+        )
     )
     var cacheLimit: Int?
 

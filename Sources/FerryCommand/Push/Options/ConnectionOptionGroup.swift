@@ -19,7 +19,10 @@ struct ConnectionOptionGroup: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: "How many connections there may be. (default: \(Self.binaryDefaults.maxConnections))"
+        help: ArgumentHelp(
+            "How many connections there may be. (default: \(Self.binaryDefaults.maxConnections))",
+            valueName: "n"
+        )
     )
     var connections: Int?
 
@@ -37,10 +40,13 @@ struct ConnectionOptionGroup: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: """
+        help: ArgumentHelp(
+            """
             How many failures to connect in a row are allowed; with one more the run ends, and time does not unless \
             --connection-retry-time is given, too. 0 sets no limit. (default: 0)
-            """
+            """,
+            valueName: "n"
+        )
     )
     var connectionRetryLimit: Int?
 

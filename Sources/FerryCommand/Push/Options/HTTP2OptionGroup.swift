@@ -29,10 +29,13 @@ struct HTTP2OptionGroup: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: """
+        help: ArgumentHelp(
+            """
             How many requests may be under way on one connection, if APNs allows as many. (default: \
             \(HTTP2Options().maxStreams))
-            """
+            """,
+            valueName: "n"
+        )
     )
     var streams: Int?
 

@@ -28,6 +28,8 @@ struct EventsFile {
         }
     }
 
+    /// The path that means standard output.
+    static let standardOutput = "-"
     /// The size of a write in bytes. Outcomes may come by the hundred thousand.
     private static let chunk = 1 << 20
     /// The interval at which the opening of a FIFO is tried again.
@@ -46,8 +48,9 @@ struct EventsFile {
 
     /// Opens the file. Empties an existing file.
     init(path: String, ledger: LineLedger, limits: Limits) async throws(FileFailure) {
-        self.file = try await Self.open(path, until: .now + limits.opening)
-        self.name = FileName(path).shown
+        let isStandardOutput = path == Self.standardOutput
+        self.file = isStandardOutput ? .standardOutput : try await Self.open(path, until: .now + limits.opening)
+        self.name = isStandardOutput ? "standard output" : FileName(path).shown
         self.ledger = ledger
         self.limits = limits
     }

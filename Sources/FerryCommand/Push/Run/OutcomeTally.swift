@@ -57,7 +57,9 @@ final class OutcomeTally: OutcomeSink {
         var rows = causes.prefix(Self.lines).map { cause in
             [
                 "\(cause.count)",
-                [cause.text, self.explanation(cause.outcome, count: cause.count)].compactMap { $0 }.joined(separator: ". "),
+                [cause.text, self.explanation(cause.outcome, count: cause.count)].compactMap { $0 }.joined(
+                    separator: ". "
+                ),
             ]
         }
         let rest = causes.dropFirst(Self.lines).reduce(others) { $0 + $1.count }

@@ -124,8 +124,12 @@ struct PushRun {
 
     /// Names the other use of the events file, if there is one.
     private func otherUser(of events: String) -> String? {
-        guard let file = FileIdentity(path: events) else { return nil }
+        let isStandardOutput = events == EventsFile.standardOutput
+        let file = isStandardOutput ? FileIdentity(descriptor: STDOUT_FILENO) : FileIdentity(path: events)
+        guard let file else { return nil }
         if file == self.input.identity { return "the input" }
+        // The summary goes to standard error then.
+        if isStandardOutput { return nil }
         // A FIFO may have two writers, because their lines do not overwrite each other.
         guard file.isRegular else { return nil }
         if file == FileIdentity(descriptor: STDOUT_FILENO) { return "the summary on standard output" }

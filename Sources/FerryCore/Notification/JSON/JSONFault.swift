@@ -18,6 +18,7 @@ package struct JSONFault: Error, Hashable, CustomStringConvertible {
         case endsEarly = "the text ends too early"
         case expectedValue = "no value"
         case expectedKey = "no member name"
+        case trailingComma = "a comma before the closing bracket"
         case expectedColon = "no colon after the member name"
         case expectedComma = "neither a comma nor the closing bracket"
         case badLiteral = "neither true, false nor null"

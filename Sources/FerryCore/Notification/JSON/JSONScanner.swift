@@ -145,7 +145,9 @@ extension JSONScanner {
     /// Steps over a member name, its colon and the whitespace around it. A value follows.
     @inline(__always)
     package mutating func skipKey() throws(JSONFault) -> JSONText {
-        guard self.peek() == UInt8(ascii: "\"") else { throw self.fault(.expectedKey) }
+        guard self.peek() == UInt8(ascii: "\"") else {
+            throw self.fault(self.isTrailingComma ? .trailingComma : .expectedKey)
+        }
         let key = try self.skipString()
         self.skipWhitespace()
         guard self.skip(UInt8(ascii: ":")) else { throw self.fault(.expectedColon) }
@@ -174,8 +176,14 @@ extension JSONScanner {
             try self.skipLiteral("null")
             return JSONValue(kind: .null, range: start..<self.position)
         default:
-            throw self.fault(.expectedValue)
+            throw self.fault(self.isTrailingComma ? .trailingComma : .expectedValue)
         }
+    }
+
+    /// Whether a bracket closes at the position, and a comma stands before it.
+    private var isTrailingComma: Bool {
+        [UInt8(ascii: "}"), UInt8(ascii: "]")].contains(self.peek())
+            && self.bytes[..<self.position].last { $0 > 0x20 } == UInt8(ascii: ",")
     }
 
     private mutating func skipLiteral(_ literal: StaticString) throws(JSONFault) {

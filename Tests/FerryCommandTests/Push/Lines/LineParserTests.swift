@@ -161,9 +161,20 @@ import Testing
     @Test func `an unknown member is told once`() throws {
         let parser = LineParser()
         _ = try Self.parse(#"{"token":"aa","payload":{},"tokens":1,"x":2}"#, with: parser)
-        #expect(parser.takeUnknownMembers() == [#""tokens""#, #""x""#])
+        #expect(parser.takeUnknownMembers().map(\.quoted) == [#""tokens""#, #""x""#])
         _ = try Self.parse(#"{"token":"aa","payload":{},"x":1,"y":2}"#, with: parser)
-        #expect(parser.takeUnknownMembers() == [#""y""#])
+        #expect(parser.takeUnknownMembers().map(\.quoted) == [#""y""#])
+    }
+
+    @Test(arguments: [
+        ("push_type", "do you mean pushType?"), ("apns-push-type", "do you mean pushType?"),
+        ("ttl", "do you mean expiration, in seconds since 1970?"), ("apns-expiration", "do you mean expiration?"),
+        ("device_token", "do you mean token?"), ("deviceToken", "do you mean token?"), ("Topic", "do you mean topic?"),
+        ("collapse_id", "do you mean collapseId?"), ("apns-collapse-id", "do you mean collapseId?"),
+        ("apns_id", "do you mean apnsId?"), ("bundle_id", "do you mean topic?"), ("colour", nil), ("", nil),
+    ])
+    func `the known member that an unknown one means is named`(name: String, meant: String?) {
+        #expect(UnknownMember(name).meant == meant)
     }
 }
 

@@ -24,8 +24,8 @@ import Testing
     @Test(
         arguments: [
             ("[]", .notAnObject, 0), ("", .notAnObject, 0), (#"{"a":1"#, .endsEarly, 6),
-            (#"{"a":1,}"#, .expectedKey, 7),
-            (#"{"a":1}x"#, .trailingBytes, 7), (#"{"a":[1,]}"#, .expectedValue, 8), ("{}}", .trailingBytes, 2),
+            (#"{"a":1,}"#, .trailingComma, 7),
+            (#"{"a":1}x"#, .trailingBytes, 7), (#"{"a":[1,]}"#, .trailingComma, 8), ("{}}", .trailingBytes, 2),
             (#"{,"a":1}"#, .expectedKey, 1), (#"{"a":1;"b":2}"#, .expectedComma, 6),
         ] as [(String, JSONFault.Reason, Int)]
     )
