@@ -35,13 +35,23 @@ extension Logger {
         }
     }
 
+    /// Logs a second reader of a sequence for one, whose loop ends at once.
+    func logSecondReader(of name: String) {
+        self.error(
+            "two tasks read the same sequence: the second ends at once",
+            metadata: ["apns.sequence": "\(name)"]
+        )
+    }
+
     /// Logs the end of a provider: at warning if notifications were not delivered or are uncertain and no sink or stream
     /// was told so, because a dropped provider would otherwise lose them without a word.
-    func log(end report: DrainReport, discardsOutcomes: Bool) {
+    ///
+    /// - Parameter wasDropped: whether the last reference to the provider was dropped.
+    func log(end report: DrainReport, wasDropped: Bool, discardsOutcomes: Bool) {
         let isTroubled = report.outcomes.undelivered + report.outcomes.uncertain > 0
         self.log(
             level: isTroubled && discardsOutcomes ? .warning : .debug,
-            "ended",
+            wasDropped ? "ended, because the last reference to the provider was dropped" : "ended",
             metadata: ["apns.report": "\(report)"]
         )
     }

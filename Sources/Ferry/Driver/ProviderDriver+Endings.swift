@@ -13,6 +13,8 @@ struct DriverEndings {
     var shutdowns: [Waiter] = []
     /// Whether the shutdown is complete.
     var isFinished = false
+    /// Whether the provider ends because its last reference was dropped.
+    var wasDropped = false
 }
 
 /// Drains and shutdowns.
@@ -40,6 +42,7 @@ extension ProviderDriver where Machine: ~Copyable {
 
     /// Gives every notification its outcome now.
     func abandon(undelivered: Outcome.UndeliveredCause, uncertain: Outcome.UncertainCause) {
+        self.endings.wasDropped = undelivered == .released
         self.queue.close()
         self.run()
         let handed = self.connections.mapValues(\.transport.handed)
@@ -84,7 +87,7 @@ extension ProviderDriver where Machine: ~Copyable {
             self.endings.isFinished = true
             self.loopEnd?.cancel()
             self.stopTimer()
-            self.logger.log(end: self.report, discardsOutcomes: self.discardsOutcomes)
+            self.logEnd(self.report)
             self.events.finish()
             self.stream?.finish()
             self.calls.end(with: self.report)

@@ -41,7 +41,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private static var readerDelay: TimeAmount { .milliseconds(5) }
 
     let eventLoop: any EventLoop
-    let events = EventHub()
+    let events: EventHub
     let queue: SubmissionQueue
     let awaited = AwaitedOutcomes()
     let calls = ReportCalls()
@@ -84,14 +84,20 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.connector = connector
         self.machine = machine
         self.queueLimit = max(options.queueLimit, 1)
-        self.logger = options.logger
+        let logger = options.logger
+        self.logger = logger
+        self.events = EventHub { logger.logSecondReader(of: "events") }
         self.tokens = options.tokens.map { TokenDesk($0) }
         self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
         if case .sink(let sink) = options.outcomes { self.sink = sink } else { self.sink = nil }
         if case .discard = options.outcomes { self.discardsOutcomes = true } else { self.discardsOutcomes = false }
         self.queue = SubmissionQueue(limit: self.queueLimit)
         if case .stream = options.outcomes {
-            self.stream = OutcomeBuffer { [weak self] in self?.wake() }
+            self.stream = OutcomeBuffer {
+                logger.logSecondReader(of: "outcomes")
+            } wasRead: { [weak self] in
+                self?.wake()
+            }
         }
         let watch = LoopWatch { [weak self] in self?.loopEnded() }
         self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
@@ -186,23 +192,37 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             for step in steps { self.carryOut(step) }
             steps = self.machine.takeSteps()
         }
-        for event in self.machine.takeEvents() { self.report(event) }
+        let events = self.machine.takeEvents()
+        for event in events { self.report(event, among: events) }
         // After the steps, one of which may say that the token was refused.
         self.authorize()
     }
 
-    private func report(_ event: ProviderEvent) {
-        self.logger.log(event, trouble: self.troubleLevel(event))
+    /// - Parameter others: events that are reported together with it.
+    private func report(_ event: ProviderEvent, among others: [ProviderEvent] = []) {
+        self.logger.log(event, trouble: self.troubleLevel(event, among: others))
         if let error = event.providerError { self.published.withLock { $0.lastError = error } }
         self.events.send(event)
     }
 
-    private func troubleLevel(_ event: ProviderEvent) -> Logger.Level {
+    private func troubleLevel(_ event: ProviderEvent, among others: [ProviderEvent]) -> Logger.Level {
         switch event {
-        case .socketError(_, let error): self.connectionTrouble.level(.warning, error, now: .now())
-        case .error(let error): self.providerTrouble.level(.error, error, now: .now())
-        default: .debug
+        case .socketError(_, let error):
+            let level = self.connectionTrouble.level(.warning, error, now: .now())
+            // The connection's error that ends the queue is logged once, as that of the provider.
+            return others.contains { if case .error(error) = $0 { true } else { false } } ? .debug : level
+        case .error(let error): return self.providerTrouble.level(.error, error, now: .now())
+        default: return .debug
         }
+    }
+
+    /// Logs the end of the provider, with the last trouble unless the log has it already.
+    func logEnd(_ report: DrainReport) {
+        var report = report
+        if let error = report.lastError, self.connectionTrouble.has(error) || self.providerTrouble.has(error) {
+            report.lastError = nil
+        }
+        self.logger.log(end: report, wasDropped: self.endings.wasDropped, discardsOutcomes: self.discardsOutcomes)
     }
 
     private func write() {

@@ -15,12 +15,17 @@ struct TroubleLog {
 
     /// Returns `level` for news, and notes it.
     mutating func level(_ level: Logger.Level, _ error: ProviderError, now: NIODeadline) -> Logger.Level {
-        // A message may hold a time or a number of failures, which change.
-        let words = error.message.filter { !$0.isNumber }
+        let words = Self.words(error)
         if let last = self.entries[error.code], now < last.at + (last.words == words ? Self.repetition : Self.pause) {
             return .debug
         }
         self.entries[error.code] = (words, now)
         return level
     }
+
+    /// Whether the last entry of its code was this error.
+    func has(_ error: ProviderError) -> Bool { self.entries[error.code]?.words == Self.words(error) }
+
+    /// The message without numbers: it may hold a time or a number of failures, which change.
+    private static func words(_ error: ProviderError) -> String { error.message.filter { !$0.isNumber } }
 }

@@ -4,7 +4,10 @@ internal import Synchronization
 ///
 /// Each call of ``PushProvider/events(bufferingNewest:)`` makes a new one. It holds at most the given number of unread
 /// events. Beyond that the oldest are dropped, and ``ProviderEvent/dropped(_:)`` has their number. It ends with the
-/// provider. For one consumer: a second one that reads while the first waits gets nil.
+/// provider.
+///
+/// For one consumer: each event goes to one reader only. A second one that reads while the first waits gets nil at once,
+/// so its loop ends, and the provider logs an error. Subscribe once for each consumer.
 public struct ProviderEvents: AsyncSequence, Sendable {
     /// One event.
     public typealias Element = ProviderEvent
@@ -60,7 +63,13 @@ package final class EventHub: Sendable {
     private let subscribers = Atomic<Int>(0)
     private let transmittedSubscribers = Atomic<Int>(0)
 
-    package init() {}
+    private let onSecondReader: @Sendable () -> Void
+
+    /// - Parameter onSecondReader: called when a second consumer reads a subscription while the first waits, once for each
+    ///   subscription. Any thread.
+    package init(onSecondReader: @escaping @Sendable () -> Void = {}) {
+        self.onSecondReader = onSecondReader
+    }
 
     deinit {
         self.finish()
@@ -76,7 +85,11 @@ package final class EventHub: Sendable {
     ///
     /// - Parameter takesTransmitted: whether the subscription gets ``ProviderEvent/transmitted(_:tags:)``.
     package func subscribe(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
-        let buffer = EventBuffer(limit: limit, takesTransmitted: takesTransmitted)
+        let buffer = EventBuffer(
+            limit: limit,
+            takesTransmitted: takesTransmitted,
+            onSecondReader: self.onSecondReader
+        )
         let finished = self.state.withLock { state in
             state.buffers.removeAll { $0.buffer == nil }
             state.buffers.append(Weak(buffer: buffer))
@@ -138,6 +151,7 @@ final class EventBuffer: Sendable {
         var finished = false
         var waiter: Waiter?
         var waiters: UInt64 = 0
+        var sawSecondReader = false
 
         /// Removes and returns the waiter with `id`; nil if it no longer waits.
         mutating func takeWaiter(_ id: UInt64) -> Waiter? {
@@ -165,11 +179,14 @@ final class EventBuffer: Sendable {
 
     let takesTransmitted: Bool
     private let limit: Int
+    /// Called outside the lock when a second reader came, the first time.
+    private let onSecondReader: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(limit: Int, takesTransmitted: Bool) {
+    init(limit: Int, takesTransmitted: Bool, onSecondReader: @escaping @Sendable () -> Void) {
         self.limit = max(limit, 1)
         self.takesTransmitted = takesTransmitted
+        self.onSecondReader = onSecondReader
     }
 
     func append(_ event: ProviderEvent) {
@@ -220,16 +237,27 @@ final class EventBuffer: Sendable {
     private func wait(_ waiter: Waiter) {
         enum Step {
             case resume(ProviderEvent?)
+            case refuse(isNews: Bool)
             case wait
         }
         let step = self.state.withLock { state -> Step in
             if Task.isCancelled { return .resume(nil) }
             if let event = state.pop() { return .resume(event) }
+            if state.finished { return .resume(nil) }
             // A second consumer gets nil at once. If it displaced the first, the first would wait for ever.
-            if state.finished || state.waiter != nil { return .resume(nil) }
+            guard state.waiter == nil else {
+                defer { state.sawSecondReader = true }
+                return .refuse(isNews: !state.sawSecondReader)
+            }
             state.waiter = waiter
             return .wait
         }
-        if case .resume(let event) = step { waiter.continuation.resume(returning: event) }
+        switch step {
+        case .resume(let event): waiter.continuation.resume(returning: event)
+        case .refuse(let isNews):
+            if isNews { self.onSecondReader() }
+            waiter.continuation.resume(returning: nil)
+        case .wait: break
+        }
     }
 }

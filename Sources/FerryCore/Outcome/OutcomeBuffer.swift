@@ -33,6 +33,7 @@ package final class OutcomeBuffer: Sendable {
         var isFinished = false
         var reader: Reader?
         var lastReader: UInt64 = 0
+        var sawSecondReader = false
 
         /// Removes and returns the waiting reader; with `id`, only the reader that has it.
         mutating func takeReader(_ id: UInt64? = nil) -> Continuation? {
@@ -48,8 +49,11 @@ package final class OutcomeBuffer: Sendable {
     private let unread = Atomic<Int>(0)
     /// Called outside the lock after the reader took outcomes.
     private let wasRead: @Sendable () -> Void
+    /// Called outside the lock when a second reader came, the first time.
+    private let onSecondReader: @Sendable () -> Void
 
-    package init(wasRead: @escaping @Sendable () -> Void) {
+    package init(onSecondReader: @escaping @Sendable () -> Void = {}, wasRead: @escaping @Sendable () -> Void) {
+        self.onSecondReader = onSecondReader
         self.wasRead = wasRead
     }
 
@@ -133,15 +137,20 @@ package final class OutcomeBuffer: Sendable {
 
     private func wait(as id: UInt64, isCancellable: Bool) async -> [OutcomeRecord] {
         await withCheckedContinuation { continuation in
+            var isNews = false
             let records = self.state.withLock { state -> [OutcomeRecord]? in
                 let isCancelled = isCancellable && Task.isCancelled
+                guard state.records.isEmpty, !state.isFinished, !isCancelled else { return self.take(&state) }
                 // A second reader gets an empty array at once. If it displaced the first, that would wait for ever.
-                if state.records.isEmpty, !state.isFinished, !isCancelled, state.reader == nil {
-                    state.reader = Reader(id: id, continuation: continuation)
-                    return nil
+                guard state.reader == nil else {
+                    isNews = !state.sawSecondReader
+                    state.sawSecondReader = true
+                    return []
                 }
-                return self.take(&state)
+                state.reader = Reader(id: id, continuation: continuation)
+                return nil
             }
+            if isNews { self.onSecondReader() }
             guard let records else { return }
             continuation.resume(returning: records)
             if !records.isEmpty { self.wasRead() }

@@ -1,7 +1,10 @@
 /// The outcomes of a provider that was made with ``OutcomeDelivery/stream``, in the order they were given.
 ///
-/// Lossless: an unread outcome holds its notification's place in the queue. For one consumer. The stream ends when the
-/// provider was shut down and every outcome was read.
+/// Lossless: an unread outcome holds its notification's place in the queue. The stream ends when the provider was shut
+/// down and every outcome was read.
+///
+/// For one consumer: each outcome goes to one reader only. A second one that reads while the first waits gets nil at
+/// once, so its loop ends, and the provider logs an error.
 public struct OutcomeStream: AsyncSequence, Sendable {
     /// The outcome of one notification.
     public typealias Element = OutcomeRecord
@@ -37,12 +40,12 @@ public struct OutcomeStream: AsyncSequence, Sendable {
             self.ignoresCancellation = ignoresCancellation
         }
 
-        /// Returns the next outcome; nil at the end or if the task was cancelled.
+        /// Returns the next outcome; nil at the end, if the task was cancelled, or while another task waits for one.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> OutcomeRecord? {
             await self.buffer.nextRecord(ignoresCancellation: self.ignoresCancellation)
         }
 
-        /// Returns the next outcome; nil at the end or if the task was cancelled.
+        /// Returns the next outcome; nil at the end, if the task was cancelled, or while another task waits for one.
         public mutating func next() async -> OutcomeRecord? {
             await self.next(isolation: nil)
         }

@@ -8,7 +8,8 @@ public struct GatewayCounts: Hashable, Sendable {
     public var handshakeFailures = 0
     /// Notifications that were accepted.
     public var accepted = 0
-    /// Notifications that were read completely and refused, by a rule or because they were invalid.
+    /// Notifications that were read completely and refused, by a rule or because they were invalid. A client's probe is
+    /// invalid on purpose and counts, too.
     public var refused = 0
     /// Bytes that arrived after the end of their connection was decided, without TLS.
     public var discardedBytes = 0

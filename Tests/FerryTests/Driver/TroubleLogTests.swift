@@ -54,13 +54,55 @@ import Testing
             await harness.outcomes.count(reaches: 3)
             _ = await provider.shutDown(within: Harness.forever)
             let logged = lines.all
-            #expect(logged.count == 2)
-            #expect(logged.first?.hasPrefix("warning: connection failed ") == true)
-            #expect(logged.last?.hasPrefix("error: provider failed ") == true)
+            #expect(logged.count == 1)
+            #expect(logged.first?.hasPrefix("error: provider failed ") == true)
             #expect(
                 logged.allSatisfy { $0.contains("none of the trust roots issued it: add the CA that did") },
                 "\(logged)"
             )
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `the last trouble is said once, and not again at the end`() async throws {
+        try await Harness.run { harness in
+            let lines = Mutex<[String]>.Reference()
+            var configuration = harness.configuration
+            configuration.outcomes = .discard
+            configuration.trustRoots = try TestCredentials().trustRoots
+            configuration.logger = Logger(label: "test") { _ in Keeper(lines: lines) }
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<3, to: provider)
+            _ = await provider.shutDown(within: Harness.forever)
+            #expect(lines.all.count == 2)
+            #expect(lines.all.first?.hasPrefix("error: provider failed ") == true)
+            #expect(lines.all.last == "warning: ended 3 undelivered")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `a second reader of outcomes or events ends at once, and is logged`() async throws {
+        try await Harness.run { harness in
+            let lines = Mutex<[String]>.Reference()
+            var configuration = harness.configuration
+            configuration.outcomes = .stream
+            configuration.logger = Logger(label: "test") { _ in Keeper(lines: lines) }
+            let provider = try BinaryProvider(configuration)
+            let (outcomes, events) = (provider.outcomes, provider.events(bufferingNewest: 1))
+            // Of two readers one waits. The other ends at once, which is the first to end.
+            let ended = await withTaskGroup { group in
+                for _ in 0..<2 {
+                    group.addTask { await outcomes.first { _ in true } == nil ? "outcomes" : "" }
+                    group.addTask { await events.first { _ in true } == nil ? "events" : "" }
+                }
+                let first = await [group.next(), group.next()].compactMap(\.self)
+                group.cancelAll()
+                return first
+            }
+            #expect(Set(ended) == ["outcomes", "events"])
+            let line = "error: two tasks read the same sequence: the second ends at once "
+            #expect(lines.all == [line, line])
+            _ = await provider.shutDown(within: Harness.forever)
         }
     }
 
@@ -80,7 +122,9 @@ import Testing
                 _ = await events.first { if case .transmitted = $0 { true } else { false } }
             }
             _ = await events.all()
-            #expect(lines.all == ["warning: ended 3 uncertain"])
+            #expect(
+                lines.all == ["warning: ended, because the last reference to the provider was dropped 3 uncertain"]
+            )
         }
     }
 }
