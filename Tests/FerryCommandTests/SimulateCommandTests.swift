@@ -31,6 +31,7 @@ import Testing
             )
             #expect(output.status == 1)
             #expect(output.number("rejected") == 1)
+            #expect(try await eventually { try directory.read("record").split(separator: "\n").count == 9 })
             program.interrupt()
             #expect(try await program.output().status == 0)
             #expect(try directory.read("record").split(separator: "\n").count == 9)

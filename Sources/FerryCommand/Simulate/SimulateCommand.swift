@@ -109,12 +109,22 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         let apns = try await self.startAPNs(configuration, recorder)
         let ports = [("binary", gateway?.port), ("feedback", configuration.feedback?.port), ("http2", apns?.port)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
+        let flushing = Task {
+            while !Task.isCancelled {
+                try await Task.sleep(for: Self.flushInterval)
+                recorder?.flush()
+            }
+        }
+        defer { flushing.cancel() }
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
         await gateway?.stop()
         await apns?.stop()
         await configuration.feedback?.stop()
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
+
+    /// How long a line of the record may wait for others.
+    private static let flushInterval: Duration = .milliseconds(200)
 
     private func recorder() throws -> GatewayFileRecorder? {
         guard let record else { return nil }

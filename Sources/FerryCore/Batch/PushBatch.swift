@@ -1,7 +1,8 @@
 /// Notifications on their way to a provider, in one piece of memory.
 ///
 /// Fill a batch with ``append(_:to:tag:)`` and give it to ``PushProvider/submit(_:)``. The provider takes notifications
-/// from the front; the others stay in the batch. The bytes are fixed at `append`: later changes of the caller's values
+/// from the front; the others stay in the batch. A batch cannot be copied, so that no notification is submitted twice:
+/// hand it on with `inout` or `consuming`. The bytes are fixed at `append`: later changes of the caller's values
 /// have no effect.
 ///
 /// Cost: `append` copies the bytes in amortised O(1), without an allocation for each notification. This also holds when

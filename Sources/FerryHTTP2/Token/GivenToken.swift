@@ -17,7 +17,7 @@ package struct GivenToken: Sendable, Equatable {
     /// Reads a token that may have white space or `bearer` around it.
     ///
     /// The result is nil for bytes that no field of a request can carry, and for an incomplete JSON Web Token: a file
-    /// may be read while it is being written. A signature by ES256 has 64 bytes.
+    /// may be read while it is being written.
     package init?(_ bytes: some Collection<UInt8>) {
         var text = bytes.drop(while: Self.isSpace)[...]
         let scheme = Array("bearer ".utf8)
@@ -32,11 +32,17 @@ package struct GivenToken: Sendable, Equatable {
             (self.keyID, self.teamID, self.issuedAt) = (nil, nil, nil)
             return
         }
-        if header.text("alg") == "ES256", Base64URL.decode(parts[2])?.count != 64 { return nil }
+        if header.text("alg") == "ES256", !Self.isWhole(Base64URL.decode(parts[2]) ?? []) { return nil }
         let claims = Base64URL.decode(parts[1]).flatMap { JSONClaims($0) }
         self.keyID = header.text("kid")
         self.teamID = claims?.text("iss")
-        self.issuedAt = claims?.integer("iat").flatMap { UInt32(exactly: $0) }
+        self.issuedAt = claims?.seconds("iat").flatMap { UInt32(exactly: $0) }
+    }
+
+    /// Whether nothing is missing of a signature by ES256: 64 bytes, or a sequence in DER form, which APNs takes, too
+    /// (github.com/kylebrowning/APNSwift, issue 36).
+    private static func isWhole(_ signature: [UInt8]) -> Bool {
+        signature.count == 64 || signature.count > 2 && signature[0] == 0x30 && Int(signature[1]) == signature.count - 2
     }
 
     /// `{"` in Base64: the beginning of every JSON Web Token.

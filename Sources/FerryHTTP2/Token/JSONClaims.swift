@@ -4,7 +4,7 @@ internal import FerryCore
 package struct JSONClaims {
     private enum Claim {
         case text(String)
-        case integer(Int64)
+        case seconds(Int64)
         case other
     }
 
@@ -19,8 +19,8 @@ package struct JSONClaims {
                     let claim: Claim =
                         if let text = try member.value.text?.decoded(in: bytes) {
                             .text(text)
-                        } else if let integer = member.value.integer(in: bytes) {
-                            .integer(integer)
+                        } else if let seconds = member.value.seconds(in: bytes) {
+                            .seconds(seconds)
                         } else {
                             .other
                         }
@@ -39,7 +39,17 @@ package struct JSONClaims {
         if case .text(let text) = self.claims[name] { text } else { nil }
     }
 
-    package func integer(_ name: String) -> Int64? {
-        if case .integer(let integer) = self.claims[name] { integer } else { nil }
+    /// The value of a number, which may be a time: NumericDate of RFC 7519, section 2. A fraction is dropped.
+    package func seconds(_ name: String) -> Int64? {
+        if case .seconds(let seconds) = self.claims[name] { seconds } else { nil }
+    }
+}
+
+extension JSONValue {
+    fileprivate func seconds(in text: UnsafeBufferPointer<UInt8>) -> Int64? {
+        guard self.kind == .number else { return nil }
+        if let integer = self.integer(in: text) { return integer }
+        let number = Double(String(decoding: self.bytes(in: text), as: UTF8.self))
+        return number.flatMap { Int64(exactly: $0.rounded(.down)) }
     }
 }

@@ -99,11 +99,15 @@ public final class ES256Key: @unchecked Sendable {
             return false
         }
         let parsedPointer = parsed.pointer
-        guard let der = encodedDER({ i2d_ECDSA_SIG(parsedPointer, $0) }),
-            let context = OwnedDigestContext(EVP_MD_CTX_new()),
+        return encodedDER { i2d_ECDSA_SIG(parsedPointer, $0) }.map { isValidSignature(der: $0, for: message) } ?? false
+    }
+
+    /// Returns whether `der` (ASN.1 in DER form, as OpenSSL and Java make it) is this key's signature of `message`.
+    package func isValidSignature(der: [UInt8], for message: [UInt8]) -> Bool {
+        defer { ErrorQueue.clear() }
+        guard let context = OwnedDigestContext(EVP_MD_CTX_new()),
             EVP_DigestVerifyInit(context.pointer, nil, EVP_sha256(), nil, key.pointer) == 1
         else { return false }
-        defer { ErrorQueue.clear() }
         return EVP_DigestVerify(context.pointer, der, der.count, message, message.count) == 1
     }
 }

@@ -98,8 +98,8 @@ public struct GatewayRule: Hashable, Sendable {
     }
 
     /// Refuses notifications to these devices.
-    public static func reject(_ tokens: Set<DeviceToken>, status: UInt8 = 8) -> GatewayRule {
-        GatewayRule(tokens: tokens, status: status)
+    public static func reject(_ tokens: some Sequence<DeviceToken>, status: UInt8 = 8) -> GatewayRule {
+        GatewayRule(tokens: Set(tokens), status: status)
     }
 
     /// Sends status 10 after `count` accepted notifications of a connection. The response names the last of them.

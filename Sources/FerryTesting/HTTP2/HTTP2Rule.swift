@@ -154,8 +154,11 @@ public struct HTTP2Rule: Hashable, Sendable {
     }
 
     /// Refuses requests to these devices.
-    public static func reject(_ tokens: Set<DeviceToken>, reason: Reason = .badDeviceToken) -> HTTP2Rule {
-        HTTP2Rule(tokens: tokens, reason: reason)
+    public static func reject(
+        _ tokens: some Sequence<DeviceToken>,
+        reason: Reason = .badDeviceToken
+    ) -> HTTP2Rule {
+        HTTP2Rule(tokens: Set(tokens), reason: reason)
     }
 
     /// Sends GOAWAY after every `count` accepted requests of a connection.

@@ -13,7 +13,7 @@ private import Darwin
 /// The check of `authorization` by APNs. It reads `bearer`, one space and a JSON Web Token, and checks the token.
 ///
 /// The order of the checks: there is a token; its form (three parts, base64url, JSON); `alg` is ES256; `kid` and `iss`
-/// name a known key; the signature; `iat`. For a token that was checked before, the cost is a comparison of its bytes
+/// name a known key; the signature; `iat`, which may have a fraction. For a token that was checked before, the cost is a comparison of its bytes
 /// and of the time.
 ///
 /// Source: "Establishing a token-based connection to APNs" (Apple); RFC 7515 (JWS), RFC 7519 (JWT).
@@ -126,13 +126,19 @@ package struct ProviderTokenVerifier: Sendable {
             let claims = Base64URL.decode(parts[1]).flatMap({ JSONClaims($0) }),
             let signature = Base64URL.decode(parts[2]),
             header.text("alg") == "ES256",
-            let keyID = header.text("kid"), let teamID = claims.text("iss"), let issuedAt = claims.integer("iat"),
+            let keyID = header.text("kid"), let teamID = claims.text("iss"), let issuedAt = claims.seconds("iat"),
             let known = self.keys.first(where: { $0.keyID == keyID && $0.teamID == teamID }),
-            known.key.isValidSignature(signature, for: Array(text[..<parts[1].endIndex]))
+            Self.isSignature(signature, by: known.key, of: Array(text[..<parts[1].endIndex]))
         else { return .refused(.invalidProviderToken) }
         var hasher = Hasher()
         hasher.combine(bytes: UnsafeRawBufferPointer(authorization))
         return .ok(Token(keyID: keyID, teamID: teamID, issuedAt: issuedAt, fingerprint: hasher.finalize()))
+    }
+
+    /// RFC 7518 wants 64 bytes. APNs also takes DER, which Pushy sends (github.com/kylebrowning/APNSwift, issue 36).
+    private static func isSignature(_ signature: [UInt8], by key: ES256Key, of message: [UInt8]) -> Bool {
+        signature.count == ES256Key.signatureLength
+            ? key.isValidSignature(signature, for: message) : key.isValidSignature(der: signature, for: message)
     }
 
     /// Returns the bytes after `bearer` and a space; nil if there are no bytes, or the scheme is not `bearer`.

@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import FerryHTTP2
 internal import FerryOpenSSL
 internal import FerryTesting
 internal import Foundation
@@ -63,6 +64,37 @@ struct ProviderTokenVerifierTests {
         #expect(self.refusal(self.verdict(value.replacing("bearer", with: "Bearer"))) == nil)
     }
 
+    @Test("takes a time with a fraction, as PyAPNs2 writes it")
+    mutating func fraction() throws {
+        let value = try self.value(claims: #"{"iss":"FGHIJ67890","iat":1700000000.75}"#)
+        guard case .ok(let token) = self.verdict(value) else {
+            Issue.record("refused")
+            return
+        }
+        #expect(token.issuedAt == 1_700_000_000)
+    }
+
+    @Test("takes a signature in DER form, as Pushy sends it, and no changed one")
+    mutating func signatureInDER() throws {
+        let value = try self.value()
+        let parts = value.split(separator: ".").map(String.init)
+        let raw = try #require(Base64URL.decode(Array(parts[2].utf8)[...]))
+        func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+            let digits = Array(bytes.drop { $0 == 0 })
+            let positive = digits.first.map { $0 >= 0x80 } ?? true ? [0] + digits : digits
+            return [2, UInt8(positive.count)] + positive
+        }
+        let numbers = integer(raw[..<32]) + integer(raw[32...])
+        let der = [0x30, UInt8(numbers.count)] + numbers
+        #expect(self.refusal(self.verdict("\(parts[0]).\(parts[1]).\(self.base64(der))")) == nil)
+        for place in der.indices {
+            var changed = der
+            changed[place] ^= 1
+            let verdict = self.verdict("\(parts[0]).\(parts[1]).\(self.base64(changed))")
+            #expect(self.refusal(verdict) == .invalidProviderToken)
+        }
+    }
+
     @Test("looks at the age each time: an hour is good, a second more is not")
     mutating func age() throws {
         let value = try self.value()
@@ -111,7 +143,7 @@ struct ProviderTokenVerifierTests {
             try self.value(claims: #"{"iss":"XXXXX67890","iat":1700000000}"#),
             try self.value(claims: #"{"iss":"FGHIJ67890"}"#),
             try self.value(claims: #"{"iss":"FGHIJ67890","iat":"1700000000"}"#),
-            try self.value(claims: #"{"iss":"FGHIJ67890","iat":1700000000.5}"#),
+            try self.value(claims: #"{"iss":"FGHIJ67890","iat":1e400}"#),
             try self.value(claims: #"{"iss":"FGHIJ67890","iat":99999999999999999999}"#),
             try self.value(claims: claims + "x"),
             "bearer .", "bearer ..", "bearer ...", "bearer a.b", "bearer é.é.é", "bearer \0.\0.\0",
