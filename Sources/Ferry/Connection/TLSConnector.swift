@@ -24,6 +24,7 @@ struct TLSConnector: Sendable {
     private let serverName: String
     private let context: TLSContext
     private let showsCertificate: Bool
+    private let isOfHTTP2: Bool
     /// The peer's name in error messages.
     let peer: String
 
@@ -57,6 +58,7 @@ struct TLSConnector: Sendable {
         self.serverName = serverName ?? host
         self.connectTimeout = TimeAmount(connectTimeout)
         self.showsCertificate = client.identity != nil
+        self.isOfHTTP2 = !client.applicationProtocols.isEmpty
         self.peer = "\(host):\(port)" + (proxy.map { " (through the proxy \($0))" } ?? "")
         if rejectUnauthorized {
             self.context = try TLSContext(client: client)
@@ -112,9 +114,12 @@ struct TLSConnector: Sendable {
         }
         let alert = tls.alert.map { " (alert \"\($0)\")" } ?? ""
         guard self.showsCertificate else {
+            let advice =
+                self.isOfHTTP2
+                ? "; or check host and port, because APNs takes provider tokens without a certificate" : ""
             let message =
                 "\(self.peer) wants a client certificate\(alert), and none was shown. Give the provider certificate and its "
-                + "key; or check host and port, because APNs takes provider tokens without a certificate."
+                + "key\(advice)."
             return ProviderError(.credentialsRejected, message, cause: tls)
         }
         let message =

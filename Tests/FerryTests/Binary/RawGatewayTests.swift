@@ -78,8 +78,9 @@ struct RawGatewayTests {
         try await RawGateway.run { _, _, _ in
             []
         } _: { gateway, credentials in
-            let (_, outcomes) = try await self.push(10, to: gateway, credentials) { $0.identity = nil }
+            let (report, outcomes) = try await self.push(10, to: gateway, credentials) { $0.identity = nil }
             #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.credentials)] })
+            #expect(report.lastError?.message.hasSuffix("Give the provider certificate and its key.") == true)
         }
     }
 
