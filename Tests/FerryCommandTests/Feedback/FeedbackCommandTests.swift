@@ -125,7 +125,8 @@ import Testing
 
     @Test func `a server that says nothing is named, and read on`() async throws {
         try await PushHarness.run { harness in
-            let arguments = ["feedback", "--idle-timeout", "5"] + harness.arguments("").suffix(8)
+            let limits = ["--connect-timeout", "300", "--idle-timeout", "5"]
+            let arguments = ["feedback"] + limits + harness.arguments("").suffix(8)
             let output = try await FerryProgram.run(arguments, in: harness.directory)
             #expect(output.status == 1)
             let lines = output.messages.split(separator: "\n")
