@@ -29,7 +29,8 @@ package struct RootCommand: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             PushCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self, SimulateCommand.self,
-            GatewayCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self, BenchCommand.self,
+            GatewayCommand.self, IdentityCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self,
+            BenchCommand.self,
         ]
     )
 
@@ -63,7 +64,8 @@ package struct RootCommand: AsyncParsableCommand {
     /// The message about a bad command line, with the usage.
     private static func complaint(_ error: any Error) -> String {
         let (message, whole) = (Self.message(for: error), Self.fullMessage(for: error))
-        let help = ([Self.self] + Self.configuration.subcommands).map {
+        let commands = Self.configuration.subcommands.flatMap { [$0] + $0.configuration.subcommands }
+        let help = ([Self.self] + commands).map {
             Self.helpMessage(for: $0, includeHidden: true, columns: .max)
         }
         let usage = UsageError(

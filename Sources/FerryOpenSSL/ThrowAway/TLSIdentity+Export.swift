@@ -19,6 +19,8 @@ extension TLSIdentity {
     package enum ArchiveEncryption: Sendable {
         /// AES-256 with PBKDF2.
         case modern
+        /// Triple DES with SHA-1, which Java 6 and OpenSSL 0.9.8 read. OpenSSL 3 reads it without its legacy provider.
+        case tripleDES
         /// RC2-40 for certificates and triple DES for keys, as old keychains did.
         case legacy
     }
@@ -34,6 +36,14 @@ extension TLSIdentity {
         switch encryption {
         case .modern:
             return try archive(passphrase: passphrase, key: NID_aes_256_cbc, certificate: NID_aes_256_cbc, library: nil)
+        case .tripleDES:
+            return try archive(
+                passphrase: passphrase,
+                key: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
+                certificate: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
+                digest: EVP_sha1(),
+                library: nil
+            )
         case .legacy:
             guard let library = LegacyLibrary() else {
                 throw .openSSL(.legacyAlgorithm, "OpenSSL's legacy provider is not installed.")
@@ -42,15 +52,21 @@ extension TLSIdentity {
                 passphrase: passphrase,
                 key: NID_pbe_WithSHA1And3_Key_TripleDES_CBC,
                 certificate: NID_pbe_WithSHA1And40BitRC2_CBC,
+                digest: EVP_sha1(),
                 library: library.pointer
             )
         }
     }
 
+    /// The rounds of a key's derivation, for key and checksum: OpenSSL's own default (`PKCS12_DEFAULT_ITER`).
+    private static let iterations: Int32 = 2_048
+
+    /// - Parameter digest: of the checksum over the archive; nil for SHA-256. Java 7 knows SHA-1 alone.
     private func archive(
         passphrase: String,
         key keyCipher: Int32,
         certificate certificateCipher: Int32,
+        digest: OpaquePointer? = nil,
         library: OpaquePointer?
     ) throws(TLSError) -> [UInt8] {
         let made = OwnedPKCS12(
@@ -62,14 +78,17 @@ extension TLSIdentity {
                 material.chain.pointer,
                 keyCipher,
                 certificateCipher,
-                2_048,
-                1,
+                Self.iterations,
+                // The checksum is added below, because this function does not let its digest be chosen.
+                -1,
                 0,
                 library,
                 nil
             )
         )
-        guard let made else { throw .openSSL(.internalFailure, "OpenSSL cannot make a PKCS#12 archive.") }
+        guard let made, PKCS12_set_mac(made.pointer, passphrase, -1, nil, 0, Self.iterations, digest) == 1 else {
+            throw .openSSL(.internalFailure, "OpenSSL cannot make a PKCS#12 archive.")
+        }
         let pointer = made.pointer
         guard let bytes = encodedDER({ i2d_PKCS12(pointer, $0) }) else {
             throw .openSSL(.internalFailure, "OpenSSL cannot write a PKCS#12 archive.")

@@ -5,9 +5,11 @@ internal import Foundation
 #endif
 internal import CFerryOpenSSL
 
-/// A certificate authority in memory, which issues certificates for test servers and clients.
+/// A certificate authority in memory, which issues certificates for servers and clients.
 ///
-/// Safe from any thread. Never use it in production, because nothing protects its key.
+/// Safe from any thread. Its key is never written, so nobody can issue another certificate after the last reference is
+/// dropped. A public authority would protect and keep its key: use this one for tests, and for peers that are known by
+/// their fingerprints.
 package final class ThrowAwayCA: Sendable {
     /// The period of validity of an issued certificate, relative to now.
     package enum Validity: Sendable {
@@ -17,21 +19,33 @@ package final class ThrowAwayCA: Sendable {
         case expired
         /// Begins in an hour.
         case future
+        /// From an hour ago for so many days from now.
+        case days(Int)
 
         var seconds: (from: Int, to: Int) {
             switch self {
             case .current: (-3_600, 365 * 86_400)
             case .expired: (-7_200, -3_600)
             case .future: (3_600, 365 * 86_400)
+            case .days(let days): (-3_600, days * 86_400)
             }
         }
     }
 
     private let authority: KeyMaterial
+    private let isStrict: Bool
 
+    /// - Parameter isStrict: whether its certificates name the authority's key, as RFC 5280, section 4.2.1.1, demands and
+    ///   strict clients such as Python 3.13 check. Without it, only the signature tells apart authorities of one name.
     /// - Throws: ``TLSError`` with `internalFailure`.
-    package init(name: String = "Ferry throw-away CA", key: KeyKind = .p256) throws(TLSError) {
-        let request = CertificateRequest(subject: [("CN", name)], validity: Validity.current.seconds)
+    package init(
+        name: String = "Ferry throw-away CA",
+        key: KeyKind = .p256,
+        validity: Validity = .current,
+        isStrict: Bool = false
+    ) throws(TLSError) {
+        self.isStrict = isStrict
+        let request = CertificateRequest(subject: [("CN", name)], validity: validity.seconds)
         authority = try CertificateIssuer(request).selfSigned(
             generateKey(key),
             extensions: [
@@ -60,7 +74,7 @@ package final class ThrowAwayCA: Sendable {
     ) throws(TLSError) -> TLSIdentity {
         let names = dnsNames.map { "DNS:\($0)" } + ipAddresses.map { "IP:\($0)" }
         let request = CertificateRequest(
-            subject: [("CN", dnsNames.first ?? ipAddresses.first ?? "server")],
+            subject: [("CN", Self.commonName(dnsNames.first ?? ipAddresses.first ?? "server"))],
             validity: validity.seconds
         )
         var extensions = [(NID_ext_key_usage, "serverAuth")]
@@ -82,7 +96,7 @@ package final class ThrowAwayCA: Sendable {
         validity: Validity = .current
     ) throws(TLSError) -> TLSIdentity {
         var request = CertificateRequest(
-            subject: [("UID", topic), ("CN", "Apple Push Services: \(topic)")],
+            subject: [("UID", topic), ("CN", Self.commonName("Apple Push Services: \(topic)"))],
             validity: validity.seconds
         )
         let null: [UInt8] = [0x05, 0x00]
@@ -111,11 +125,18 @@ package final class ThrowAwayCA: Sendable {
         key: KeyKind,
         extensions: [(Int32, String)]
     ) throws(TLSError) -> TLSIdentity {
+        // A client without ephemeral keys encrypts the session's secret with the server's RSA key.
+        let usage = key == .p256 ? "critical,digitalSignature" : "critical,digitalSignature,keyEncipherment"
+        let identifiers = [(NID_subject_key_identifier, "hash"), (NID_authority_key_identifier, "keyid:always")]
         let material = try CertificateIssuer(request).issued(
             by: authority,
             to: generateKey(key),
-            extensions: [(NID_basic_constraints, "critical,CA:FALSE")] + extensions
+            extensions: [(NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, usage)] + extensions
+                + (self.isStrict ? identifiers : [])
         )
         return try TLSIdentity(material)
     }
+
+    /// Shortens a name to the 64 characters that RFC 5280 allows (`ub-common-name`). OpenSSL refuses longer ones.
+    private static func commonName(_ name: String) -> String { String(name.prefix(64)) }
 }

@@ -1,0 +1,29 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// A name in a server's certificate.
+enum CertificateName: Hashable {
+    case dns(String)
+    case ip(String)
+
+    /// - Parameter text: a text for which ``isOne(_:)`` is true.
+    init(_ text: String) {
+        // The dot that ends a fully qualified name does not stand in certificates.
+        self = Self.isAddress(text) ? .ip(text) : .dns(text.hasSuffix(".") ? String(text.dropLast()) : text)
+    }
+
+    /// Whether a certificate can name this host. It cannot name an address with a zone, as in `fe80::1%eth0`.
+    static func isOne(_ text: String) -> Bool {
+        HostName.isOne(text) && (self.isAddress(text) || !text.contains(":"))
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+        var bytes = in6_addr()
+        return inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1
+    }
+}
