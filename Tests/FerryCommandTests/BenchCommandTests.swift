@@ -28,6 +28,42 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `through the gateway everything arrives once, with a store and without`(hasStore: Bool) async throws {
+        try await TemporaryDirectory.with { directory in
+            let options = hasStore ? ["--store", directory.path("bench.db")] : []
+            let output = try await FerryProgram.run(
+                ["bench", "gateway", "--json", "--count", "20000", "--upstream-delay-ms", "5"] + options,
+                in: directory
+            )
+            #expect(output.status == 0, "\(output.messages)")
+            let runs = try #require(output.summary["runs"] as? [[String: Any]])
+            #expect(
+                runs.map { $0["name"] as? String } == ["gateway-paced-10000", "gateway-batch", "gateway-delayed"]
+            )
+            #expect(runs.map { $0["count"] as? Int } == [1000, 20_000, 2000])
+            for run in runs { #expect(run["p99Ms"] as? Double ?? 0 > 0) }
+            let files = try FileManager.default.contentsOfDirectory(atPath: directory.path("."))
+            #expect(!files.contains { $0.hasPrefix("bench.db") })
+        }
+    }
+
+    @Test(arguments: ["bench.db", "bench.db-mark", "folder"])
+    func `what stands in the place of a store stays there`(name: String) async throws {
+        try await TemporaryDirectory.with { directory in
+            let kept = try directory.write("bench.db-mark", "mine")
+            if name == "bench.db" { _ = try directory.write("bench.db", "mine") }
+            let folder = directory.path("folder")
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            let store = name == "folder" ? folder : directory.path("bench.db")
+            let output = try await FerryProgram.run(["bench", "gateway", "--store", store], in: directory)
+            #expect(output.status == 2)
+            #expect(output.messages.contains("The file of --store exists already"), "\(output.messages)")
+            #expect(FileManager.default.fileExists(atPath: kept))
+            #expect(FileManager.default.fileExists(atPath: store) == (name != "bench.db-mark"))
+        }
+    }
+
     @Test(arguments: ["-1", "0", "999", "1000000001"])
     func `a count out of range is status 2 and says the range`(count: String) async throws {
         try await TemporaryDirectory.with { directory in
@@ -38,8 +74,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ["gateway"], ["http2", "--run", "batch-hold"], ["binary", "--bare"],
-        ["http2", "--bare", "--run", "http2-batch"],
+        ["apns"], ["http2", "--run", "batch-hold"], ["binary", "--bare"],
+        ["http2", "--bare", "--run", "http2-batch"], ["gateway", "--bare"], ["http2", "--store", "x.db"],
+        ["binary", "--upstream-delay-ms", "1"], ["gateway", "--upstream-delay-ms", "-1"],
     ])
     func `what there is no run of is bad usage`(arguments: [String]) async throws {
         try await TemporaryDirectory.with { directory in

@@ -6,19 +6,20 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         commandName: "bench",
         abstract: "Measures throughput and latency on this machine.",
         discussion: """
-            Client and server run in this process, over TLS on loopback. CPU time and memory are those of both together; \
-            every outcome and every frame is counted, and a run that loses one fails. Allocations are not counted: \
+            Client and server run in this process, over TLS on loopback. CPU time and memory are those of both together, \
+            and of the gateway between them; every outcome and every frame is counted, and a run that loses one fails. Allocations are not counted: \
             allocationsEach of --json is null.
 
             Examples:
               ferry bench binary --json
               ferry bench http2 --run http2-batch --count 1000000
               ferry bench http2 --bare
+              ferry bench gateway --store bench.db
             """
     )
 
     enum Target: String, ExpressibleByArgument, CaseIterable {
-        case binary, http2
+        case binary, http2, gateway
 
         /// The number of notifications of the longest run: some seconds of work.
         var count: Int {
@@ -28,6 +29,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
             switch self {
             case .binary: 10_000_000
             case .http2: 2_000_000
+            case .gateway: 1_000_000
             }
             #endif
         }
@@ -44,7 +46,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         help: ArgumentHelp(
             """
             How many notifications the longest run sends; others send a fixed share of it. (default: for binary \
-            \(Target.binary.count), for http2 \(Target.http2.count))
+            \(Target.binary.count), for http2 \(Target.http2.count), for gateway \(Target.gateway.count))
             """
         )
     )
@@ -59,10 +61,29 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     )
     var only: [String] = []
 
+    @Option(
+        name: .customLong("upstream-delay-ms"),
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Of the gateway: how late APNs answers in the run gateway-delayed. (default: 50)",
+            valueName: "ms"
+        )
+    )
+    var upstreamDelay: Int?
+
+    @Option(help: ArgumentHelp("Of the gateway: keep a store in this new file, which is removed.", valueName: "file"))
+    var store: String?
+
     func validate() throws {
         if let count, !(1000...1_000_000_000 ~= count) { throw ValidationError("--count takes 1000 to 1000000000.") }
         if self.bare, self.target != .http2 || !self.only.isEmpty {
             throw ValidationError("--bare is a run of http2 alone.")
+        }
+        if self.target != .gateway, self.upstreamDelay != nil || self.store != nil {
+            throw ValidationError("--upstream-delay-ms and --store are options of gateway.")
+        }
+        if let upstreamDelay, !(0...10_000 ~= upstreamDelay) {
+            throw ValidationError("--upstream-delay-ms takes 0 to 10000.")
         }
         let names = self.names
         for name in self.only where !names.contains(name) {
@@ -74,11 +95,19 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         switch self.target {
         case .binary: BinaryBench.names
         case .http2: HTTP2Bench.names
+        case .gateway: GatewayBench.names
         }
     }
 
     // Both ends of each connection are in this process, and each end has its own threads.
     var socketCount: Int { 24 }
+
+    private func gatewayOptions() -> GatewayBench.Options {
+        var options = GatewayBench.Options()
+        if let upstreamDelay { options.upstreamDelay = .milliseconds(upstreamDelay) }
+        options.store = self.store
+        return options
+    }
 
     func run() async throws {
         #if DEBUG
@@ -90,6 +119,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
             switch self.target {
             case .binary: try BinaryBench(count: count)
             case .http2: try HTTP2Bench(count: count)
+            case .gateway: try GatewayBench(count: count, self.gatewayOptions())
             }
         var results: [BenchResult] = []
         do {

@@ -1,13 +1,15 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// The event loops of a benchmark: one thread for the client and one for the server.
+/// The event loops of a benchmark: one thread for the client, one for the server, and those of a gateway between them.
 struct BenchThreads {
     let clients = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let servers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    var gateways: MultiThreadedEventLoopGroup?
 
     func stop() async {
         try? await self.clients.shutdownGracefully()
+        try? await self.gateways?.shutdownGracefully()
         try? await self.servers.shutdownGracefully()
     }
 

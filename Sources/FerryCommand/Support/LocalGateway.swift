@@ -1,0 +1,93 @@
+internal import Ferry
+internal import FerryGateway
+internal import FerryTesting
+internal import Logging
+internal import NIOCore
+
+/// A gateway in this process, before a simulated APNs, for the client of ``TestCredentials``.
+struct LocalGateway {
+    /// The topic that the gateway gives to every notification.
+    static let topic = "com.example.ferry"
+
+    private let gateway: Gateway
+    private let upstream: HTTP2Provider
+    private let credentials: TestCredentials
+
+    /// Starts a gateway on any port of the loopback address.
+    ///
+    /// - Parameters:
+    ///   - group: the event loops of the gateway and of its connections to APNs.
+    ///   - change: changes the configuration.
+    static func start(
+        before apns: SimulatedAPNs,
+        _ credentials: TestCredentials,
+        on group: (any EventLoopGroup)? = nil,
+        _ change: (inout Gateway.Configuration) -> Void = { _ in }
+    ) async throws -> LocalGateway {
+        let outcomes = UpstreamOutcomes()
+        let tokens = try ProviderTokenSource(
+            key: credentials.tokenKey,
+            keyID: credentials.keyID,
+            teamID: credentials.teamID
+        )
+        var forwarding = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .token(tokens),
+            outcomes: .sink(outcomes)
+        )
+        forwarding.logger = .silent
+        forwarding.trustRoots = credentials.trustRoots
+        forwarding.serverName = "localhost"
+        if let group { forwarding.eventLoopGroup = group }
+        let upstream = try HTTP2Provider(forwarding)
+        var configuration = Gateway.Configuration(
+            identity: credentials.server,
+            clients: GatewayClients([(.fingerprints([credentials.client.summary.fingerprint]), 0)]),
+            identities: [GatewayIdentity(name: "old stack", routes: [0])],
+            routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
+        )
+        change(&configuration)
+        do {
+            let gateway = try await Gateway.start(
+                configuration,
+                upstreams: [GatewayUpstream(upstream, outcomes: outcomes)],
+                on: group
+            )
+            return LocalGateway(gateway: gateway, upstream: upstream, credentials: credentials)
+        } catch {
+            _ = await upstream.shutDown(within: .zero)
+            throw error
+        }
+    }
+
+    var host: String { self.gateway.host }
+    var port: Int { self.gateway.port }
+    var feedbackPort: Int? { self.gateway.feedbackPort }
+
+    var counts: FerryGateway.GatewayCounts {
+        get async throws { try await self.gateway.counts }
+    }
+
+    /// The configuration of a client of the binary protocol.
+    func client(outcomes: OutcomeDelivery) -> BinaryConfiguration {
+        var configuration = BinaryConfiguration(
+            host: self.host,
+            port: self.port,
+            identity: self.credentials.client,
+            outcomes: outcomes
+        )
+        configuration.logger = .silent
+        configuration.trustRoots = self.credentials.trustRoots
+        configuration.serverName = "localhost"
+        return configuration
+    }
+
+    /// Shuts the gateway down, and then its connections to APNs.
+    ///
+    /// - Parameter limit: the time for the answers that are missing.
+    func stop(within limit: Duration) async {
+        _ = await self.gateway.shutDown(within: limit)
+        _ = await self.upstream.shutDown(within: .zero)
+    }
+}
