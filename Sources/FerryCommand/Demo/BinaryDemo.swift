@@ -59,7 +59,8 @@ struct BinaryDemo {
         do {
             var report = try await self.run(gateway, credentials)
             let list = FeedbackDemo(gone: try DemoBatch.devices(Self.gone), narrator: self.narrator)
-            report.rows += try await list.run(feedback, credentials)
+            self.narrator.say("a simulated feedback service listens on \(feedback.host), port \(feedback.port)")
+            report.rows += try await list.run(host: feedback.host, port: feedback.port, credentials)
             await gateway.stop()
             return report
         } catch {

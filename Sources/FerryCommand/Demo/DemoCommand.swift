@@ -8,13 +8,13 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
         abstract: "Shows Ferry at work, without credentials and without a server.",
         discussion: """
             Starts a simulated APNs with a throw-away certificate authority on loopback, sends to it over real TLS, by \
-            the binary protocol and by HTTP/2, lets things go wrong, and compares what the one recorded with what the \
-            other reported.
+            the binary protocol, by HTTP/2, and from the one to the other through a gateway. Lets things go wrong, and \
+            compares what the one recorded with what the other reported.
             """
     )
 
     // Both ends of each connection are in this process.
-    var socketCount: Int { 16 }
+    var socketCount: Int { 24 }
 
     func run() async throws {
         var report: DemoReport
@@ -22,6 +22,7 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
         do {
             report = try await BinaryDemo(narrator: narrator).run()
             report.rows += try await HTTP2Demo(narrator: narrator).run().rows
+            report.rows += try await GatewayDemo(narrator: narrator).run().rows
         } catch {
             throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
         }

@@ -3,6 +3,8 @@ internal import Ferry
 /// Tells the events of a provider in plain words.
 struct DemoNarrator {
     private let start = ContinuousClock.now
+    /// Whether the server is Ferry's gateway, which discards nothing.
+    var isBeforeGateway = false
     /// The last known limit of unsettled notifications. Nil before the first.
     private var window: Int?
     /// Whether an error response on the current connection has named the rejected notification.
@@ -28,6 +30,8 @@ struct DemoNarrator {
             self.say("the gateway shuts down: status 10, which rejects nothing and names the last one that it took")
         case .windowAdjusted(let size):
             self.tell(window: size)
+        case .resent(let count, _) where self.isBeforeGateway:
+            return self.say("\(count) go out again: Apple's gateway would have discarded them")
         default:
             break
         }

@@ -2,21 +2,18 @@ internal import Ferry
 internal import FerryTesting
 internal import Logging
 
-/// The feedback service's part of the demo. The gateway accepted notifications for devices that no longer have the app;
-/// the list names those devices.
+/// The part of the demo about a feedback service. The gateway accepted notifications for devices that no longer have the
+/// app; the list names those devices.
 struct FeedbackDemo {
     /// The devices that must be on the list.
     var gone: Set<DeviceToken>
+    /// The beginning of each row of the report.
+    var title = ""
     var narrator: DemoNarrator
 
     /// Reads the list twice, because reading clears it.
-    func run(_ service: SimulatedFeedback, _ credentials: TestCredentials) async throws -> [DemoReport.Row] {
-        self.narrator.say("a simulated feedback service listens on \(service.host), port \(service.port)")
-        var configuration = FeedbackConfiguration(
-            host: service.host,
-            port: service.port,
-            identity: credentials.client
-        )
+    func run(host: String, port: Int, _ credentials: TestCredentials) async throws -> [DemoReport.Row] {
+        var configuration = FeedbackConfiguration(host: host, port: port, identity: credentials.client)
         configuration.logger = .silent
         configuration.trustRoots = credentials.trustRoots
         configuration.serverName = "localhost"
@@ -25,12 +22,12 @@ struct FeedbackDemo {
         let again = try await self.read(reader)
         return [
             .init(
-                what: "devices that lost the app, and those on the list",
+                what: "\(self.title)devices that lost the app, and those on the list",
                 expected: self.gone.count,
                 actual: self.gone.intersection(listed).count
             ),
-            .init(what: "tuples on the list", expected: self.gone.count, actual: listed.count),
-            .init(what: "tuples on the list after it was read", expected: 0, actual: again.count),
+            .init(what: "\(self.title)tuples on the list", expected: self.gone.count, actual: listed.count),
+            .init(what: "\(self.title)tuples on the list after it was read", expected: 0, actual: again.count),
         ]
     }
 
