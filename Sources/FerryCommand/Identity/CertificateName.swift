@@ -22,8 +22,11 @@ enum CertificateName: Hashable {
         HostName.isOne(text) && (self.isAddress(text) || !text.contains(":"))
     }
 
+    /// The length of an IPv6 address in bytes.
+    private static let longestAddress = 16
+
     private static func isAddress(_ text: String) -> Bool {
-        var bytes = in6_addr()
+        var bytes = [UInt8](repeating: 0, count: self.longestAddress)
         return inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1
     }
 }
