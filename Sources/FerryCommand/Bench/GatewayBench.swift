@@ -139,7 +139,7 @@ struct GatewayBench: Benchmark {
         }
         // A probe would be one notification more.
         let report = await provider.shutDown(within: .seconds(10), proof: .silence)
-        let (total, counts) = (warmUp + count, try await gateway.counts)
+        let (total, counts) = (warmUp + count, try await self.settledCounts(gateway))
         guard report.outcomes.accepted == total, report.contradicted == 0, recorder.count == total,
             recorder.others == 0, counts.isConserved, counts.read == total, counts.forwarded == total,
             counts.accepted == total, counts.copies == 0
@@ -155,6 +155,16 @@ struct GatewayBench: Benchmark {
     }
 
     private func warmUp(of scenario: Scenario) -> Int { max(self.count(of: scenario) / 10, BenchLoad.taskCount) }
+
+    /// Returns the gateway's counts when it has the last answer. APNs counts a notification before its answer is on the way.
+    private func settledCounts(_ gateway: LocalGateway) async throws -> FerryGateway.GatewayCounts {
+        let deadline = ContinuousClock.now + Self.patience
+        while true {
+            let counts = try await gateway.counts
+            guard counts.unanswered > 0, .now < deadline else { return counts }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
 
     /// Waits until APNs has accepted `total` notifications.
     private func wait(for total: Int, _ recorder: GatewayBenchRecorder) async throws {
