@@ -61,8 +61,14 @@ struct GatewayScriptTests {
             (#"{"errorDelaySeconds": -1}"#, "errorDelaySeconds"),
             (#"{"bytesPerSecond": 0}"#, "bytesPerSecond"),
             (#"{"payloadLimit": 0}"#, "payloadLimit"),
-            (#"{"rules": [{"prefix": "00", "status": 410}]}"#, "'status' is a whole number, 0 to 255."),
-            (#"{"rules": [{"prefix": "00", "status": -1}]}"#, "'status' is a whole number, 0 to 255."),
+            (
+                #"{"rules": [{"prefix": "00", "status": 410}]}"#,
+                "'status' is a whole number, 0 to 255; rules for HTTP/2 stand under 'http2'."
+            ),
+            (
+                #"{"rules": [{"prefix": "00", "status": -1}]}"#,
+                "'status' is a whole number, 0 to 255; rules for HTTP/2 stand under 'http2'."
+            ),
             (#"{"rules": [{"at": 1.5}]}"#, "'at' is a whole number, at least 1."),
             (#"{"rules": [{"at": 1, "identifier": 4294967296}]}"#, "'identifier' is a whole number, 0 to 4294967295."),
             (#"{"errorDelaySeconds": 1e999}"#, "'errorDelaySeconds' is 0 to 86400 seconds."),
