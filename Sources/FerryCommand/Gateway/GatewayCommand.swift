@@ -68,11 +68,11 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
-        let isComplete = await gateway.shutDown(within: Self.shutdownLimit)
+        let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
         messages.sayEnd(counts, kept: plan.store == nil ? 0 : counts.unanswered)
-        guard isComplete || plan.store != nil else { throw ExitStatus.notAllAccepted }
+        guard isKept else { throw ExitStatus.notAllAccepted }
     }
 
     private func provider(_ configuration: HTTP2Configuration, _ name: String) throws -> HTTP2Provider {

@@ -97,6 +97,9 @@ struct GatewayPlan {
                 let upstream = try Self.upstream(of: client, upstreamNames)
                 guard !client.topics.isEmpty else { throw Self.fault("'topics' is empty: name the app's bundle ID") }
                 // The store and the list know a client by its name.
+                guard (1...255).contains(client.name.utf8.count) else {
+                    throw Self.fault("'name' has to have 1 to 255 bytes")
+                }
                 if let other = identities.firstIndex(where: { $0.name == client.name }) {
                     throw Self.fault("clients[\(other)] has the same name")
                 }

@@ -366,10 +366,14 @@ package struct Dispatch {
         return self.end(id, job, .accepted)
     }
 
-    /// Gives every notification up, so that each stands in the list of dead letters.
-    mutating func abandon() {
+    /// Gives up every notification that the store does not have, so that each stands in the list of dead letters.
+    ///
+    /// - Parameter durable: the last segment that the store has; nil: there is no store.
+    mutating func abandon(durable: UInt64?) {
         for id in self.jobs.ids {
-            if let job = self.jobs[id] { _ = self.bury(id, job, .undelivered(.shutDown)) }
+            guard let job = self.jobs[id] else { continue }
+            if let durable, job.segment <= durable { continue }
+            _ = self.bury(id, job, .undelivered(.shutDown))
         }
     }
 

@@ -194,8 +194,14 @@ package final class GatewayMachine {
         }
     }
 
-    /// Gives up what has no last answer. It comes as events, and is lost; with a store it stays there.
-    package func abandon() { if self.journal == nil { self.dispatch.abandon() } }
+    /// Gives up what has no last answer. It comes as events, and is lost. What the store has stays there.
+    ///
+    /// - Returns: whether nothing was lost.
+    package func abandon() -> Bool {
+        let before = self.dispatch.counts.deadLetters
+        self.dispatch.abandon(durable: self.journal?.durable)
+        return self.dispatch.counts.deadLetters == before
+    }
 
     // MARK: Notifications
 

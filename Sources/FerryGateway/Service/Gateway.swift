@@ -140,7 +140,7 @@ package final class Gateway: Sendable {
     /// Takes no more connections, ends those that there are, and waits until every notification has its last answer.
     ///
     /// - Parameter limit: at this time the connections close as they are.
-    /// - Returns: whether everything got its answer. Without a store the rest is lost. Shut the upstreams down after it.
+    /// - Returns: whether everything got its answer, or stays in the store. Shut the upstreams down after it.
     package func shutDown(within limit: Duration) async -> Bool {
         self.listener.close()
         let driver = self.driver
@@ -148,12 +148,12 @@ package final class Gateway: Sendable {
         let deadline = driver.eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed(false) }
         driver.eventLoop.execute { driver.shutDown { promise.succeed(true) } }
         // The promise never fails.
-        let isComplete = (try? await promise.futureResult.get()) ?? false
+        var isKept = (try? await promise.futureResult.get()) ?? false
         deadline.cancel()
-        if !isComplete { try? await driver.eventLoop.submit { driver.abandon() }.get() }
+        if !isKept { isKept = (try? await driver.eventLoop.submit { driver.abandon() }.get()) ?? false }
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
         await self.store?.close()
-        return isComplete
+        return isKept
     }
 }

@@ -174,7 +174,13 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     /// Gives up what has no last answer.
-    func abandon() { self.run { machine, _ in machine.abandon() } }
+    ///
+    /// - Returns: whether nothing was lost.
+    func abandon() -> Bool {
+        var isKept = false
+        self.run { machine, _ in isKept = machine.abandon() }
+        return isKept
+    }
 
     private func checkIdle() {
         guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.isIdle else { return }

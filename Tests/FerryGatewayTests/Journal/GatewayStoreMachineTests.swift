@@ -285,6 +285,22 @@ import Testing
         #expect(Set(scene.sentTokens).count == 1499)
     }
 
+    @Test func `a shutdown gives up what the store does not have, and leaves the rest there`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        #expect(scene.machine.abandon())
+        scene.store.fail("The disk is full.")
+        scene.push([2], 2, on: connection)
+        #expect(!scene.machine.abandon())
+        scene.collect()
+        let lost = scene.events.compactMap { if case .deadLetter(let refusal) = $0 { refusal.token } else { nil } }
+        #expect(lost == [[2]])
+        scene.store.fail(nil)
+        try scene.kill()
+        #expect(scene.sentTokens == [[1]])
+    }
+
     @Test func `a gateway that has lost its store delivers nothing more`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
