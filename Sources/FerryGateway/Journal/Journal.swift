@@ -125,6 +125,13 @@ package struct Journal {
         self.segments.over(episode)
     }
 
+    /// Notes that an error response of ``told(_:_:_:now:)`` was not written.
+    mutating func untold(_ episode: EpisodeID, now: Moment) {
+        self.begin(now: now)
+        self.buffer.write(untold: episode)
+        self.segments.over(episode)
+    }
+
     mutating func closed(_ id: ConnectionID, now: Moment) {
         self.begin(now: now)
         self.buffer.write(closed: id)
@@ -174,6 +181,19 @@ package struct Journal {
 
     /// Whether nothing waits to be written.
     var isIdle: Bool { self.openedAt == nil && self.pending.isEmpty }
+
+    /// The length of the open segment.
+    var openLength: Int { self.buffer.readableBytes }
+
+    /// Looks soon which of the segments of an earlier process are needed no more.
+    mutating func restored(now: NIODeadline) {
+        if !self.segments.isEmpty { self.sweepAt = now + JournalBounds.sweep }
+    }
+
+    /// Ends the open segment, however short it is.
+    mutating func seal(now: NIODeadline) {
+        if let openedAt { self.seal(openedAt, now: now) }
+    }
 
     /// Removes and returns the commits for the store, in order.
     mutating func takeCommits(now: NIODeadline) -> [StoreCommit] {
@@ -229,6 +249,7 @@ package struct Journal {
             self.pending[index].isStored = true
             return self.advance()
         case .unavailable(let reason):
+            guard !self.isFenced else { return false }
             self.pending[index].isSent = false
             if case .refused = self.state {} else { self.events.append(.storeTrouble(reason)) }
             self.state = .refused(retryAt: now + JournalBounds.retry)

@@ -13,6 +13,7 @@ internal import NIOCore
 ///   kind 5, answered      job 8, status 1 (0: accepted, or no more to be done)
 ///   kind 6, told          connection 8, sequence 8, job 8 (0: none)
 ///   kind 7, over          connection 8, sequence 8
+///   kind 8, untold        connection 8, sequence 8
 /// ```
 ///
 /// The numbers of kinds are written to disk: never change one.
@@ -40,6 +41,8 @@ enum JournalRecord: Hashable {
     case told(EpisodeID, JobID?)
     /// No copies are expected any more.
     case over(EpisodeID)
+    /// The error response was not written, and will not be.
+    case untold(EpisodeID)
 
     typealias Reader = Job.Reader
 }
@@ -81,6 +84,10 @@ extension ByteBuffer {
         self.writeMultipleIntegers(UInt8(7), episode.connection.rawValue, episode.sequence)
     }
 
+    mutating func write(untold episode: EpisodeID) {
+        self.writeMultipleIntegers(UInt8(8), episode.connection.rawValue, episode.sequence)
+    }
+
     private mutating func write(short bytes: [UInt8]) {
         self.writeInteger(UInt8(bytes.count))
         self.writeBytes(bytes)
@@ -117,6 +124,8 @@ extension ByteBuffer {
             return .told(EpisodeID(reader), job.rawValue == 0 ? nil : job)
         case 7:
             return self.readReader().map { .over(EpisodeID($0)) }
+        case 8:
+            return self.readReader().map { .untold(EpisodeID($0)) }
         default:
             return nil
         }

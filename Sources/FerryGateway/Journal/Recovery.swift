@@ -72,12 +72,13 @@ package struct Recovery {
     private var connections: [ConnectionID: Connection] = [:]
     private(set) var unanswered: [JobID: Unanswered] = [:]
     private var rejected: [JobID: Rejected] = [:]
-    private var toldJobs: Set<JobID> = []
+    /// The jobs that error responses may have named.
+    private var told: [EpisodeID: JobID] = [:]
     private var open: [EpisodeID: Open] = [:]
     /// The episode that has each job as a follower.
     private var episodes: [JobID: EpisodeID] = [:]
     /// The jobs of each segment.
-    private var counts: [(number: UInt64, count: Int)] = []
+    private var counts: [(number: UInt64, count: Int, length: Int)] = []
     /// The time of the last notification, in UNIX seconds.
     private var lastTime: UInt32 = 0
 
@@ -88,7 +89,7 @@ package struct Recovery {
     /// Takes the segments in order.
     mutating func read(_ segments: [StoredSegment], _ checksum: Segment.Checksum) throws(StoreError) {
         for segment in segments {
-            self.counts.append((segment.number, 0))
+            self.counts.append((segment.number, 0, segment.bytes.count))
             var records: [JournalRecord] = []
             try Segment.read(segment, checksum) { records.append($0) }
             for record in records { self.read(record, in: segment.number) }
@@ -136,11 +137,23 @@ package struct Recovery {
             }
             self.rejected[job] = Rejected(client: answered.client, token: Array(answered.token), status: status)
         case .told(let episode, let job):
-            if let job { self.toldJobs.insert(job) }
+            self.told[episode] = job
             self.begin(episode)
         case .over(let episode):
             self.open[episode] = nil
+        case .untold(let episode):
+            self.undo(episode)
         }
+    }
+
+    /// Forgets an episode whose error response was not written.
+    private mutating func undo(_ episode: EpisodeID) {
+        self.told[episode] = nil
+        let frames = self.open.removeValue(forKey: episode)?.frames ?? []
+        for frame in frames where self.episodes[frame.job] == episode { self.episodes[frame.job] = nil }
+        guard self.connections[episode.connection]?.told == episode else { return }
+        self.connections[episode.connection]?.told = nil
+        self.connections[episode.connection]?.frames.append(contentsOf: frames)
     }
 
     private mutating func note(_ frame: Frame, on id: ConnectionID) {
@@ -217,21 +230,23 @@ package struct Recovery {
 
     /// The rejections that no error response has named, after ``takeEpisodes()``. The copies of followers tell theirs.
     var untold: [(job: JobID, rejected: Rejected, isFollower: Bool)] {
-        self.rejected.filter { !self.toldJobs.contains($0.key) }
-            .map {
-                ($0.key, $0.value, self.episodes[$0.key].map { self.open[$0] != nil || $0.sequence == .max } ?? false)
-            }
+        let told = Set(self.told.values)
+        return self.rejected.filter { !told.contains($0.key) }.map { job, rejected in
+            let isFollower = self.episodes[job].map { self.open[$0] != nil || $0.sequence == .max } ?? false
+            return (job, rejected, isFollower)
+        }
     }
 
     /// The segments, as the journal goes on with them.
     func segments(now: NIODeadline) -> [SegmentTable.Entry] {
         var live: [UInt64: [JobID]] = [:]
         for (job, unanswered) in self.unanswered { live[unanswered.segment, default: []].append(job) }
-        return self.counts.map { number, count in
+        return self.counts.map { number, count, length in
             var entry = SegmentTable.Entry(number: number, openedAt: now, answeredAt: now)
             entry.carried = live[number] ?? []
             entry.live = entry.carried.count
             entry.count = count
+            entry.length = length
             entry.isDurable = true
             return entry
         }

@@ -11,6 +11,8 @@ final class GatewayClient {
     var isReading = true
     /// The earliest timer that is set for it.
     var timer = NIODeadline.distantFuture
+    /// The episode that the journal has, and whose error response was not written so far.
+    var journalled: EpisodeID?
     /// Whether the journal has a notification of it.
     var isJournalled = false
     /// Whether its timer is to be set again in this turn.

@@ -9,6 +9,9 @@ extension GatewayMachine {
     /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
     package func takeCommits(now: Moment) -> [StoreCommit] { self.journal?.takeCommits(now: now.monotonic) ?? [] }
 
+    /// Ends the open segment, so that ``takeCommits(now:)`` has everything.
+    package func sealJournal(now: Moment) { self.journal?.seal(now: now.monotonic) }
+
     /// Takes the answer of the store to the commit with this segment.
     package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
         let wasPrompt = self.journal?.isPrompt(now: now.monotonic)
@@ -36,12 +39,16 @@ extension GatewayMachine {
         let episodes = recovery.takeEpisodes()
         let segments = recovery.segments(now: now.monotonic)
         for segment in segments { self.journal?.segments.add(segment) }
+        self.journal?.restored(now: now.monotonic)
         for (job, rejected, isFollower) in recovery.untold {
             guard let identity = numbers[rejected.client.identity] else { continue }
             self.restore(job, rejected: rejected.token, rejected.status, of: identity, isFollower: isFollower)
         }
         for episode in episodes {
             guard let identity = numbers[episode.client.identity] else { continue }
+            // A client that was silent since then has given up. What it sends now is new.
+            let silence = UInt32(GatewayBounds.unmatchedLifetime.nanoseconds / 1_000_000_000)
+            guard now.epochSeconds < episode.heardAt.addingReportingOverflow(silence).partialValue else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
             self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
             guard episode.kind == .restored, let last = segments.last?.number else { continue }

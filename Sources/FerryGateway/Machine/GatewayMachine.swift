@@ -168,6 +168,7 @@ package final class GatewayMachine {
     package func inputEnded(_ id: ConnectionID, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
+            client.connection.releases = self.hasRoom(now: now)
             self.perform(client.connection.inputEnded(), client, &filter, now: now)
         }
     }
@@ -176,6 +177,7 @@ package final class GatewayMachine {
     private func durable(_ episode: EpisodeID, now: Moment) {
         guard let client = self.clients[episode.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
+            client.connection.releases = self.hasRoom(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -187,6 +189,7 @@ package final class GatewayMachine {
         self.isShuttingDown = true
         for client in self.clients.values.sorted(by: { $0.connection.id.rawValue < $1.connection.id.rawValue }) {
             self.withFilter(client.scope, now: now) { filter in
+                client.connection.releases = self.hasRoom(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.shutDown(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -262,7 +265,8 @@ package final class GatewayMachine {
         case .join(let running, let fate):
             self.dispatch.counts.swallowed += 1
             follower.job = running
-            follower.fate = fate
+            // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
+            follower.fate = fate == .running && self.dispatch.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
             self.journalCopy(follower, reader, client, now: now)
             return .init(follower, isCopy: true)
@@ -356,6 +360,7 @@ package final class GatewayMachine {
         now: Moment
     ) -> Bool {
         guard let client = self.clients[reader.connection] else { return false }
+        client.connection.releases = self.hasRoom(now: now)
         let isHeard = client.connection.answers(for: reader.sequence)
         let action = client.connection.settled(reader.sequence, id, fate, now: now.monotonic, standing: standing)
         self.perform(action, client, &filter, now: now)
@@ -400,6 +405,8 @@ package final class GatewayMachine {
         for segment in self.journal?.timePassed(now: now.monotonic) ?? [] {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
+                // The rest goes with the next sweep: one segment for all of it would stop everything else.
+                guard self.journal?.openLength ?? 0 < JournalBounds.segmentLength else { return }
                 self.dispatch.withJob(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }
                 }
@@ -463,10 +470,17 @@ package final class GatewayMachine {
             let named = client.connection.job(of: episode.sequence)
             self.journal?.told(episode, named, client.scope, now: now)
             client.isJournalled = true
+            client.journalled = episode
             if let segment = self.journal?.number { self.unopened.append((segment, episode)) }
         case .tell(let telling):
             filter.open(telling.episode, telling.kind, followers: telling.followers, now: now.monotonic)
-            self.named[telling.episode] = telling.job
+            client.journalled = nil
+            // A client that never sends again has no episodes.
+            if filter.replayClass == .never {
+                self.journal?.over(telling.episode, now: now)
+            } else {
+                self.named[telling.episode] = telling.job
+            }
             if telling.kind == .rejection { self.dispatch.counts.told += 1 }
             self.actions.append(Action(connection: id, work: .tell(telling.response)))
         case .closeOutput:
@@ -478,6 +492,10 @@ package final class GatewayMachine {
             self.clients[id] = nil
             if client.isJournalled { self.journal?.closed(id, now: now) }
             self.actions.append(Action(connection: id, work: .close))
+        }
+        if let journalled = client.journalled, client.connection.waitingEpisode != journalled {
+            client.journalled = nil
+            self.journal?.untold(journalled, now: now)
         }
         self.collect(client)
         if client.isReading != client.connection.isReading {

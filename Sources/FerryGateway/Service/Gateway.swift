@@ -59,6 +59,9 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// How long the end waits for the store.
+    private static let storeLimit: TimeAmount = .seconds(5)
+
     package let host: String
     package let port: Int
     /// The port of the feedback service, if there is one.
@@ -137,10 +140,24 @@ package final class Gateway: Sendable {
         }
     }
 
+    /// Closes the store, and does not wait for a disk that hangs.
+    private func closeStore() async {
+        guard let store else { return }
+        let promise = self.driver.eventLoop.makePromise(of: Void.self)
+        let deadline = self.driver.eventLoop.scheduleTask(in: Self.storeLimit) { promise.succeed() }
+        Task {
+            await store.close()
+            promise.succeed()
+        }
+        try? await promise.futureResult.get()
+        deadline.cancel()
+    }
+
     /// Takes no more connections, ends those that there are, and waits until every notification has its last answer.
     ///
     /// - Parameter limit: at this time the connections close as they are.
-    /// - Returns: whether everything got its answer, or stays in the store. Shut the upstreams down after it.
+    /// - Returns: whether everything got its answer, or stays in the store. The upstreams are shut down with a
+    ///   store; without one, shut them down after it.
     package func shutDown(within limit: Duration) async -> Bool {
         self.listener.close()
         let driver = self.driver
@@ -153,7 +170,12 @@ package final class Gateway: Sendable {
         if !isKept { isKept = (try? await driver.eventLoop.submit { driver.abandon() }.get()) ?? false }
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
-        await self.store?.close()
+        if !isKept || self.store != nil {
+            // Answers that come now would be heard, and not be kept.
+            for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
+            try? await driver.eventLoop.submit { driver.finish() }.get()
+        }
+        await self.closeStore()
         return isKept
     }
 }

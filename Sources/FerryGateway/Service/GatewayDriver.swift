@@ -12,7 +12,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
-    private let upstreams: [GatewayUpstream]
+    let upstreams: [GatewayUpstream]
     private let store: (any GatewayStore)?
     private let onEvent: (GatewayEvent) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
@@ -45,6 +45,8 @@ final class GatewayDriver: @unchecked Sendable {
                 self.eventLoop.execute { self.run { $0.settled(self.upstreams[index].outcomes.take(), now: $1) } }
             }
         }
+        // What an earlier process left goes out before the first client comes.
+        self.eventLoop.execute { self.run { $0.timePassed(now: $1) } }
     }
 
     var counts: GatewayCounts { self.machine.counts }
@@ -109,8 +111,9 @@ final class GatewayDriver: @unchecked Sendable {
             self.runsAgain = false
             self.carryOut()
             self.forward()
-            self.commit()
+            // An answer must not be on disk before its line: after a kill nobody would write the line.
             for event in self.machine.takeEvents() { self.onEvent(event) }
+            self.commit()
         } while self.runsAgain
         self.isRunning = false
         self.schedule()
@@ -140,6 +143,9 @@ final class GatewayDriver: @unchecked Sendable {
             self.machine.withBatch(for: index) { upstream.provider.trySubmit(&$0) }
         }
     }
+
+    /// Hands what is left to the store.
+    func finish() { self.run { machine, now in machine.sealJournal(now: now) } }
 
     private func commit() {
         guard let store else { return }

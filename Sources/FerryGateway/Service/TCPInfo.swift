@@ -21,11 +21,12 @@ struct TCPInfo: Sendable {
     /// The place of `tcpi_unacked` among the words, behind two timeouts and two segment sizes.
     private static let unacknowledged = 4
 
-    /// `TCP_CLOSE_WAIT` (linux/tcp_states.h): the peer has ended its side, and no reset has come.
-    private static let closeWait: UInt8 = 8
+    /// `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT` (linux/tcp_states.h): no reset has come. In the second state the peer has
+    /// ended its side.
+    private static let open: Set<UInt8> = [1, 8]
 
-    /// Whether the peer has ended its side without a reset, and its system has acknowledged every byte.
-    var hasPeerEverything: Bool { self.state == Self.closeWait && self.unacknowledged == 0 }
+    /// Whether the peer's system has acknowledged every byte, and has not reset the connection.
+    var hasPeerEverything: Bool { Self.open.contains(self.state) && self.unacknowledged == 0 }
 
     /// `tcpi_state`.
     var state: UInt8

@@ -19,7 +19,8 @@ package protocol GatewayStore: Sendable {
     func rows(_ table: StoreTable) async throws(StoreError) -> [StoreRow]
 
     /// Writes a commit: all of it, or nothing. A commit whose segment the store already has takes its place, so that a
-    /// caller without an answer can repeat it.
+    /// caller without an answer can repeat it. After a commit that was refused, later ones are refused until it is
+    /// repeated: so commits are written in their order.
     ///
     /// - Parameter then: called once, on any thread, in the order of the calls.
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
@@ -111,7 +112,7 @@ package enum StoreAnswer: Hashable, Sendable {
     case durable
     /// Another process has taken the store. Nothing was written, and nothing ever will be.
     case fenced
-    /// Nothing was written, and a later try may succeed: one sentence.
+    /// It is not certain that anything was written, and a later try may succeed: one sentence.
     case unavailable(String)
 }
 

@@ -9,6 +9,8 @@ package final class MemoryStore: GatewayStore {
         var segments: [UInt64: [UInt8]] = [:]
         var rows: [StoreTable: [[UInt8]: [UInt8]]] = [:]
         var trouble: String?
+        /// The first commit that was refused: until it is repeated, later ones are refused, too.
+        var refused: (number: UInt64, reason: String)?
         var isHeld = false
         var held: [(StoreCommit, @Sendable (StoreAnswer) -> Void)] = []
     }
@@ -30,6 +32,7 @@ package final class MemoryStore: GatewayStore {
         self.state.withLock { state in
             state.epoch += 1
             state.held = []
+            state.refused = nil
             return StoreOpening(node: self.node, epoch: state.epoch, hashKey: self.hashKey)
         }
     }
@@ -68,7 +71,12 @@ package final class MemoryStore: GatewayStore {
 
     private static func write(_ commit: StoreCommit, _ state: inout State) -> StoreAnswer {
         guard commit.epoch == state.epoch else { return .fenced }
-        if let trouble = state.trouble { return .unavailable(trouble) }
+        if let refused = state.refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
+        if let trouble = state.trouble {
+            state.refused = (commit.segment.number, trouble)
+            return .unavailable(trouble)
+        }
+        state.refused = nil
         state.segments[commit.segment.number] = commit.segment.bytes
         for number in commit.drops { state.segments[number] = nil }
         for change in commit.changes { state.rows[change.table, default: [:]][change.key] = change.value }

@@ -24,6 +24,9 @@ final class SQLiteStoreCore: @unchecked Sendable {
     private let path: String
     private let durability: SQLiteDatabase.Durability
     private var file: File?
+    /// The first commit that was refused, and why: until it is repeated, later ones are refused, too. Otherwise an older
+    /// row would take the place of a newer one.
+    private var refused: (number: UInt64, reason: String)?
 
     init(path: String, durability: SQLiteDatabase.Durability) {
         self.path = path
@@ -145,13 +148,17 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     func append(_ commit: StoreCommit) -> StoreAnswer {
         guard let file else { return .unavailable(Self.isClosed.description) }
+        if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
         do {
             let isOurs = try file.database.transaction { () throws(SQLiteError) in try Self.write(commit, file) }
             guard isOurs else { return .fenced }
             try file.mark.advance(to: commit.segment.number)
+            self.refused = nil
             return .durable
         } catch {
-            return .unavailable("The store cannot be written. \(error)")
+            let reason = "The store cannot be written. \(error)"
+            self.refused = (commit.segment.number, reason)
+            return .unavailable(reason)
         }
     }
 

@@ -215,6 +215,64 @@ import Testing
         #expect(claim?.rows.isEmpty == true)
     }
 
+    @Test func `a rejection whose error response was given up is told after the kill`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        scene.push([1], 1, on: connection)
+        scene.store.hold()
+        scene.answer([1], Self.bad)
+        scene.wait(.milliseconds(400))
+        // The store has the episode now, and the client is not calm any more.
+        for number in UInt32(2)...40 {
+            if number == 3 { scene.store.release() }
+            scene.push([2, UInt8(number)], number, on: connection)
+            scene.wait(.milliseconds(100))
+        }
+        #expect(scene.told.isEmpty)
+        #expect(scene.machine.counts.deferred == 1)
+        scene.hangUp(connection)
+        scene.wait(.milliseconds(20))
+        try scene.kill()
+        for token in scene.sentTokens { scene.answer(token) }
+        let next = scene.connect()
+        scene.push([0xfd], 8, on: next)
+        scene.answer([0xfd])
+        scene.push([1], 9, on: next)
+        scene.wait(.seconds(1))
+        #expect(scene.told.map(\.identifier) == [9])
+    }
+
+    @Test func `nothing is taken for a copy long after the kill`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        for number in UInt8(1)...3 { scene.push([number], UInt32(number), on: connection) }
+        for number in UInt8(1)...3 { scene.answer([number]) }
+        scene.wait(.minutes(5))
+        try scene.kill()
+        scene.push([2], 2, on: scene.connect())
+        #expect(scene.sentTokens == [[2]])
+    }
+
+    @Test func `a copy that comes before the feedback row is in the store counts as accepted`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        for number in UInt8(1)...2 { scene.push([number], UInt32(number), on: connection) }
+        scene.answer([1], Self.bad)
+        scene.wait(.milliseconds(600))
+        #expect(scene.told.map(\.identifier) == [1])
+        scene.store.hold()
+        scene.answer([2], Self.gone)
+        let next = scene.connect()
+        scene.push([2], 2, on: next)
+        scene.store.release()
+        scene.collect()
+        scene.wait(.seconds(5))
+        #expect(scene.machine.counts.swallowed == 1)
+        #expect(scene.machine.counts.released == 0)
+    }
+
     @Test func `a second kill finds the same`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()

@@ -27,6 +27,27 @@ import Testing
         }
     }
 
+    @Test func `what the store has goes out at the next start, before any client comes`() async throws {
+        let store = MemoryStore()
+        let device = try GatewayHarness.device(1)
+        try await GatewayHarness.run([.reject([device], reason: .internalServerError)]) {
+            $0.store = store
+        } _: { harness in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            _ = try await withProvider(harness.client) { provider in
+                let outcome = try await provider.send(notification, to: device)
+                _ = await provider.shutDown(within: GatewayHarness.forever)
+                return outcome
+            }
+        }
+        try await GatewayHarness.run {
+            $0.store = store
+        } _: { harness in
+            while harness.recorder.requests.isEmpty { await Task.yield() }
+            #expect(harness.recorder.requests.count == 1)
+        }
+    }
+
     @Test func `bad tokens are refused once each, and what follows them arrives once`() async throws {
         let bad = try [100, 500, 501, 900, 1300, 1999].map { try GatewayHarness.device($0) }
         try await GatewayHarness.run([.reject(Set(bad), reason: .badDeviceToken)]) { harness in

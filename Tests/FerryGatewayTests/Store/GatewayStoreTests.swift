@@ -153,6 +153,17 @@ import Foundation
         }
     }
 
+    @Test func `after a refusal, later commits wait until the first is repeated`() async {
+        let store = MemoryStore()
+        _ = store.take()
+        store.fail("The disk is full.")
+        #expect(await self.append(self.commit(1), to: store) == .unavailable("The disk is full."))
+        store.fail(nil)
+        #expect(await self.append(self.commit(2), to: store) == .unavailable("The disk is full."))
+        #expect(await self.append(self.commit(1), to: store) == .durable)
+        #expect(await self.append(self.commit(2), to: store) == .durable)
+    }
+
     // MARK: Files
 
     @Test func `a second gateway is told that the store is in use`() async throws {

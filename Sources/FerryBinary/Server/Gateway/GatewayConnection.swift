@@ -214,6 +214,14 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// Whether the client was seen to number its notifications.
     package var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
 
+    /// The episode that begins when the last word that waits is written; nil: none waits.
+    package var waitingEpisode: EpisodeID? {
+        switch self.state {
+        case .calming(let candidate), .journalling(let candidate, _): candidate.episode
+        case .reading, .draining, .deaf, .ignoring, .closed: nil
+        }
+    }
+
     /// The job of a notification that is kept.
     package func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
 
