@@ -32,7 +32,9 @@ package final class SQLiteDatabase {
     package init(path: String, durability: Durability) throws(SQLiteError) {
         // SQLite would make the file for everyone; its log gets the permissions of the file.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw SQLiteError(code: SQLITE_CANTOPEN, path: path) }
+        guard descriptor >= 0 else {
+            throw SQLiteError(code: SQLITE_CANTOPEN, path: path, reason: String(cString: strerror(errno)))
+        }
         close(descriptor)
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE

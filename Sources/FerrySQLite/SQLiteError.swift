@@ -21,7 +21,8 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
     /// One sentence: the file, and what SQLite says of it.
     package let description: String
 
-    init(code: Int32, path: String) {
+    /// - Parameter reason: what the system says of the file, if it was asked.
+    init(code: Int32, path: String, reason: String? = nil) {
         self.code = code
         self.kind =
             switch code & 0xff {
@@ -36,7 +37,7 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
             case .locked: "another process uses it"
             case .full: "the disk is full"
             case .damaged: "it is damaged, or no database"
-            case .inaccessible, .other: String(cString: sqlite3_errstr(code))
+            case .inaccessible, .other: reason ?? String(cString: sqlite3_errstr(code))
             }
         self.description = "\(path): \(words) (SQLite \(code))."
     }

@@ -65,6 +65,7 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         if self.check { return try Console.print("\(self.config): good") }
         configuration.store = plan.store.map { SQLiteStore(path: $0.path, survivesPowerLoss: $0.fsync) }
         let gateway = try await self.start(configuration, upstreams)
+        messages.sayStart(try await gateway.counts)
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }

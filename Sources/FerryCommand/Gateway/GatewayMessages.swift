@@ -54,6 +54,11 @@ final class GatewayMessages: Sendable {
         }
     }
 
+    func sayStart(_ counts: GatewayCounts) {
+        guard counts.recovered > 0 else { return }
+        Console.error("ferry: \(counts.recovered) without an answer from before go out again")
+    }
+
     /// - Parameter kept: the notifications that the store has without an answer.
     func sayEnd(_ counts: GatewayCounts, kept: Int) {
         if kept > 0 { Console.error("ferry: \(kept) wait in the store for the next start") }
@@ -61,8 +66,9 @@ final class GatewayMessages: Sendable {
             let place = self.list.map { ", each in \($0)" } ?? ""
             Console.error("ferry: \(count) of \(self.clients[loss.client]) lost: \(self.words(loss.reason))\(place)")
         }
+        let store = counts.recovered > 0 ? "; \(counts.recovered) from the store" : ""
         Console.error(
-            "ferry: read \(counts.read), of which \(counts.swallowed) were copies; \(counts.accepted) accepted, "
+            "ferry: read \(counts.read), of which \(counts.swallowed) were copies\(store); \(counts.accepted) accepted, "
                 + "\(counts.refused + counts.refusedHere + counts.knownBad) rejected, \(counts.gone) gone; "
                 + "\(counts.told) error responses"
         )

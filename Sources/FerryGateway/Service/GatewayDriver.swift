@@ -17,7 +17,7 @@ final class GatewayDriver: @unchecked Sendable {
     private let onEvent: (GatewayEvent) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
-    /// When each address was last refused. An address that tries all the time is named once a minute.
+    /// When each address was last refused for each reason. One that tries all the time is named once a minute.
     private var strangers: [String: NIODeadline] = [:]
     private var onIdle: [() -> Void] = []
     private var isRunning = false
@@ -84,9 +84,10 @@ final class GatewayDriver: @unchecked Sendable {
     /// Notes a client that was refused in the handshake.
     func refused(_ address: String, _ reason: String) {
         let now = NIODeadline.now()
-        if let last = self.strangers[address], now < last + Self.strangerPause { return }
+        let refusal = "\(address) \(reason)"
+        if let last = self.strangers[refusal], now < last + Self.strangerPause { return }
         if self.strangers.count >= Self.strangerLimit { self.strangers = [:] }
-        self.strangers[address] = now
+        self.strangers[refusal] = now
         self.onEvent(.stranger(address: address, reason))
     }
 
