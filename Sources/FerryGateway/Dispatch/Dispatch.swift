@@ -54,6 +54,8 @@ package struct Dispatch {
     /// Whether a notification that may have arrived goes out again.
     private let repeatsUnknown: Bool
     private let jobLimit: Int
+    /// Whether a notification that may have arrived stays in the store.
+    private var keepsUnknown = false
 
     private var jobs: JobTable
     private var byteCount = 0
@@ -275,6 +277,8 @@ package struct Dispatch {
             self.counts.expired += 1
             return self.end(id, job, .accepted)
         case .unknown:
+            // The upstream is shut down. The next start sends what may have arrived, as after a kill.
+            guard !self.keepsUnknown else { return nil }
             guard self.repeatsUnknown, job.attempts <= DispatchBounds.unknownCopies else {
                 self.counts.unknown += 1
                 return self.end(id, job, .accepted)
@@ -370,6 +374,7 @@ package struct Dispatch {
     ///
     /// - Parameter durable: the last segment that the store has; nil: there is no store.
     mutating func abandon(durable: UInt64?) {
+        self.keepsUnknown = durable != nil
         for id in self.jobs.ids {
             guard let job = self.jobs[id] else { continue }
             if let durable, job.segment <= durable { continue }

@@ -14,9 +14,9 @@ internal import Foundation
 /// The end of a feedback connection's pipeline: writes the client's rows, ends them with close_notify, and closes when the
 /// client has ended its side.
 ///
-/// The rows are gone only when the client has read all of them. It has when it answers with close_notify. Many clients only
-/// close their socket; then its system has acknowledged every byte, and has not reset the connection, as it does when a
-/// program closes a socket that it has not read to the end.
+/// The rows are gone only when the client has ended its side, with close_notify or by closing its socket, its system has
+/// acknowledged every byte, and no reset has come. A reset comes when a program closes a socket that it has not read to the
+/// end.
 final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -348,6 +348,10 @@ import Testing
         let connection = scene.connect()
         scene.push([1], 1, on: connection)
         #expect(scene.machine.abandon())
+        // The upstream is shut down, and does not know whether it arrived.
+        let records = scene.sent.map { OutcomeRecord(tag: $0.tag, outcome: .uncertain(.shutDown)) }
+        scene.machine.settled(records, now: scene.now)
+        scene.collect()
         scene.store.fail("The disk is full.")
         scene.push([2], 2, on: connection)
         #expect(!scene.machine.abandon())
