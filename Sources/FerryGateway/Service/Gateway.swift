@@ -102,6 +102,19 @@ package final class Gateway: Sendable {
             on: eventLoop,
             onEvent: configuration.onEvent
         )
+        do {
+            return try await Self.listen(configuration, driver, on: eventLoop)
+        } catch {
+            await configuration.store?.close()
+            throw error
+        }
+    }
+
+    private static func listen(
+        _ configuration: Configuration,
+        _ driver: GatewayDriver,
+        on eventLoop: any EventLoop
+    ) async throws -> Gateway {
         let tls = TLSContext.Server(
             identity: configuration.identity,
             profile: configuration.tlsProfile,
