@@ -266,6 +266,8 @@ let package = Package(
             dependencies: [
                 "FerryGateway", "Ferry", "FerryBinary", "FerryCore", "FerryMachine", "FerryOpenSSL", "FerrySQLite",
                 "FerryTesting",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

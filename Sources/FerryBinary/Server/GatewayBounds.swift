@@ -27,6 +27,12 @@ package enum GatewayBounds {
     /// How long trimmed entries stay. Some clients send the last followers first, and the others right after them; copies
     /// may come on several connections, or of several episodes.
     package static let trimDelay: TimeAmount = .seconds(2)
+    /// The notifications in a row that are no copies, after which a single one that equals a follower is not taken for its
+    /// copy. Copies come in a row: a client that sends them later doubles one.
+    package static let doubtAfter = 3
+    /// How long after an error response, or a copy, there is no doubt on a connection that was open then. What the client
+    /// had written there before comes first.
+    package static let doubtDelay: TimeAmount = .seconds(2)
     /// The last followers of an episode, by which the class is judged: a small cache still has them.
     package static let evidence = 32
     /// An episode with fewer entries is no miss if at least one matched.

@@ -7,20 +7,27 @@ import NIOCore
 
 /// The start of a gateway process on a store: one client stack, one topic.
 enum GatewayProcess {
+    /// - Parameters:
+    ///   - store: nil: the gateway keeps nothing.
+    ///   - node: the first half of every `apns-id`, without a store.
     static func machine(
-        _ store: MemoryStore,
+        _ store: MemoryStore?,
+        node: UInt64 = 1,
+        repeatsUnknown: Bool = false,
         now: Moment,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
     ) throws -> GatewayMachine {
+        guard let store else {
+            let dispatch = Self.dispatch(node: node, firstJob: 1, repeatsUnknown: repeatsUnknown, isStored: false)
+            return GatewayMachine(dispatch) { _, token, payload in makeKey(Array(token)[...], Array(payload)[...]) }
+        }
         let opening = store.take()
         let recovery = try Self.recovery(store, makeKey: makeKey)
         let first = Journal.firstNumber(of: opening.epoch)
-        let dispatch = Dispatch(
-            identities: [GatewayIdentity(name: "old", routes: [0])],
-            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
-            upstreams: 1,
+        let dispatch = Self.dispatch(
             node: opening.node,
             firstJob: first,
+            repeatsUnknown: repeatsUnknown,
             isStored: true
         )
         let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
@@ -29,6 +36,18 @@ enum GatewayProcess {
         }
         try machine.restore(recovery, feedback: store.all(.feedback), identities: ["old"], now: now)
         return machine
+    }
+
+    private static func dispatch(node: UInt64, firstJob: UInt64, repeatsUnknown: Bool, isStored: Bool) -> Dispatch {
+        Dispatch(
+            identities: [GatewayIdentity(name: "old", routes: [0])],
+            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
+            upstreams: 1,
+            node: node,
+            firstJob: firstJob,
+            repeatsUnknown: repeatsUnknown,
+            isStored: isStored
+        )
     }
 
     /// What a new process would find.

@@ -133,20 +133,25 @@ struct Episode: Sendable {
         var isEvidenceOnly: Bool
     }
 
+    /// The time of the last match, or of the end of the drain, or of the beginning.
+    var lastMatch: NIODeadline { self.matchedAt ?? self.drainedAt ?? self.openedAt }
+
     /// Consumes the first follower with this key.
-    mutating func match(_ key: ReplayKey, isProven: Bool, now: NIODeadline) -> Match? {
+    ///
+    /// - Parameter isDoubted: whether equal keys are not enough here, because no copies came before.
+    mutating func match(_ key: ReplayKey, isProven: Bool, isDoubted: Bool, now: NIODeadline) -> Match? {
         let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
         guard let position = self.log.first(key, where: { !($1.isConstant && isProven && isLate) }) else { return nil }
         self.log.remove(position)
         self.log[position].isMatched = true
         self.matchCount += 1
-        self.matchedAt = now
+        if !isDoubted { self.matchedAt = now }
         self.earliestMatch = min(self.earliestMatch ?? position, position)
         self.highest.append(position)
         self.highest.sort()
         if self.highest.count > GatewayBounds.matchesThatTrim { self.highest.removeFirst() }
         let entry = self.log[position]
-        return Match(job: entry.job, fate: entry.fate, isEvidenceOnly: entry.isConstant && !isProven)
+        return Match(job: entry.job, fate: entry.fate, isEvidenceOnly: isDoubted || entry.isConstant && !isProven)
     }
 
     /// The entries before this position will not come back: a cache was too small for them. Nil: not enough matches.

@@ -20,11 +20,23 @@ package struct ReplayFilter: Sendable {
         package var draining: EpisodeID?
         /// The connection is new, so that the notification may continue one that a crash ended.
         package var isOpening: Bool
+        /// When the connection was opened.
+        package var openedAt: NIODeadline
+        /// The notifications on it since the last copy.
+        package var newInARow: Int
 
-        package init(connection: ConnectionID, draining: EpisodeID? = nil, isOpening: Bool = false) {
+        package init(
+            connection: ConnectionID,
+            draining: EpisodeID? = nil,
+            isOpening: Bool = false,
+            openedAt: NIODeadline = .distantPast,
+            newInARow: Int = 0
+        ) {
             self.connection = connection
             self.draining = draining
             self.isOpening = isOpening
+            self.openedAt = openedAt
+            self.newInARow = newInARow
         }
     }
 
@@ -74,6 +86,8 @@ package struct ReplayFilter: Sendable {
     /// Oldest first.
     private var episodes: [Episode] = []
     private var overtakers = ReplayLog<Overtaker>()
+    /// The connection whose last notification equalled a follower, and was doubted.
+    private var doubted: ConnectionID?
     /// The entries of running jobs.
     private var running: [JobID: Place] = [:]
     /// A time before which no episode ends and no entry is dropped; nil: nothing will.
@@ -127,7 +141,9 @@ package struct ReplayFilter: Sendable {
     package mutating func open(_ id: EpisodeID, _ kind: EpisodeKind, followers: [Follower], now: NIODeadline) {
         guard self.replayClass != .never else { return }
         if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictOldestEpisode(now: now) }
-        self.episodes.append(Episode(id, kind, overtakersFrom: self.overtakers.count, now: now))
+        self.episodes.append(
+            Episode(id, kind, overtakersFrom: self.overtakers.count, now: now)
+        )
         for follower in followers { self.append(follower, to: self.episodes.count - 1) }
         if kind.isPast { self.drained(id, now: now) }
     }
@@ -170,22 +186,26 @@ package struct ReplayFilter: Sendable {
     package mutating func admit(_ offered: Follower, from origin: Origin, now: NIODeadline) -> Admission {
         self.timePassed(now: now)
         var follower = offered
-        if let match = self.match(offered, origin, now: now) {
+        var isAhead = false
+        if let (match, hasOvertaken) = self.match(offered, origin, now: now) {
             follower.job = match.job
             follower.fate = match.fate
-            if origin.draining != nil { self.forgetOvertaker(offered.key, of: match.job) }
+            isAhead = hasOvertaken
+            self.forgetOvertaker(offered.key, of: match.job, origin)
         }
         if let draining = origin.draining, let index = self.index(of: draining) {
             if follower.job == offered.job, let overtaker = self.takeOvertaker(offered.key, origin, index) {
                 follower.job = overtaker
                 self.episodes[index].appendMatched(follower)
                 self.entryCount += 1
+                if self.isAhead(origin, of: index) { self.remember(follower, origin) }
                 self.amplification.count(swallowed: 1, now: now)
                 return .overtaken(overtaker)
             }
             self.append(follower, to: index)
         }
         guard follower.job == offered.job else {
+            if isAhead { self.remember(follower, origin) }
             self.amplification.count(swallowed: 1, now: now)
             return .join(follower.job, follower.fate)
         }
@@ -205,28 +225,51 @@ package struct ReplayFilter: Sendable {
         return true
     }
 
-    /// Consumes the follower whose copy this is, of the newest episode that has one.
-    private mutating func match(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Episode.Match? {
+    /// Consumes the follower whose copy this is, of the newest episode that has one. Also returns whether the copy may
+    /// be ahead of one that still drains: then that one has lost its entry.
+    private mutating func match(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> (Episode.Match, Bool)? {
         let isProven = if case .resends = self.replayClass { true } else { false }
         for index in self.episodes.indices.reversed() {
             // A client cannot send a copy on a connection that it was told to give up.
             guard self.episodes[index].id.connection != origin.connection,
-                self.episodes[index].kind != .crash || origin.isOpening,
-                let match = self.episodes[index].match(offered.key, isProven: isProven, now: now)
+                self.episodes[index].kind != .crash || origin.isOpening
             else { continue }
-            self.running[match.job] = nil
+            let isDoubted = self.doubted != origin.connection && self.isLate(origin, for: index, now: now)
+            let match = self.episodes[index].match(offered.key, isProven: isProven, isDoubted: isDoubted, now: now)
+            guard let match else { continue }
+            self.doubted = isDoubted ? origin.connection : nil
+            let isAhead = self.isAhead(origin, of: index)
             self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
             self.conclude(index, now: now)
-            guard match.isEvidenceOnly else { return match }
+            self.running[match.job] = nil
+            guard match.isEvidenceOnly else { return (match, isAhead) }
+            // It goes out as a notification of its own, so that no copy tells the follower's rejection.
+            self.drop([(match.job, match.fate)])
             self.amplification.count(swallowed: 1, now: now)
             return nil
         }
+        if self.doubted == origin.connection { self.doubted = nil }
         return nil
+    }
+
+    /// Whether so many others came before on its connection that a single notification that equals a follower is rather a
+    /// repeat on purpose. Copies come in a row. On a connection that was open at the error response, they come behind
+    /// what the client had written before it read the response.
+    private func isLate(_ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
+        guard origin.newInARow >= GatewayBounds.doubtAfter, !self.hasSentAllAgain else { return false }
+        let episode = self.episodes[index]
+        return origin.openedAt > episode.openedAt || now - episode.lastMatch >= GatewayBounds.doubtDelay
     }
 
     // MARK: Copies that overtake
 
-    /// Remembers a forwarded notification while another connection drains.
+    /// Whether a notification that belongs to this episode, or is a copy of one of its followers, came before copies that a
+    /// later episode still drains: one of those has to find it.
+    private func isAhead(_ origin: Origin, of index: Int) -> Bool {
+        self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
+    }
+
+    /// Remembers a notification while another connection drains.
     private mutating func remember(_ offered: Follower, _ origin: Origin) {
         guard !offered.isConstant,
             self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection })
@@ -243,9 +286,14 @@ package struct ReplayFilter: Sendable {
         return self.overtakers[position].job
     }
 
-    private mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID) {
-        guard let position = self.overtakers.first(key, where: { $1.job == job }) else { return }
-        self.overtakers.remove(position)
+    /// Forgets the copy of a drained notification that was found by its entry: no other one has this copy.
+    private mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID, _ origin: Origin) {
+        guard let draining = origin.draining, let index = self.index(of: draining) else { return }
+        let start = self.episodes[index].overtakersFrom
+        let position = self.overtakers.first(key) {
+            $0 >= start && $1.job == job && $1.connection != origin.connection
+        }
+        if let position { self.overtakers.remove(position) }
     }
 
     /// Forgets all of them when no connection drains.
@@ -275,6 +323,11 @@ package struct ReplayFilter: Sendable {
                 index += 1
             }
         }
+    }
+
+    /// Whether the client is known to send everything again, so that nothing is left over for its repeats to equal.
+    private var hasSentAllAgain: Bool {
+        if case .resends(let reach) = self.replayClass { reach.limit == nil } else { false }
     }
 
     private var unmatchedLifetime: TimeAmount {

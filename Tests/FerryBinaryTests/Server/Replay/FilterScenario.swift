@@ -52,11 +52,18 @@ final class FilterScenario {
         on connection: UInt64,
         draining: EpisodeID? = nil,
         isConstant: Bool = false,
-        isOpening: Bool = false
+        isOpening: Bool = false,
+        newInARow: Int = 0
     ) -> ReplayFilter.Admission {
         self.filter.admit(
             self.follower(name, isConstant: isConstant),
-            from: .init(connection: ConnectionID(connection), draining: draining, isOpening: isOpening),
+            from: .init(
+                connection: ConnectionID(connection),
+                draining: draining,
+                isOpening: isOpening,
+                openedAt: self.now,
+                newInARow: newInARow
+            ),
             now: self.now
         )
     }

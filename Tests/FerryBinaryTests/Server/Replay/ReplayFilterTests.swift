@@ -58,6 +58,89 @@ import Testing
         #expect(scenario.push(10, on: 1, draining: first) == .forward)
     }
 
+    @Test func `a copy that takes the entry of one that still drains is found by that one`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10])
+        // The client was told on 2 before its copy there had arrived, and the copy on 3 is faster.
+        let second = scenario.tell(2, [], drains: true)
+        #expect(scenario.push(10, on: 3) == .join(JobID(rawValue: 1), .running))
+        #expect(scenario.push(10, on: 2, draining: second) == .overtaken(JobID(rawValue: 1)))
+    }
+
+    @Test func `a drained notification that was overtaken is found by one that drains longer`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10])
+        let second = scenario.tell(2, [], drains: true)
+        let third = scenario.tell(3, [], drains: true)
+        #expect(scenario.push(10, on: 4) == .join(JobID(rawValue: 1), .running))
+        #expect(scenario.push(10, on: 2, draining: second) == .overtaken(JobID(rawValue: 1)))
+        #expect(scenario.push(10, on: 3, draining: third) == .overtaken(JobID(rawValue: 1)))
+    }
+
+    @Test func `a copy that drains leaves those before its drain to the others`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, [10])
+        let second = scenario.tell(2, [], drains: true)
+        #expect(scenario.push(10, on: 3) == .join(JobID(rawValue: 1), .running))
+        _ = scenario.tell(3, [10])
+        let fourth = scenario.tell(4, [], drains: true)
+        // The copy on 4 has its entry from 3, and the one on 5 from 4. The one on 3 is still there for 2.
+        #expect(scenario.push(10, on: 4, draining: fourth) == .join(JobID(rawValue: 3), .running))
+        #expect(scenario.push(10, on: 5) == .join(JobID(rawValue: 3), .running))
+        #expect(scenario.push(10, on: 2, draining: second) == .overtaken(JobID(rawValue: 1)))
+    }
+
+    @Test func `a single repeat behind other notifications is delivered, a row of copies is not`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 10..<20)
+        scenario.wait(.milliseconds(1))
+        #expect(scenario.push(12, on: 2, newInARow: 2) == .join(JobID(rawValue: 3), .running))
+        #expect(scenario.push(13, on: 2, newInARow: 3) == .forward)
+        #expect(scenario.push(50, on: 2, newInARow: 4) == .forward)
+        // The first of a row is forwarded, too.
+        #expect(scenario.push(14, on: 2, newInARow: 5) == .forward)
+        #expect(scenario.push(15, on: 2, newInARow: 6) == .join(JobID(rawValue: 6), .running))
+    }
+
+    @Test func `right after an error response, connections that were open may carry copies behind other notifications`()
+    {
+        let scenario = FilterScenario()
+        let old = scenario.now
+        scenario.wait(.seconds(1))
+        _ = scenario.tell(1, 10..<20)
+        func push(_ name: UInt64) -> ReplayFilter.Admission {
+            let follower = Follower(
+                key: FilterScenario.key(name),
+                job: JobID(rawValue: 99),
+                fate: .running,
+                isConstant: false
+            )
+            let origin = ReplayFilter.Origin(connection: ConnectionID(2), openedAt: old, newInARow: 100)
+            return scenario.filter.admit(follower, from: origin, now: scenario.now)
+        }
+        #expect(push(10) == .join(JobID(rawValue: 1), .running))
+        scenario.wait(.seconds(3))
+        #expect(push(11) == .forward)
+    }
+
+    @Test func `a rejected follower whose copy is doubted is deferred`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 10..<20)
+        scenario.settle(3, .rejected(.invalidToken))
+        scenario.wait(.milliseconds(1))
+        #expect(scenario.push(12, on: 2, newInARow: 3) == .forward)
+        #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 3)])
+    }
+
+    @Test func `a client that has sent everything again is not doubted`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 10..<14)
+        #expect(scenario.pushAll(10..<14, on: 2) == 0)
+        _ = scenario.tell(2, 20..<24)
+        scenario.wait(.seconds(30))
+        #expect(scenario.push(20, on: 3, newInARow: 100) == .join(JobID(rawValue: 9), .running))
+    }
+
     @Test func `the newest episode is matched first`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, [10])

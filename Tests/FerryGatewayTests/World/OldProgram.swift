@@ -1,0 +1,310 @@
+import DequeModule
+import FerryBinary
+import FerryCore
+import FerryMachine
+import NIOCore
+
+/// A program with an old library, as `Docs/old-stacks.md` has them: what it sends, and what it does with an error response.
+final class OldProgram {
+    /// When a library looks for an error response.
+    enum Reading: Hashable {
+        case atOnce
+        /// Before the next write, and this time after the last one.
+        case betweenWrites(tail: TimeAmount)
+        /// After this silence.
+        case afterSilence(TimeAmount)
+        case never
+    }
+
+    enum Numbering: Hashable {
+        case fromZero
+        case fromOne
+        /// All notifications have identifier 0.
+        case zero
+        /// Any number below 10,000: it may come twice.
+        case random
+        /// Numbers of a database: they go on from connection to connection.
+        case goesOn
+    }
+
+    /// What a library sends again after an error response.
+    enum Reaction: Hashable {
+        case nothing
+        /// What followed the notification that the error response names, as far as the library still has it.
+        case followers
+        /// The same. A library that has forgotten the notification sends everything that it still has.
+        case followersOrAll
+    }
+
+    /// The habits that differ between old libraries.
+    struct Manner {
+        var name = "node-apn"
+        var reading = Reading.atOnce
+        var numbering = Numbering.fromZero
+        var reaction = Reaction.followers
+        var command: UInt8 = 2
+        var commandOfCopies: UInt8 = 2
+        /// The notifications that a connection remembers.
+        var cacheLength = 1000
+        /// Whether the error response is taken to name the notification that is written at the time.
+        var blamesCurrent = false
+        /// The time before it sends again, in milliseconds.
+        var delays: ClosedRange<Int64> = 0...0
+        /// How far a notification may move when it is sent again.
+        var shuffle = 0
+        var connections = 1
+        /// The notifications after which a connection is closed, and the next one opened.
+        var connectionLength = Int.max
+        /// Whether the program ends after its last notification.
+        var exits = false
+        /// Whether it closes with unread input, so that its kernel resets the connection.
+        var resets = false
+        /// Whether status 10 makes it send the last accepted notification again, too.
+        var repeatsAfterShutdown = false
+    }
+
+    private final class Socket {
+        let wire: Wire
+        var cache: Deque<(identifier: UInt32, push: Push)> = []
+        var count = 0
+        var response: ErrorResponse?
+        var hasEnded = false
+        var lastWrite: NIODeadline
+
+        init(_ wire: Wire, now: NIODeadline) {
+            self.wire = wire
+            self.lastWrite = now
+        }
+    }
+
+    private unowned let world: GatewayWorld
+    let manner: Manner
+    private let path: Wire.Path
+    private let address: [UInt8]
+    private var sockets: [Socket] = []
+    private var turn = 0
+    private var nextIdentifier: UInt32 = 0
+    /// What waits for a writable socket.
+    private var outbox: Deque<(push: Push, isCopy: Bool)> = []
+    /// What is to be sent again, until its time has come.
+    private var again: Deque<(push: Push, isCopy: Bool)> = []
+    private var isConnecting = false
+    private var isOver = false
+    private var blockedAt: NIODeadline?
+
+    init(_ world: GatewayWorld, _ manner: Manner, _ path: Wire.Path, address: [UInt8]) {
+        self.world = world
+        self.manner = manner
+        self.path = path
+        self.address = address
+    }
+
+    private var now: NIODeadline { self.world.simulation.now }
+
+    // MARK: The caller
+
+    func push(_ push: Push) {
+        guard !self.isOver else { return }
+        self.outbox.append((push, false))
+        self.write()
+    }
+
+    /// Ends the program as soon as everything is written.
+    func exit() {
+        self.isOver = true
+        guard self.outbox.isEmpty else { return }
+        let sockets = self.sockets
+        self.sockets = []
+        for socket in sockets { self.close(socket) }
+    }
+
+    // MARK: Writing
+
+    private func write() {
+        while !self.outbox.isEmpty {
+            guard let socket = self.socket() else { return }
+            guard socket.wire.isWritable else {
+                if self.blockedAt == nil { self.blockedAt = self.now }
+                return
+            }
+            if let blockedAt {
+                self.world.account.waited(self.now - blockedAt)
+                self.blockedAt = nil
+            }
+            if case .betweenWrites = self.manner.reading, self.look(at: socket) { continue }
+            guard let (push, isCopy) = self.outbox.popFirst() else { return }
+            self.write(push, isCopy: isCopy, on: socket)
+        }
+        if self.isOver { self.exit() }
+    }
+
+    private func write(_ push: Push, isCopy: Bool, on socket: Socket) {
+        let identifier: UInt32
+        switch self.manner.numbering {
+        case .zero: identifier = 0
+        case .random: identifier = UInt32.random(in: 0..<10_000, using: &self.world.generator)
+        case .fromZero: identifier = UInt32(socket.count)
+        case .fromOne: identifier = UInt32(socket.count) + 1
+        case .goesOn:
+            self.nextIdentifier += 1
+            identifier = self.nextIdentifier
+        }
+        socket.count += 1
+        socket.cache.append((identifier, push))
+        if socket.cache.count > self.manner.cacheLength { socket.cache.removeFirst() }
+        socket.lastWrite = self.now
+        let command = isCopy ? self.manner.commandOfCopies : self.manner.command
+        let bytes = push.bytes(
+            command: command,
+            identifier: identifier,
+            expiration: self.world.moment.epochSeconds + 86_400
+        )
+        self.world.account.written(push, isCopy: isCopy)
+        self.world.note(push.name, "\(isCopy ? "copied" : "pushed") as \(identifier) on \(socket.wire.id)")
+        socket.wire.write(Frame(push: push, identifier: identifier, bytes: bytes))
+        self.planLook(at: socket)
+        guard socket.count >= self.manner.connectionLength else { return }
+        self.retire(socket)
+    }
+
+    /// Closes a socket that is used up, after the time in which its library waits for an error response.
+    private func retire(_ socket: Socket) {
+        self.sockets.removeAll { $0 === socket }
+        switch self.manner.reading {
+        case .atOnce, .never: self.close(socket)
+        case .betweenWrites(let time), .afterSilence(let time):
+            self.world.simulation.after(time) {
+                if !self.look(at: socket) { self.close(socket) }
+                self.write()
+            }
+        }
+    }
+
+    private func socket() -> Socket? {
+        for socket in self.sockets where socket.hasEnded && socket.response == nil { self.abandon(socket) }
+        if self.sockets.count < self.manner.connections {
+            guard let socket = self.connect() else { return self.sockets.first }
+            self.sockets.append(socket)
+            return socket
+        }
+        self.turn += 1
+        return self.sockets[self.turn % self.sockets.count]
+    }
+
+    private func connect() -> Socket? {
+        var heard: (Wire.Word) -> Void = { _ in }
+        guard let wire = self.world.connect(self.path, self.address, { heard($0) }) else {
+            // The gateway accepts no connections. Try again.
+            guard !self.isConnecting else { return nil }
+            self.isConnecting = true
+            self.world.simulation.after(.seconds(1)) {
+                self.isConnecting = false
+                self.write()
+            }
+            return nil
+        }
+        let socket = Socket(wire, now: self.now)
+        heard = { [weak self, weak socket] word in
+            guard let self, let socket else { return }
+            self.heard(word, on: socket)
+        }
+        return socket
+    }
+
+    private func close(_ socket: Socket) {
+        // Unread input makes a close a reset.
+        if socket.response != nil { socket.wire.reset() } else { socket.wire.close() }
+    }
+
+    private func abandon(_ socket: Socket) {
+        self.sockets.removeAll { $0 === socket }
+        if self.manner.resets { socket.wire.reset() } else { socket.wire.close() }
+    }
+
+    // MARK: Reading
+
+    private func heard(_ word: Wire.Word, on socket: Socket) {
+        switch word {
+        case .writable:
+            self.write()
+        case .response(let response):
+            socket.response = response
+            guard self.manner.reading == .atOnce else { return }
+            self.look(at: socket)
+            self.write()
+        case .end, .reset:
+            socket.hasEnded = true
+            if case .reset = word { self.sockets.removeAll { $0 === socket } }
+            if self.manner.reading == .atOnce, !self.look(at: socket) { self.abandon(socket) }
+            self.write()
+        }
+    }
+
+    private func planLook(at socket: Socket) {
+        switch self.manner.reading {
+        case .atOnce, .never: break
+        case .betweenWrites(let time), .afterSilence(let time):
+            let lastWrite = self.now
+            self.world.simulation.after(time) {
+                guard socket.lastWrite == lastWrite else { return }
+                self.look(at: socket)
+                self.write()
+            }
+        }
+    }
+
+    /// Reads the error response of a socket, if it came. Returns whether the socket is given up.
+    @discardableResult
+    private func look(at socket: Socket) -> Bool {
+        guard let response = socket.response else { return false }
+        socket.response = nil
+        self.world.noteAll("(\(self.manner.name) hears \(response.status) \(response.identifier) on \(socket.wire.id))")
+        let cache = Array(socket.cache)
+        let place = cache.firstIndex { $0.identifier == response.identifier }
+        if self.manner.blamesCurrent {
+            if let current = cache.last { self.world.account.blamed(current.push) }
+        } else if let place, response.status != .shutdown {
+            self.world.account.blamed(cache[place].push)
+        }
+        self.abandon(socket)
+        var copies: [Push] = []
+        switch (self.manner.reaction, place) {
+        case (.nothing, _), (.followers, nil):
+            break
+        case (.followersOrAll, nil):
+            copies = cache.map(\.push)
+        case (.followers, .some(let place)), (.followersOrAll, .some(let place)):
+            let isNamedToo = response.status == .shutdown && self.manner.repeatsAfterShutdown
+            if isNamedToo { self.world.account.allowCopy(of: cache[place].push.name) }
+            copies = cache[(isNamedToo ? place : place + 1)...].map(\.push)
+        }
+        guard !copies.isEmpty else { return true }
+        if self.world.isForgotten(socket.wire.id) {
+            for push in copies { self.world.account.allowCopy(of: push.name) }
+        }
+        for push in self.reordered(copies).reversed() { self.again.prepend((push, true)) }
+        let delay = Int64.random(in: self.manner.delays, using: &self.world.generator)
+        guard delay > 0 else {
+            self.sendAgain()
+            return true
+        }
+        self.world.simulation.after(.milliseconds(delay)) {
+            self.sendAgain()
+            self.write()
+        }
+        return true
+    }
+
+    private func sendAgain() {
+        for copy in self.again.reversed() { self.outbox.prepend(copy) }
+        self.again = []
+    }
+
+    private func reordered(_ pushes: [Push]) -> [Push] {
+        guard self.manner.shuffle > 0 else { return pushes }
+        let places = pushes.enumerated().map { place, push in
+            (place + Int.random(in: 0...self.manner.shuffle, using: &self.world.generator), push)
+        }
+        return places.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+}
