@@ -55,8 +55,7 @@ extension BinaryClient {
     ) {
         let error = ProviderError(
             .protocolViolation,
-            "The peer does not speak the binary protocol: \(what) Check that host and port are those of a binary gateway, "
-                + "and not of APNs over HTTP/2.",
+            "The peer does not speak the binary protocol: \(what) \(cause?.advice ?? ForeignProtocol.adviceForOthers)",
             cause: cause,
             isLasting: cause != nil
         )

@@ -26,8 +26,17 @@ enum LastWord {
         }
     }
 
-    /// The failure of the connection, if it was one.
-    var cause: ProviderError? {
-        if case .failure(let error) = self { error } else { nil }
+    /// The cause of giving up, for a program: nil after a word that only the sentence has.
+    var cause: (any Error)? {
+        switch self {
+        case .none: WordlessEnd()
+        case .failure(let error): error
+        case .response, .truncated, .silence: nil
+        }
     }
+}
+
+/// The cause of an error after connections that the peer closed without a byte. Servers of another protocol do so.
+package struct WordlessEnd: Error, Hashable {
+    package init() {}
 }

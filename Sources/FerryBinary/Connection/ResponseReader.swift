@@ -38,7 +38,7 @@ struct ResponseReader {
         case .needMore:
             return .nothing
         case .notAResponse(let firstByte):
-            let foreign = ForeignProtocol(bytes)
+            let foreign = ForeignProtocol(ofGateway: bytes)
             let what =
                 foreign.map { "it speaks \($0)." }
                 ?? "it began with byte \(firstByte) where an error response begins with 8."

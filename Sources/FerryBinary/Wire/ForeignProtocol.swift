@@ -11,6 +11,8 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
     /// u24 length | 04 | 00 | u32 0
     /// ```
     case http2
+    /// A feedback tuple, with which a feedback service begins. Only a client of a gateway takes it for foreign.
+    case feedback
 
     /// How many bytes decide it: the header of a frame of HTTP/2.
     static let decisiveLength = 9
@@ -35,10 +37,52 @@ package enum ForeignProtocol: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
+    /// Creates the protocol of a peer that should be a gateway.
+    ///
+    /// - Parameter bytes: the first bytes of a connection. The result is nil when they are too few or match nothing.
+    init?(ofGateway bytes: ByteBuffer) {
+        if let foreign = ForeignProtocol(bytes) {
+            self = foreign
+        } else if Self.isFeedback(bytes) {
+            self = .feedback
+        } else {
+            return nil
+        }
+    }
+
+    /// Whether the bytes begin with a whole feedback tuple. A token of another length, or a time before APNs existed,
+    /// is no proof: other peers would then end what is queued.
+    private static func isFeedback(_ bytes: ByteBuffer) -> Bool {
+        var bytes = bytes
+        guard let (time, length) = bytes.readMultipleIntegers(as: (UInt32, UInt16).self) else { return false }
+        return time >= self.firstFeedback && length == self.tokenLength && bytes.readableBytes >= Int(length)
+    }
+
+    /// 2009-01-01: APNs and its feedback service are a little younger.
+    private static let firstFeedback: UInt32 = 1_230_768_000
+    /// The length of the device tokens that Apple's feedback service sent.
+    private static let tokenLength: UInt16 = 32
+    /// The advice in the message about a feedback service.
+    package static let readAsFeedback = "read it with FeedbackReader"
+
     package var description: String {
         switch self {
         case .http1: "HTTP/1"
         case .http2: "HTTP/2"
+        case .feedback: "the feedback protocol"
         }
     }
+
+    /// What to do about a peer that should be a gateway.
+    var advice: String {
+        switch self {
+        case .http1, .http2: Self.adviceForOthers
+        case .feedback:
+            "It is a feedback service: \(Self.readAsFeedback), and send to the port of the gateway, which is usually 2195."
+        }
+    }
+
+    /// What to do about a peer that should be a gateway and whose protocol is unknown.
+    static let adviceForOthers =
+        "Check that host and port are those of a binary gateway, and not of APNs over HTTP/2."
 }

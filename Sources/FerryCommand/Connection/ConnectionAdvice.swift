@@ -13,9 +13,11 @@ enum ConnectionAdvice {
     private static let tryLonger =
         "To try longer, raise --connection-retry-time, or --connection-retry-limit if it was given; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
-    /// The message for a peer that closes each connection. Servers of HTTP/2 do so when a client does not ask for
-    /// HTTP/2.
-    private static let closedEach = "The peer closed each without a word."
+    /// The advice about a peer that closes each connection without a word. A server of HTTP/2 does so when a client does
+    /// not ask for HTTP/2, and a feedback service when its list is empty.
+    static let wordlessPeers =
+        "A feedback service does so (its port is usually 2196, and ferry feedback reads it), and so does a server of "
+        + "HTTP/2: use --backend http2 if it is one."
     private static let sendByHTTP2 = "send to a server of HTTP/2 with --backend http2"
     private static let sendByBinary = "if it is a gateway of the binary protocol, use --backend binary"
 
@@ -47,13 +49,10 @@ enum ConnectionAdvice {
     private static func cure(_ error: ProviderError, hasIdentity: Bool) -> String {
         if error.code == .protocolViolation {
             return error.message.replacing("and not of APNs over HTTP/2", with: "or \(self.sendByHTTP2)")
+                .replacing(ForeignProtocol.readAsFeedback, with: "read it with ferry feedback")
         }
-        guard let code = self.tlsCode(error) else {
-            return error.message.replacing(
-                self.closedEach,
-                with: "\(self.closedEach) A server of HTTP/2 does so: use --backend http2 if it is one."
-            )
-        }
+        if error.cause is WordlessEnd { return "\(error.message) \(self.wordlessPeers)" }
+        guard let code = self.tlsCode(error) else { return error.message }
         // A TLS error in a refusal means that the server wants a certificate. A refused token has no TLS error.
         if error.code == .credentialsRejected, code == .certificateRejected, !hasIdentity {
             return "\(self.noCertificate): \(self.giveCertificate)."

@@ -63,11 +63,35 @@ import Testing
         #expect(ConnectionAdvice.sentence(error, hasIdentity: false) == error.message)
     }
 
-    @Test func `a peer that closes without a word may be a server of HTTP/2`() {
-        let message = "4 connections in a row failed; what was queued is given up. The peer closed each without a word."
-        let sentence = ConnectionAdvice.sentence(ProviderError(.connectionRetryLimit, message), hasIdentity: true)
-        #expect(sentence.hasPrefix(message))
-        #expect(sentence.contains("--backend http2"))
+    @Test func `a peer that closes without a word may be a feedback service or a server of HTTP/2`() async throws {
+        let credentials = try TestCredentials()
+        // Its list is empty, so it closes at once.
+        let service = try await SimulatedFeedback.start(.init(credentials: credentials))
+        var configuration = BinaryConfiguration(
+            host: service.host,
+            port: service.port,
+            identity: credentials.client,
+            outcomes: .discard
+        )
+        configuration.trustRoots = credentials.trustRoots
+        configuration.serverName = "localhost"
+        configuration.options.connectionRetryLimit = 1
+        let provider = try BinaryProvider(configuration)
+        let events = provider.events(bufferingNewest: 100)
+        var batch = PushBatch()
+        for tag in 0..<2 as Range<UInt64> {
+            try batch.append(PushNotification(json: "{}".utf8), to: DeviceToken(hex: "00"), tag: PushTag(tag))
+        }
+        provider.trySubmit(&batch)
+        let errors = events.compactMap { if case .error(let error) = $0 { error } else { nil } }
+        let error = try #require(await errors.first { _ in true })
+        #expect(error.code == .connectionRetryLimit)
+        let sentence = ConnectionAdvice.sentence(error, hasIdentity: true)
+        #expect(sentence.hasPrefix(error.message))
+        #expect(sentence.contains("ferry feedback"), "\(sentence)")
+        #expect(sentence.contains("--backend http2"), "\(sentence)")
+        _ = await provider.shutDown(within: .zero)
+        await service.stop()
     }
 
     @Test func `a peer of no known protocol may be a server of HTTP/2 whose first bytes come one by one`() {

@@ -1,5 +1,7 @@
 import Ferry
+import FerryOpenSSL
 import FerryTesting
+import Foundation
 import Testing
 
 /// Tests of `ferry push` with a server of the other protocol.
@@ -15,6 +17,24 @@ import Testing
             #expect(output.settled == 3)
             #expect(output.messages.contains("it speaks HTTP/2."), "\(output.messages)")
             #expect(output.messages.contains("--backend http2"), "\(output.messages)")
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a feedback service is named to who sends to its port, whatever it says`(hasList: Bool) async throws {
+        try await PushHarness.run { harness in
+            let credentials = try TestCredentials(authority: harness.authority, topic: "com.example.ferry", key: .p256)
+            var configuration = SimulatedFeedback.Configuration(credentials: credentials)
+            let tuple = FeedbackScript.Tuple(time: .now, token: [UInt8](repeating: 7, count: 32))
+            configuration.script = FeedbackScript(hasList ? [tuple] : [])
+            let service = try await SimulatedFeedback.start(configuration)
+            let output = try await harness.push(harness.arguments(harness.lines(1...3), port: service.port))
+            await service.stop()
+            #expect(output.status == (hasList ? 3 : 1))
+            #expect(output.number(hasList ? "undelivered" : "uncertain") == 3)
+            #expect(output.messages.contains("feedback service"), "\(output.messages)")
+            #expect(output.messages.contains("ferry feedback"), "\(output.messages)")
+            #expect(output.messages.contains(hasList ? "2195" : "--backend http2"), "\(output.messages)")
         }
     }
 

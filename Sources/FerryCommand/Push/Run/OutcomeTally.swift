@@ -47,6 +47,13 @@ final class OutcomeTally: OutcomeSink {
         }
     }
 
+    /// Whether notifications ended, and each only because its connections did.
+    var isOnlyOfLostConnections: Bool {
+        self.state.withLock { state in
+            !state.counts.isEmpty && state.others == 0 && state.counts.keys.allSatisfy(\.isOfLostConnection)
+        }
+    }
+
     /// The most frequent causes with their counts, a line for each. Nil if everything was accepted.
     var table: String? {
         let (counts, others) = self.state.withLock { ($0.counts, $0.others) }
@@ -79,6 +86,16 @@ final class OutcomeTally: OutcomeSink {
             outcome.explanation?.replacing(" \(Outcome.UndeliveredCause.whereToLook)", with: "")
         default:
             outcome.explanation
+        }
+    }
+}
+
+extension Outcome {
+    /// Whether the peer closed the connection, and nothing shows whether it took the notification.
+    fileprivate var isOfLostConnection: Bool {
+        switch self {
+        case .uncertain(.positionUnknown), .uncertain(.peerCloses), .uncertain(.notRepeated): true
+        default: false
         }
     }
 }

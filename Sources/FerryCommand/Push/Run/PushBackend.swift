@@ -12,6 +12,8 @@ struct PushBackend: Sendable {
     var check: LineCheck
     /// The topic of lines without one. Nil if the provider supplies it.
     var topic: String?
+    /// Whether it is the binary protocol.
+    var isBinary: Bool
     /// Whether the provider shows a certificate.
     var hasIdentity: Bool
     /// Whether notifications that may have arrived are sent again.
@@ -37,6 +39,7 @@ struct PushBackend: Sendable {
             connectionLimit: configuration.options.maxConnections,
             check: .payload(limit: configuration.options.payloadLimit),
             topic: topic,
+            isBinary: true,
             hasIdentity: configuration.identity != nil,
             resendsUnknown: configuration.options.onUnknown == .resend
         )
@@ -53,6 +56,7 @@ struct PushBackend: Sendable {
             connectionLimit: configuration.options.maxConnections,
             check: .request(RequestCheck(bundleID: configuration.topic, usesTokens: usesTokens)),
             topic: nil,
+            isBinary: false,
             hasIdentity: !usesTokens,
             resendsUnknown: configuration.options.onUnknown == .resend
         )

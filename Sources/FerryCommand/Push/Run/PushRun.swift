@@ -99,7 +99,8 @@ struct PushRun {
             connection: watch.connection,
             refusal: watch.refusal,
             lack: watch.lack,
-            hasIdentity: self.backend.hasIdentity
+            hasIdentity: self.backend.hasIdentity,
+            isWithoutAnswer: self.backend.isBinary && tally.isOnlyOfLostConnections
         )
         return Result(
             summary: summary,

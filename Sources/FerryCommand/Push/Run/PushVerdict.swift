@@ -17,6 +17,8 @@ struct PushVerdict {
     var lack: ProviderError?
     /// Whether the provider has a certificate.
     var hasIdentity = true
+    /// Whether no notification had an answer, because the peer closed every connection.
+    var isWithoutAnswer = false
 
     /// The gravest status of all findings: the highest number.
     var status: ExitStatus {
@@ -49,6 +51,11 @@ struct PushVerdict {
         }
         if let lack, self.summary.outcomes.accepted == 0, self.summary.submitted > 0, !self.cause.isFailure {
             findings.append(CommandFailure(.noConnection, self.sentence(lack)))
+        }
+        if self.isWithoutAnswer, self.summary.outcomes.accepted == 0, self.cause == nil {
+            let message =
+                "No connection brought an answer: the peer may be no gateway. \(ConnectionAdvice.wordlessPeers)"
+            findings.append(CommandFailure(.notAllAccepted, message))
         }
         if let cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {
             let place = line == 0 ? "before the first line" : "after line \(line)"

@@ -154,9 +154,14 @@ import Testing
             // Too few bytes, an acknowledgement, a length that SETTINGS never have, another frame.
             ([0, 0, 6, 4, 0, 0, 0, 0], nil), ([0, 0, 0, 4, 1, 0, 0, 0, 0], nil), ([0, 0, 5, 4, 0, 0, 0, 0, 0], nil),
             ([0, 0, 8, 7, 0, 0, 0, 0, 0], nil), (Array("HTTP/".utf8), nil),
+            // A feedback tuple. Then one of 1970, one with a short token, and one that is cut off.
+            ([0x5e, 0, 0, 0, 0, 32] + [UInt8](repeating: 7, count: 32), .feedback),
+            ([0, 0, 0, 9, 0, 32] + [UInt8](repeating: 7, count: 32), nil),
+            ([0x5e, 0, 0, 0, 0, 31] + [UInt8](repeating: 7, count: 31), nil),
+            ([0x5e, 0, 0, 0, 0, 32] + [UInt8](repeating: 7, count: 31), nil),
         ] as [([UInt8], ForeignProtocol?)]
     )
-    func `a peer that speaks HTTP is named as the cause`(bytes: [UInt8], foreign: ForeignProtocol?) {
+    func `a peer that speaks HTTP or feedback is named as the cause`(bytes: [UInt8], foreign: ForeignProtocol?) {
         let scenario = Scenario()
         scenario.open(1...1)
         scenario.receive(bytes)
@@ -264,6 +269,7 @@ import Testing
         }
         let error = scenario.errors.first { $0.code == .connectionRetryLimit }
         #expect(error?.message.contains(sentence) == true, "\(error?.message ?? "no error")")
+        #expect((error?.cause is WordlessEnd) == bytes.isEmpty)
     }
 
     // MARK: Retries

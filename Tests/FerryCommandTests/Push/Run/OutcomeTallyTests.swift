@@ -5,11 +5,15 @@ import Testing
 @testable import FerryCommand
 
 @Suite struct OutcomeTallyTests {
-    private static func table(_ outcomes: [Outcome], resendsUnknown: Bool = false) -> String? {
+    private static func tally(_ outcomes: [Outcome], resendsUnknown: Bool = false) -> OutcomeTally {
         let tally = OutcomeTally(resendsUnknown: resendsUnknown)
         let records = outcomes.map { OutcomeRecord(tag: 0, outcome: $0) }
         tally.settled(records.span)
-        return tally.table
+        return tally
+    }
+
+    private static func table(_ outcomes: [Outcome], resendsUnknown: Bool = false) -> String? {
+        self.tally(outcomes, resendsUnknown: resendsUnknown).table
     }
 
     private static func rejected(_ reason: Reason, timestamp: Date? = nil) -> Outcome {
@@ -31,6 +35,13 @@ import Testing
                 better than never. --on-unknown resend does that.
                 """
         )
+    }
+
+    @Test func `connections that end are told from answers`() {
+        #expect(Self.tally([.uncertain(.positionUnknown), .uncertain(.peerCloses)]).isOnlyOfLostConnections)
+        #expect(!Self.tally([.uncertain(.peerCloses), Self.rejected(.badDeviceToken)]).isOnlyOfLostConnections)
+        #expect(!Self.tally([.uncertain(.shutDown)]).isOnlyOfLostConnections)
+        #expect(!Self.tally([]).isOnlyOfLostConnections)
     }
 
     @Test func `--on-unknown resend is advised where it would change something`() {

@@ -59,6 +59,23 @@ import Testing
         #expect(verdict.complaints == [])
     }
 
+    @Test func `a peer that only closes connections may be no gateway`() {
+        var verdict = Self.verdict()
+        verdict.summary.outcomes = OutcomeCounts()
+        verdict.summary.outcomes.uncertain = 3
+        verdict.isWithoutAnswer = true
+        #expect(verdict.status == .notAllAccepted)
+        #expect(verdict.complaints.count == 1)
+        #expect(
+            verdict.complaints.first?.hasPrefix("No connection brought an answer: the peer may be no gateway. ") == true
+        )
+        verdict.summary.outcomes.presumed = 1
+        #expect(verdict.complaints == [])
+        verdict.summary.outcomes.presumed = 0
+        verdict.cause = .interrupted
+        #expect(verdict.complaints == [])
+    }
+
     @Test func `an error that ended the run is told once`() {
         let verdict = Self.verdict(
             delivered: false,
