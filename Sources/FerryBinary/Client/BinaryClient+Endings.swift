@@ -62,9 +62,9 @@ extension BinaryClient {
     /// |---|---|---|---|
     /// | a refusal without a name | the only notification that it ever carried | rejected, inferred | the same |
     /// | | others | a search | uncertain, and a narrower window |
-    /// | bytes of another protocol | behind the probe of a shutdown | uncertain | the same |
+    /// | bytes of another protocol | before the probe of a shutdown | uncertain | the same |
     /// | | others | again, and a narrower window | uncertain, and a narrower window |
-    /// | no word | behind the probe of a shutdown | uncertain | the same |
+    /// | no word | before the probe of a shutdown | uncertain | the same |
     /// | no word, status 10, or a stall | silent for the settle time, in a shutdown by probe | uncertain | the same |
     /// | | others | again; the third time in a row without progress a search | uncertain |
     /// | status 10, or a stall | all | again, and a narrower window | uncertain, and a narrower window |

@@ -29,9 +29,11 @@ public enum Outcome: Hashable, Sendable {
         case shutDown
         /// The caller withdrew it before it was written.
         case cancelled
-        /// It followed a rejected notification, so the gateway discarded it. The cache no longer held it.
+        /// The gateway discarded it, because an error response named an earlier notification: a rejected one, or with
+        /// status 10 the last accepted one. The cache no longer held it.
         case evicted
-        /// It followed a rejected notification, so the gateway discarded it. `buffersNotifications` is off.
+        /// The gateway discarded it, because an error response named an earlier notification: a rejected one, or with
+        /// status 10 the last accepted one. `buffersNotifications` is off.
         case discarded
         /// The peer refused the provider's credentials, or there was no provider token when the deadline passed.
         case credentials

@@ -59,7 +59,8 @@ public struct HTTP2Options: Sendable, Hashable {
     /// doubles in between. A random factor makes each wait 75 to 100 % of that.
     public var backOff: ClosedRange<Duration> = .milliseconds(250) ... .seconds(30)
     /// The shortest time between two notifications to one device. For a device that it cannot reach, APNs keeps one
-    /// notification, and a newer one overwrites it. Nil: no pacing. The last 65,536 devices are remembered.
+    /// notification, and a newer one overwrites it. Nil: no pacing. At most 65,536 devices are paced at a time:
+    /// notifications to further devices do not wait.
     public var devicePacing: Duration?
     /// Nil: bursts of rejections do not stop sending.
     public var circuitBreaker: CircuitBreaker? = CircuitBreaker()
