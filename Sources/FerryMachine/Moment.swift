@@ -12,14 +12,19 @@ package struct Moment: Sendable {
         self.epochSeconds = epochSeconds
     }
 
-    /// Returns the whole seconds since `start`, rounded up, for messages.
-    package func seconds(since start: NIODeadline) -> Int64 { Self.seconds(self.monotonic - start) }
+    /// Returns the seconds since `start`, rounded up, for messages: below 10 s in tenths, as in "0.5".
+    package func seconds(since start: NIODeadline) -> String {
+        let time = self.monotonic - start
+        let tenths = max(1, Self.roundedUp(time, to: .milliseconds(100)))
+        guard tenths < 100, !tenths.isMultiple(of: 10) else { return "\(Self.roundedUp(time, to: .seconds(1)))" }
+        return "\(tenths / 10).\(tenths % 10)"
+    }
 
     /// Returns the whole seconds until `end`, rounded up, for messages.
-    package func seconds(until end: NIODeadline) -> Int64 { Self.seconds(end - self.monotonic) }
+    package func seconds(until end: NIODeadline) -> Int64 { Self.roundedUp(end - self.monotonic, to: .seconds(1)) }
 
-    private static func seconds(_ time: TimeAmount) -> Int64 {
-        let (seconds, rest) = max(.zero, time).nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-        return rest > 0 ? seconds + 1 : seconds
+    private static func roundedUp(_ time: TimeAmount, to unit: TimeAmount) -> Int64 {
+        let (count, rest) = max(.zero, time).nanoseconds.quotientAndRemainder(dividingBy: unit.nanoseconds)
+        return rest > 0 ? count + 1 : count
     }
 }

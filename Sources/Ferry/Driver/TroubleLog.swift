@@ -27,5 +27,8 @@ struct TroubleLog {
     func has(_ error: ProviderError) -> Bool { self.entries[error.code]?.words == Self.words(error) }
 
     /// The message without numbers: it may hold a time or a number of failures, which change.
-    private static func words(_ error: ProviderError) -> String { error.message.filter { !$0.isNumber } }
+    private static func words(_ error: ProviderError) -> String {
+        // A time may have a decimal point, and the next time none.
+        error.message.filter { !$0.isNumber && $0 != "." }
+    }
 }

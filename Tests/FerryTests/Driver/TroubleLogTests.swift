@@ -20,6 +20,10 @@ import Testing
         #expect(level(one, after: .seconds(60)) == .warning)
         #expect(level(other, after: .milliseconds(60_999)) == .debug)
         #expect(level(other, after: .seconds(61)) == .warning)
+        // Only the time in it has changed.
+        let times = ["Within 0.5 s", "Within 1 s"].map { ProviderError(.connectionRetryLimit, $0) }
+        #expect(level(times[0], after: .seconds(61)) == .warning)
+        #expect(level(times[1], after: .seconds(63)) == .debug)
         // Another kind of trouble is news at once.
         #expect(level(ProviderError(.noProviderToken, "none"), after: .seconds(61)) == .warning)
     }
