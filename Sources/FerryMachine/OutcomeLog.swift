@@ -7,6 +7,8 @@ package struct OutcomeLog {
     /// The same for awaited entries.
     package var awaited: [OutcomeRecord] = []
     package private(set) var counts = OutcomeCounts()
+    /// The number of awaited entries that are undelivered or uncertain. Their callers got these outcomes.
+    package private(set) var awaitedLosses = 0
     /// The number of outcomes that turned out wrong.
     package private(set) var contradicted = 0
     /// The number of copies beyond the first that were written.
@@ -65,7 +67,12 @@ package struct OutcomeLog {
             entries[index].marks.isSettled = true
             given += 1
             record.tag = tag
-            if entries[index].fields.isAwaited { self.awaited.append(record) } else { self.records.append(record) }
+            if entries[index].fields.isAwaited {
+                self.awaited.append(record)
+                if outcome.isLoss { self.awaitedLosses += 1 }
+            } else {
+                self.records.append(record)
+            }
         }
         self.counts.add(outcome, count: given)
         if let contradiction {
@@ -129,6 +136,15 @@ package struct OutcomeLog {
             let isTainted = rest.entries[0].marks.isTainted
             let alike = (1..<rest.count).first { rest.entries[$0].marks.isTainted != isTainted } ?? rest.count
             self.give(isTainted ? tainted : clean, to: rest.takeFirst(alike))
+        }
+    }
+}
+
+extension Outcome {
+    fileprivate var isLoss: Bool {
+        switch self {
+        case .undelivered, .uncertain: true
+        case .accepted, .rejected, .expired: false
         }
     }
 }

@@ -47,6 +47,11 @@ import Testing
         log.give(.expired, to: run)
         #expect(log.awaited.map(\.tag) == [0])
         #expect(log.records.map(\.tag) == [1])
+        #expect(log.awaitedLosses == 0)
         #expect(run.tags == [1])
+        let lost = try makeRun(3)
+        lost.entries[1].fields.isAwaited = true
+        log.give(.undelivered(.shutDown), to: lost)
+        #expect(log.awaitedLosses == 1)
     }
 }

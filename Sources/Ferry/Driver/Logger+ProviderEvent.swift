@@ -43,14 +43,15 @@ extension Logger {
         )
     }
 
-    /// Logs the end of a provider: at warning if notifications were not delivered or are uncertain and no sink or stream
-    /// was told so, because a dropped provider would otherwise lose them without a word.
+    /// Logs the end of a provider: at warning if notifications were not delivered or are uncertain and nobody was told
+    /// so, because a dropped provider would otherwise lose them without a word.
     ///
-    /// - Parameter wasDropped: whether the last reference to the provider was dropped.
-    func log(end report: DrainReport, wasDropped: Bool, discardsOutcomes: Bool) {
-        let isTroubled = report.outcomes.undelivered + report.outcomes.uncertain > 0
+    /// - Parameters:
+    ///   - wasDropped: whether the last reference to the provider was dropped.
+    ///   - hasUnheardLosses: whether such an outcome reached no sink, stream or caller.
+    func log(end report: DrainReport, wasDropped: Bool, hasUnheardLosses: Bool) {
         self.log(
-            level: isTroubled && discardsOutcomes ? .warning : .debug,
+            level: hasUnheardLosses ? .warning : .debug,
             wasDropped ? "ended, because the last reference to the provider was dropped" : "ended",
             metadata: ["apns.report": "\(report)"]
         )

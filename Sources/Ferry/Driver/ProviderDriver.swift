@@ -222,7 +222,12 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if let error = report.lastError, self.connectionTrouble.has(error) || self.providerTrouble.has(error) {
             report.lastError = nil
         }
-        self.logger.log(end: report, wasDropped: self.endings.wasDropped, discardsOutcomes: self.discardsOutcomes)
+        let losses = report.outcomes.undelivered + report.outcomes.uncertain
+        self.logger.log(
+            end: report,
+            wasDropped: self.endings.wasDropped,
+            hasUnheardLosses: self.discardsOutcomes && losses > self.machine.outcomes.awaitedLosses
+        )
     }
 
     private func write() {

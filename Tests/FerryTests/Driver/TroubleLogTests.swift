@@ -85,6 +85,23 @@ import Testing
     }
 
     @Test(.timeLimit(.minutes(10)))
+    func `an outcome that a caller got is no news at the end`() async throws {
+        try await Harness.run { harness in
+            let lines = Mutex<[String]>.Reference()
+            var configuration = harness.configuration
+            configuration.outcomes = .discard
+            configuration.trustRoots = try TestCredentials().trustRoots
+            configuration.logger = Logger(label: "test") { _ in Keeper(lines: lines) }
+            let provider = try BinaryProvider(configuration)
+            let outcome = try await provider.send(PushNotification(json: "{}".utf8), to: Harness.device(1))
+            #expect(outcome == .undelivered(.noConnection))
+            _ = await provider.shutDown(within: Harness.forever)
+            #expect(lines.all.count == 1)
+            #expect(lines.all.first?.hasPrefix("error: provider failed ") == true, "\(lines.all)")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(10)))
     func `a second reader of outcomes or events ends at once, and is logged`() async throws {
         try await Harness.run { harness in
             let lines = Mutex<[String]>.Reference()
