@@ -93,10 +93,16 @@ struct IdentityNewCommand: AsyncParsableCommand {
             \(TextTable(rows: rows, alignment: [.left, .left]))
 
             Next:
-            1. Fill in 'p8', 'keyID' and 'teamID' in \(configuration): the key that signs provider tokens.
-            2. ferry gateway --config \(configuration) --check
+            1. Fill in 'p8', 'keyID' and 'teamID' in \(configuration): the key that signs provider tokens. For a \
+            trial without APNs, 'to' and 'ca' beside them name ferry simulate --http2, and its --tls-dir has the key.
+            2. ferry gateway --config \(configuration) --check, and then without --check
             3. Give the old stack the client's certificate in the form that it knows, let it trust \
-            \(files.path(.ca)), and change its host name.
+            \(files.path(.ca)), and let it connect to \(self.hosts), port \(BinaryConfiguration.defaultPort).
             """
+    }
+
+    /// The hosts for clients: "gateway.internal or 192.0.2.7".
+    private var hosts: String {
+        self.host.isEmpty ? NewIdentity.loopback : self.host.map(\.printable).joined(separator: " or ")
     }
 }

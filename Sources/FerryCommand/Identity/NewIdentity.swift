@@ -10,7 +10,9 @@ struct NewIdentity {
         "gateway.push.apple.com", "gateway.sandbox.push.apple.com",
         "feedback.push.apple.com", "feedback.sandbox.push.apple.com",
     ]
-    private static let localNames: [CertificateName] = [.dns("localhost"), .ip("127.0.0.1"), .ip("::1")]
+    /// The address that the gateway listens on without other hosts.
+    static let loopback = "127.0.0.1"
+    private static let localNames: [CertificateName] = [.dns("localhost"), .ip(Self.loopback), .ip("::1")]
 
     private let topic: String
     private let authority: ThrowAwayCA
@@ -92,7 +94,7 @@ struct NewIdentity {
         return """
             {
               "listen": {
-                "host": "\(self.servesOthers ? "0.0.0.0" : "127.0.0.1")", "port": 2195, "feedbackPort": 2196,
+                "host": "\(self.servesOthers ? "0.0.0.0" : Self.loopback)", "port": 2195, "feedbackPort": 2196,
                 "cert": "\(IdentityFiles.File.server.rawValue)", "key": "\(IdentityFiles.File.serverKey.rawValue)"
               },
               "upstreams": {

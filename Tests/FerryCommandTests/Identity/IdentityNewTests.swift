@@ -37,6 +37,12 @@ import Testing
             #expect(server.keyKind == "RSA 2048")
             #expect(abs(server.notAfter.timeIntervalSinceNow - 100 * 86_400) < 3600)
             #expect(try directory.read("made/gateway.json").contains(#""host": "0.0.0.0""#))
+            #expect(
+                output.result.contains(
+                    "connect to gateway.internal or 192.0.2.7 or 2001:db8::7 or localhost., port 2195."
+                ),
+                "\(output.result)"
+            )
         }
     }
 
@@ -82,6 +88,8 @@ import Testing
             }
             #expect(try directory.mode("made") == 0o700)
             #expect(output.result.contains("ferry gateway --config"))
+            #expect(output.result.contains("let it connect to 127.0.0.1, port 2195."), "\(output.result)")
+            #expect(output.result.contains("ferry simulate --http2"), "\(output.result)")
         }
     }
 
