@@ -300,8 +300,9 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL",
-                "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2",
+                "FerryOpenSSL", "FerryTesting",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],

@@ -135,6 +135,10 @@ struct GatewayPlan {
         gateway.host = listen.host ?? gateway.host
         gateway.port = listen.port ?? BinaryConfiguration.defaultPort
         gateway.feedbackPort = listen.feedbackPort
+        for (name, port) in [("port", listen.port), ("feedbackPort", listen.feedbackPort)] {
+            guard let port, !(0...Int(UInt16.max)).contains(port) else { continue }
+            throw Self.fault("'listen.\(name)' must be 0 to \(UInt16.max)")
+        }
         if let port = gateway.feedbackPort, port == gateway.port, port != 0 {
             throw Self.fault("'listen.feedbackPort' is the same as 'listen.port'")
         }

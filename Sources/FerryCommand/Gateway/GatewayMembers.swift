@@ -1,50 +1,132 @@
-/// The names of a configuration's members, to find those that are misspelt: a decoder passes over them in silence.
+/// The members of a configuration, to find those that are misspelt or of the wrong type: a decoder passes over the first
+/// in silence, and has no words for the second.
 enum GatewayMembers: Decodable {
     case object([String: GatewayMembers])
     case array([GatewayMembers])
-    case value
+    case text
+    case flag
+    case wholeNumber
+    case null
+    /// A number with a fraction.
+    case other
 
-    private static let top = ["listen", "upstreams", "clients", "rejections", "store", "repeatsUnknown"]
-    private static let store = ["path", "fsync"]
-    private static let listen = ["host", "port", "feedbackPort", "cert", "key", "clientCA", "legacyTLS"]
-    private static let upstream = ["to", "sandbox", "ca", "p8", "keyID", "teamID", "cert", "key"]
-    private static let client = ["name", "fingerprints", "cert", "userID", "anyone", "topics", "upstream"]
+    /// What a member must be.
+    indirect enum Shape: Sendable {
+        case text
+        case flag
+        case wholeNumber
+        case list(Shape)
+        /// An object whose members have names of the owner's choice.
+        case named(Shape)
+        case object([Member])
+
+        /// "an object with 'path'".
+        var words: String {
+            switch self {
+            case .text: "a string"
+            case .flag: "true or false"
+            case .wholeNumber: "a whole number"
+            case .list(.text): "a list of strings"
+            case .list: "a list of objects"
+            case .named: "an object with an object for each name"
+            case .object(let members):
+                members.contains(where: \.isRequired)
+                    ? "an object with \(members.filter(\.isRequired).map { "'\($0.name)'" }.joined(separator: " and "))"
+                    : "an object"
+            }
+        }
+    }
+
+    struct Member: Sendable {
+        var name: String
+        var shape: Shape
+        var isRequired = false
+
+        static func required(_ name: String, _ shape: Shape = .text) -> Member {
+            Member(name: name, shape: shape, isRequired: true)
+        }
+
+        static func optional(_ name: String, _ shape: Shape = .text) -> Member { Member(name: name, shape: shape) }
+    }
+
+    private static let configuration = Shape.object([
+        .required("listen", Self.listen), .required("upstreams", .named(Self.upstream)),
+        .required("clients", .list(Self.client)), .optional("rejections"), .optional("store", Self.store),
+        .optional("repeatsUnknown", .flag),
+    ])
+    private static let store = Shape.object([.required("path"), .optional("fsync", .flag)])
+    private static let listen = Shape.object([
+        .optional("host"), .optional("port", .wholeNumber), .optional("feedbackPort", .wholeNumber),
+        .required("cert"), .required("key"), .optional("clientCA"), .optional("legacyTLS", .flag),
+    ])
+    private static let upstream = Shape.object([
+        .optional("to"), .optional("sandbox", .flag), .optional("ca"), .optional("p8"), .optional("keyID"),
+        .optional("teamID"), .optional("cert"), .optional("key"),
+    ])
+    private static let client = Shape.object([
+        .required("name"), .optional("fingerprints", .list(.text)), .optional("cert"), .optional("userID"),
+        .optional("anyone", .flag), .required("topics", .list(.text)), .optional("upstream"),
+    ])
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        if let members = try? container.decode([String: GatewayMembers].self) {
+        if container.decodeNil() {
+            self = .null
+        } else if (try? container.decode(Bool.self)) != nil {
+            self = .flag
+        } else if (try? container.decode(Int.self)) != nil {
+            self = .wholeNumber
+        } else if (try? container.decode(String.self)) != nil {
+            self = .text
+        } else if let members = try? container.decode([String: GatewayMembers].self) {
             self = .object(members)
         } else if let elements = try? container.decode([GatewayMembers].self) {
             self = .array(elements)
         } else {
-            self = .value
+            self = .other
         }
     }
 
-    /// - Throws: ``CommandFailure`` that names the first member that there is not.
-    static func check(_ file: GatewayMembers) throws(CommandFailure) {
-        try file.require(self.top, in: "")
-        try file["listen"]?.require(self.listen, in: "listen.")
-        try file["store"]?.require(self.store, in: "store.")
-        if case .object(let upstreams)? = file["upstreams"] {
-            for (name, upstream) in upstreams { try upstream.require(self.upstream, in: "upstreams.\(name).") }
-        }
-        if case .array(let clients)? = file["clients"] {
-            for (index, client) in clients.enumerated() { try client.require(self.client, in: "clients[\(index)].") }
+    /// - Throws: ``CommandFailure`` that names the first member at fault.
+    static func check(_ file: GatewayMembers) throws(CommandFailure) { try file.check(self.configuration, at: "") }
+
+    /// - Parameter path: "" for the whole file, otherwise "clients[0].topics".
+    private func check(_ shape: Shape, at path: String) throws(CommandFailure) {
+        switch (shape, self) {
+        case (.text, .text), (.flag, .flag), (.wholeNumber, .wholeNumber):
+            break
+        case (.list(let shape), .array(let elements)):
+            for (index, element) in elements.enumerated() { try element.check(shape, at: "\(path)[\(index)]") }
+        case (.named(let shape), .object(let members)):
+            for (name, member) in members.sorted(by: { $0.key < $1.key }) {
+                try member.check(shape, at: "\(path).\(name)")
+            }
+        case (.object(let known), .object(let members)):
+            try Self.check(members, known, in: path.isEmpty ? "" : "\(path).")
+        default:
+            throw .usage("'\(path)' must be \(shape.words)")
         }
     }
 
-    private subscript(name: String) -> GatewayMembers? {
-        if case .object(let members) = self { members[name] } else { nil }
-    }
-
-    private func require(_ names: [String], in path: String) throws(CommandFailure) {
-        guard case .object(let members) = self else { return }
+    private static func check(
+        _ members: [String: GatewayMembers],
+        _ known: [Member],
+        in path: String
+    ) throws(CommandFailure) {
+        let names = known.map(\.name)
         for name in members.keys.sorted() where !names.contains(name) {
             let advice =
                 SimilarName.of(name, among: names).map { "is \($0) meant?" }
                 ?? "there are \(names.joined(separator: ", "))"
             throw .usage("There is no member '\(path)\(name)': \(advice)")
+        }
+        for member in known {
+            switch members[member.name] {
+            case nil, .null:
+                if member.isRequired { throw .usage("'\(path)\(member.name)' is missing") }
+            case let value?:
+                try value.check(member.shape, at: path + member.name)
+            }
         }
     }
 }

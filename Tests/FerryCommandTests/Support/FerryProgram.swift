@@ -107,6 +107,12 @@ final class FerryProgram: Sendable {
         self.process.withLock { $0.terminate() }
     }
 
+    /// Sends SIGKILL, and waits for the end.
+    func killAndWait() async {
+        self.process.withLock { _ = kill($0.processIdentifier, SIGKILL) }
+        _ = await self.exit.value
+    }
+
     /// The program is in the directory of the tests.
     private static var url: URL {
         let tests = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
