@@ -63,7 +63,9 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }
         if self.check { return try Console.print("\(self.config): good") }
-        configuration.store = plan.store.map { SQLiteStore(path: $0.path, survivesPowerLoss: $0.fsync) }
+        configuration.store = plan.store.map { store in
+            SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) { Console.error("ferry: warning: \($0)") }
+        }
         let gateway = try await self.start(configuration, upstreams)
         messages.sayStart(try await gateway.counts)
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]

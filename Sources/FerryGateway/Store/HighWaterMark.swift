@@ -25,6 +25,14 @@ final class HighWaterMark {
         let description: String
     }
 
+    /// Whether the mark was there.
+    enum Finding {
+        /// The store has every commit that was acknowledged.
+        case agrees
+        /// There was no mark: this one is new.
+        case isNew
+    }
+
     private let path: String
     private let descriptor: Int32
 
@@ -38,11 +46,12 @@ final class HighWaterMark {
     /// Compares the mark with the last commit that the store has.
     ///
     /// - Throws: ``StoreError`` when the store has lost commits, or when the mark cannot be used.
-    func check(last: UInt64, of store: String) throws(StoreError) {
+    func check(last: UInt64, of store: String) throws(StoreError) -> Finding {
         var bytes = [UInt8](repeating: 0, count: Self.length)
+        var finding = Finding.agrees
         switch pread(self.descriptor, &bytes, Self.length, 0) {
         case 0:
-            break
+            finding = .isNew
         case Self.length where Self.number(bytes[..<8]) == ~Self.number(bytes[8...]):
             let mark = Self.number(bytes[..<8])
             guard mark <= last else {
@@ -62,6 +71,7 @@ final class HighWaterMark {
         } catch {
             throw StoreError(error.description)
         }
+        return finding
     }
 
     /// Notes that the store has acknowledged this commit.

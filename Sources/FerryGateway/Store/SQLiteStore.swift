@@ -13,8 +13,9 @@ package final class SQLiteStore: GatewayStore {
     ///   - path: the file; it is made if there is none.
     ///   - survivesPowerLoss: whether a commit waits for the disk. Without it a killed process loses nothing, and a loss
     ///     of power may lose the last commits.
-    package init(path: String, survivesPowerLoss: Bool = false) {
-        self.core = SQLiteStoreCore(path: path, durability: survivesPowerLoss ? .power : .process)
+    ///   - warn: gets a sentence about the store when it is opened, on the store's thread.
+    package init(path: String, survivesPowerLoss: Bool = false, warn: @escaping @Sendable (String) -> Void = { _ in }) {
+        self.core = SQLiteStoreCore(path: path, durability: survivesPowerLoss ? .power : .process, warn: warn)
         self.thread.start()
     }
 

@@ -23,14 +23,16 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     private let path: String
     private let durability: SQLiteDatabase.Durability
+    private let warn: (String) -> Void
     private var file: File?
     /// The first commit that was refused, and why: until it is repeated, later ones are refused, too. Otherwise an older
     /// row would take the place of a newer one.
     private var refused: (number: UInt64, reason: String)?
 
-    init(path: String, durability: SQLiteDatabase.Durability) {
+    init(path: String, durability: SQLiteDatabase.Durability, warn: @escaping (String) -> Void) {
         self.path = path
         self.durability = durability
+        self.warn = warn
     }
 
     func open() throws(StoreError) -> StoreOpening {
@@ -38,11 +40,29 @@ final class SQLiteStoreCore: @unchecked Sendable {
         do {
             opened = try self.openFile()
         } catch {
-            throw StoreError("The store cannot be used. \(error)")
+            throw self.error("The store cannot be used.", error)
         }
-        try opened.0.mark.check(last: opened.last, of: self.path)
+        if try opened.0.mark.check(last: opened.last, of: self.path) == .isNew, opened.last > 0 {
+            // It starts, because a damaged mark is to be removed. Nobody could tell a loss now.
+            self.warn(
+                "The store's mark \(self.markPath) was missing, and is made anew. If the store has lost its last commits, "
+                    + "this start cannot see it."
+            )
+        }
         self.file = opened.0
         return opened.1
+    }
+
+    private var markPath: String { "\(self.path)-mark" }
+
+    /// Returns the error with what to do about it.
+    private func error(_ sentence: String, _ error: SQLiteError) -> StoreError {
+        let advice =
+            error.kind == .damaged
+            ? " Restore it, or move \(self.path), \(self.path)-wal and \(self.markPath) away to begin anew: the notifications "
+                + "without an answer and the feedback rows in it are then lost, and copies of earlier notifications may arrive."
+            : ""
+        return StoreError("\(sentence) \(error)\(advice)")
     }
 
     private func openFile() throws(SQLiteError) -> (File, StoreOpening, last: UInt64) {
@@ -63,7 +83,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
         let file = File(
             database: database,
-            mark: HighWaterMark(path: "\(self.path)-mark"),
+            mark: HighWaterMark(path: self.markPath),
             advance: try database.prepare("UPDATE store SET last = max(last, ?) WHERE epoch = ?"),
             insert: try database.prepare("INSERT OR REPLACE INTO segments VALUES (?, ?)"),
             drop: try database.prepare("DELETE FROM segments WHERE number = ?"),
@@ -140,7 +160,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
         do {
             return try body(file)
         } catch {
-            throw StoreError("The store cannot be read. \(error)")
+            throw self.error("The store cannot be read.", error)
         }
     }
 

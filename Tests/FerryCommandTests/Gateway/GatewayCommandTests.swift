@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct GatewayCommandTests {
@@ -35,6 +36,20 @@ import Testing
             let output = try await harness.check([member: value])
             #expect(output.status == 2)
             #expect(output.messages == "ferry: \(words)\n")
+        }
+    }
+
+    @Test func `a store without its mark starts, and says so`() async throws {
+        try await GatewayHarness.run { harness in
+            let store = ["store": #"{"path": "gateway.db"}"#] as [String: String?]
+            let (first, port) = try await harness.start(store)
+            _ = try await harness.push(1...1, to: port)
+            await first.killAndWait()
+            #expect(try !first.messages.contains("warning"))
+            try FileManager.default.removeItem(atPath: harness.directory.path("gateway.db-mark"))
+            let (second, _) = try await harness.start(store)
+            await second.killAndWait()
+            #expect(try second.messages.contains("gateway.db-mark was missing, and is made anew."))
         }
     }
 }

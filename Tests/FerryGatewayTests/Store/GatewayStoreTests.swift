@@ -1,4 +1,5 @@
 import FerryGateway
+import Synchronization
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -203,12 +204,38 @@ import Foundation
         }
     }
 
+    @Test func `a mark that is missing is said, unless the store is new`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let warnings = Mutex<[String]>([])
+            func store() -> SQLiteStore {
+                SQLiteStore(path: shelf.path) { warning in warnings.withLock { $0.append(warning) } }
+            }
+            let first = store()
+            let epoch = try await first.open().epoch
+            #expect(await self.append(self.commit(1, epoch: epoch), to: first) == .durable)
+            await first.close()
+            let second = store()
+            _ = try await second.open()
+            await second.close()
+            #expect(warnings.withLock { $0 } == [])
+            try FileManager.default.removeItem(atPath: "\(shelf.path)-mark")
+            let third = store()
+            _ = try await third.open()
+            await third.close()
+            let said = warnings.withLock { $0 }
+            #expect(said.count == 1)
+            #expect(said.first?.contains("gateway.db-mark was missing, and is made anew.") == true, "\(said)")
+        }
+    }
+
     @Test func `a damaged file is named`() async throws {
         try await self.withShelf(.sqlite) { shelf in
             try Data(repeating: 65, count: 50_000).write(to: URL(filePath: shelf.path))
             let store = shelf.store()
             let error = await #expect(throws: StoreError.self) { try await store.open() }
             #expect(error?.description.contains("gateway.db: it is damaged, or no database") == true)
+            #expect(error?.description.contains("gateway.db-mark away to begin anew") == true)
+            #expect(error?.description.contains("are then lost") == true)
             await store.close()
         }
     }
