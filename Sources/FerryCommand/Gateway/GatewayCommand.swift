@@ -48,6 +48,17 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
 
     func run() async throws {
         let plan = try self.plan()
+        for key in plan.keys { key.warnIfOpen(holding: "a private key") }
+        let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
+            let outcomes = UpstreamOutcomes()
+            var upstream = upstream
+            upstream.outcomes = .sink(outcomes)
+            return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
+        }
+        if self.check {
+            if let path = plan.rejections { try RejectionFile.check(path: path) }
+            return try Console.print("\(self.config): good")
+        }
         let names = plan.gateway.identities.map(\.name)
         let list = try plan.rejections.map { try RejectionFile(path: $0, clients: names) }
         let messages = GatewayMessages(clients: names, upstreams: plan.upstreamNames, list: plan.rejections)
@@ -56,13 +67,6 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             list?.append(event)
             messages.say(event)
         }
-        let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
-            let outcomes = UpstreamOutcomes()
-            var upstream = upstream
-            upstream.outcomes = .sink(outcomes)
-            return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
-        }
-        if self.check { return try Console.print("\(self.config): good") }
         configuration.store = plan.store.map { store in
             SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) { Console.error("ferry: warning: \($0)") }
         }

@@ -78,6 +78,8 @@ struct GatewayPlan {
     var upstreamNames: [String]
     var rejections: String?
     var store: (path: String, fsync: Bool)?
+    /// The files with private keys, each once.
+    var keys: [OptionFile] = []
 
     /// - Throws: ``CommandFailure`` that names the member at fault.
     init(_ file: GatewayFile, directory: URL) throws {
@@ -147,9 +149,23 @@ struct GatewayPlan {
         self.gateway = gateway
         self.rejections = file.rejections.map(path)
         self.store = file.store.map { (path($0.path), $0.fsync ?? false) }
+        self.note(key: listen.key, "'listen.key'", path)
+        for name in upstreamNames {
+            let upstream = file.upstreams[name]
+            if let p8 = upstream?.p8 {
+                self.note(key: p8, "'upstreams.\(name).p8'", path)
+            } else if let key = upstream?.key ?? upstream?.cert {
+                self.note(key: key, "'upstreams.\(name).key'", path)
+            }
+        }
         if clients.takesAnyone, !["127.0.0.1", "::1", "localhost"].contains(gateway.host) {
             throw Self.fault("a client that may be 'anyone' needs 'listen.host' 127.0.0.1, or the world could send")
         }
+    }
+
+    private mutating func note(key name: String, _ option: String, _ path: (String) -> String) {
+        let file = OptionFile(option, path(name))
+        if !self.keys.contains(where: { $0.path == file.path }) { self.keys.append(file) }
     }
 
     private static func upstream(of client: GatewayFile.Client, _ names: [String]) throws -> Int {

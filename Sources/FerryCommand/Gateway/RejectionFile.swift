@@ -1,6 +1,12 @@
 internal import FerryCore
 internal import FerryGateway
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 #if canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
@@ -18,16 +24,32 @@ final class RejectionFile: Sendable {
     /// - Throws: ``CommandFailure`` when the file cannot be written.
     init(path: String, clients: [String]) throws {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw CommandFailure.usage(
-                "'rejections': \(path) cannot be written: \(String(cString: strerror(errno)))"
-            )
-        }
+        guard descriptor >= 0 else { throw Self.failure(path, errno) }
         self.descriptor = descriptor
         self.clients = try clients.map { String(decoding: try JSONFragment(encoding: $0).bytes, as: UTF8.self) }
     }
 
     deinit { close(self.descriptor) }
+
+    /// Finds out whether the file could be written, and makes none.
+    ///
+    /// - Throws: ``CommandFailure`` when it could not.
+    static func check(path: String) throws(CommandFailure) {
+        let descriptor = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC)
+        if descriptor >= 0 {
+            close(descriptor)
+            return
+        }
+        // Without a reader, a FIFO cannot be opened, and a start would wait for the reader.
+        guard errno != ENXIO else { return }
+        guard errno == ENOENT else { throw self.failure(path, errno) }
+        let directory = URL(filePath: path).deletingLastPathComponent().path
+        guard access(directory, W_OK | X_OK) == 0 else { throw self.failure(path, errno) }
+    }
+
+    private static func failure(_ path: String, _ code: Int32) -> CommandFailure {
+        .usage("'rejections': \(path) cannot be written: \(String(cString: strerror(code)))")
+    }
 
     func append(_ event: GatewayEvent) {
         let line: String

@@ -39,6 +39,43 @@ import Testing
         }
     }
 
+    @Test func `--check makes no file, and finds a list that cannot be written`() async throws {
+        try await GatewayHarness.run { harness in
+            let files = { try FileManager.default.contentsOfDirectory(atPath: harness.directory.path("")).count }
+            _ = try harness.configuration()
+            let before = try files()
+            let good = try await harness.check(["rejections": #""list""#, "store": #"{"path": "gateway.db"}"#])
+            #expect(good.status == 0, "\(good.messages)")
+            // The two files with the program's output are the test's.
+            #expect(try files() == before + 2)
+            let directory = try await harness.check(["rejections": #"".""#])
+            #expect(directory.status == 2)
+            #expect(directory.messages.contains("cannot be written: Is a directory"), "\(directory.messages)")
+            let missing = try await harness.check(["rejections": #""missing/list""#])
+            #expect(missing.status == 2)
+            #expect(missing.messages.contains("cannot be written: No such file"), "\(missing.messages)")
+            _ = try harness.directory.write("list", "old\n")
+            #expect(try await harness.check(["rejections": #""list""#]).status == 0)
+            #expect(try harness.directory.read("list") == "old\n")
+        }
+    }
+
+    @Test func `keys that others can read are named once, by --check and at a start`() async throws {
+        try await GatewayHarness.run { harness in
+            _ = try harness.directory.write("key.p8", harness.directory.read("key.p8"), mode: 0o644)
+            _ = try harness.directory.write("server-key.pem", harness.directory.read("server-key.pem"), mode: 0o640)
+            let warning =
+                "ferry: warning: \(harness.directory.path("key.p8")) holds a private key, and other users may read or change "
+                + "it (mode 644); chmod 600 \(harness.directory.path("key.p8"))\n"
+            let output = try await harness.check()
+            #expect(output.status == 0)
+            #expect(output.messages == warning)
+            let (program, _) = try await harness.start()
+            program.terminate()
+            #expect(try await program.output().messages.hasPrefix(warning))
+        }
+    }
+
     @Test func `a store without its mark starts, and says so`() async throws {
         try await GatewayHarness.run { harness in
             let store = ["store": #"{"path": "gateway.db"}"#] as [String: String?]
