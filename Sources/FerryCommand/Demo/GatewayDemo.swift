@@ -46,7 +46,7 @@ struct GatewayDemo {
     private func run(_ apns: SimulatedAPNs, _ credentials: TestCredentials) async throws -> DemoReport {
         let gateway = try await LocalGateway.start(before: apns, credentials) { [rejections = self.rejections] in
             $0.feedbackPort = 0
-            $0.onEvent = { rejections.note($0) }
+            $0.onEvent = { event, _ in rejections.note(event) }
         }
         self.narrator.say(
             "a gateway takes the binary protocol on \(gateway.host), port \(gateway.port), and forwards to a simulated APNs "

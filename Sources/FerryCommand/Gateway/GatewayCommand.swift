@@ -53,6 +53,7 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             let outcomes = UpstreamOutcomes()
             var upstream = upstream
             upstream.outcomes = .sink(outcomes)
+            upstream.logger = UpstreamLog.logger("upstreams.\(name)")
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }
         if self.check {
@@ -61,11 +62,16 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         }
         let names = plan.gateway.identities.map(\.name)
         let list = try plan.rejections.map { try RejectionFile(path: $0, clients: names) }
-        let messages = GatewayMessages(clients: names, upstreams: plan.upstreamNames, list: plan.rejections)
+        let messages = GatewayMessages(
+            clients: names,
+            firstTopics: plan.firstTopics,
+            upstreams: plan.upstreamNames,
+            list: plan.rejections
+        )
         var configuration = plan.gateway
-        configuration.onEvent = { event in
+        configuration.onEvent = { event, counts in
             list?.append(event)
-            messages.say(event)
+            messages.say(event, counts)
         }
         configuration.store = plan.store.map { store in
             SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) { Console.error("ferry: warning: \($0)") }
@@ -75,6 +81,7 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
         let ports = [("binary", gateway.port), ("feedback", gateway.feedbackPort)]
             .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
+        messages.sayStop(try await gateway.counts, within: Self.shutdownLimit)
         let isKept = await gateway.shutDown(within: Self.shutdownLimit)
         let counts = try await gateway.counts
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }

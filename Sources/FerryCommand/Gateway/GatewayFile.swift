@@ -163,6 +163,15 @@ struct GatewayPlan {
         }
     }
 
+    /// The first topic of each client.
+    var firstTopics: [GatewayMessages.Topic] {
+        self.gateway.identities.compactMap { identity in
+            identity.routes.first.map { self.gateway.routes[$0] }.map {
+                GatewayMessages.Topic(upstream: $0.upstream, name: String(decoding: $0.topic, as: UTF8.self))
+            }
+        }
+    }
+
     private mutating func note(key name: String, _ option: String, _ path: (String) -> String) {
         let file = OptionFile(option, path(name))
         if !self.keys.contains(where: { $0.path == file.path }) { self.keys.append(file) }

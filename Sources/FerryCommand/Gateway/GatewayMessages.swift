@@ -4,32 +4,62 @@ internal import Synchronization
 
 /// What the gateway tells a person, on standard error. Shows no device token.
 final class GatewayMessages: Sendable {
-    private struct Loss: Hashable {
+    /// The topic of an upstream.
+    struct Topic: Hashable, Comparable {
+        var upstream: Int
+        var name: String
+
+        static func < (left: Topic, right: Topic) -> Bool { (left.upstream, left.name) < (right.upstream, right.name) }
+    }
+
+    private struct Loss: Hashable, Comparable {
         var client: Int
         var reason: Reason
+
+        static func < (left: Loss, right: Loss) -> Bool {
+            (left.client, left.reason.rawValue) < (right.client, right.reason.rawValue)
+        }
     }
 
     private let clients: [String]
+    /// The first topic of each client.
+    private let firstTopics: [Topic]
     private let upstreams: [String]
     /// The file with each rejection, if there is one.
     private let list: String?
+    /// Receives messages for people.
+    private let write: @Sendable (String) -> Void
     /// The number of dead letters of each cause.
     private let losses = Mutex<[Loss: Int]>([:])
+    /// The topics that wait.
+    private let alarms = Mutex<Set<Topic>>([])
 
-    init(clients: [String], upstreams: [String], list: String?) {
+    init(
+        clients: [String],
+        firstTopics: [Topic],
+        upstreams: [String],
+        list: String?,
+        write: @escaping @Sendable (String) -> Void = { Console.error($0) }
+    ) {
         self.clients = clients
+        self.firstTopics = firstTopics
         self.upstreams = upstreams
         self.list = list
+        self.write = write
     }
 
-    func say(_ event: GatewayEvent) {
+    func say(_ event: GatewayEvent, _ counts: GatewayCounts) {
         switch event {
-        case .alarm(let upstream, let topic, let reason):
-            Console.error(
-                "ferry: alarm: \(self.cause(upstream, topic, reason)) Notifications wait, and one a second tries."
+        case .alarm(let upstream, let name, let reason):
+            let topic = Topic(upstream: upstream, name: name)
+            self.alarms.withLock { _ = $0.insert(topic) }
+            self.write(
+                "ferry: alarm: \(self.cause(upstream, name, reason)) Notifications wait (\(counts.unanswered) have no answer), "
+                    + "and one a second tries.\(self.closing(topic))"
             )
-        case .allClear(let upstream, let topic):
-            Console.error("ferry: the alarm for \(topic) at \(self.upstreams[upstream]) is over")
+        case .allClear(let upstream, let name):
+            self.alarms.withLock { _ = $0.remove(Topic(upstream: upstream, name: name)) }
+            self.write("ferry: the alarm for \(name) at \(self.upstreams[upstream]) is over")
         case .deadLetter(let refusal):
             // A million of them would be a million lines: the first of each cause, and the numbers at the end.
             let loss = Loss(client: refusal.identity, reason: refusal.reason)
@@ -38,17 +68,17 @@ final class GatewayMessages: Sendable {
                 return losses[loss] == 1
             }
             guard isFirst else { return }
-            Console.error(
+            self.write(
                 "ferry: a notification of \(self.clients[refusal.identity]) is lost: \(self.words(refusal.reason))"
             )
         case .storeTrouble(let reason):
-            Console.error("ferry: alarm: \(reason) Notifications wait, and no new client is taken.")
+            self.write("ferry: alarm: \(reason) Notifications wait, and no new client is taken.")
         case .storeAllClear:
-            Console.error("ferry: the alarm for the store is over")
+            self.write("ferry: the alarm for the store is over")
         case .storeTaken:
-            Console.error("ferry: alarm: another gateway has taken the store. This one delivers nothing more: stop it.")
+            self.write("ferry: alarm: another gateway has taken the store. This one delivers nothing more: stop it.")
         case .stranger(let address, let reason):
-            Console.error("ferry: \(address) was refused: \(reason)")
+            self.write("ferry: \(address) was refused: \(reason)")
         case .refused, .gone:
             break
         }
@@ -56,22 +86,43 @@ final class GatewayMessages: Sendable {
 
     func sayStart(_ counts: GatewayCounts) {
         guard counts.recovered > 0 else { return }
-        Console.error("ferry: \(counts.recovered) without an answer from before go out again")
+        self.write("ferry: \(counts.recovered) without an answer from before go out again")
+    }
+
+    /// Says that the end has begun, and what it waits for.
+    ///
+    /// - Parameter limit: how long it may take.
+    func sayStop(_ counts: GatewayCounts, within limit: Duration) {
+        let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
+        let alarms = self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
+        let alarm = alarms.isEmpty ? "" : "; the alarm for \(alarms.joined(separator: ", ")) goes on"
+        self.write(
+            "ferry: stops in \(limit.components.seconds) s at most, as soon as each client pauses and nothing waits"
+                + "\(waiting)\(alarm)"
+        )
     }
 
     /// - Parameter kept: the notifications that the store has without an answer.
     func sayEnd(_ counts: GatewayCounts, kept: Int) {
-        if kept > 0 { Console.error("ferry: \(kept) wait in the store for the next start") }
-        for (loss, count) in self.losses.withLock({ $0 }) {
+        if kept > 0 { self.write("ferry: \(kept) wait in the store for the next start") }
+        for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
             let place = self.list.map { ", each in \($0)" } ?? ""
-            Console.error("ferry: \(count) of \(self.clients[loss.client]) lost: \(self.words(loss.reason))\(place)")
+            self.write("ferry: \(count) of \(self.clients[loss.client]) lost: \(self.words(loss.reason))\(place)")
         }
         let store = counts.recovered > 0 ? "; \(counts.recovered) from the store" : ""
-        Console.error(
+        let expired = counts.expired > 0 ? ", \(counts.expired) expired" : ""
+        let unknown = counts.unknown > 0 ? ", \(counts.unknown) without an answer, which may have arrived" : ""
+        self.write(
             "ferry: read \(counts.read), of which \(counts.swallowed) were copies\(store); \(counts.accepted) accepted, "
-                + "\(counts.refused + counts.refusedHere + counts.knownBad) rejected, \(counts.gone) gone; "
-                + "\(counts.told) error responses"
+                + "\(counts.refused + counts.refusedHere + counts.knownBad) rejected, \(counts.gone) gone"
+                + "\(expired)\(unknown); \(counts.told) error responses"
         )
+    }
+
+    /// Says which clients are closed while this topic waits.
+    private func closing(_ topic: Topic) -> String {
+        let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
+        return closed.isEmpty ? "" : " New connections of \(closed.listed) are closed meanwhile."
     }
 
     private func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {

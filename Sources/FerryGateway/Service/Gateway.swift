@@ -43,8 +43,8 @@ package final class Gateway: Sendable {
         package var repeatsUnknown = false
         /// Where notifications are kept that a killed process must not lose; nil: nowhere.
         package var store: (any GatewayStore)?
-        /// Gets what is to be written down, on the gateway's event loop. It must not block.
-        package var onEvent: @Sendable (GatewayEvent) -> Void = { _ in }
+        /// Gets what is to be written down, with the counts of that time, on the gateway's event loop. It must not block.
+        package var onEvent: @Sendable (GatewayEvent, GatewayCounts) -> Void = { _, _ in }
 
         package init(
             identity: TLSIdentity,
@@ -99,6 +99,7 @@ package final class Gateway: Sendable {
             try await GatewayMachine.make(configuration, upstreams: upstreams.count),
             upstreams: upstreams,
             store: configuration.store,
+            names: configuration.identities.map(\.name),
             on: eventLoop,
             onEvent: configuration.onEvent
         )

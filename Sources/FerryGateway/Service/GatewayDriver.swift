@@ -14,7 +14,9 @@ final class GatewayDriver: @unchecked Sendable {
     private let machine: GatewayMachine
     let upstreams: [GatewayUpstream]
     private let store: (any GatewayStore)?
-    private let onEvent: (GatewayEvent) -> Void
+    /// The names of the clients.
+    private let names: [String]
+    private let onEvent: (GatewayEvent, GatewayCounts) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// When each address was last refused for each reason. One that tries all the time is named once a minute.
@@ -27,9 +29,11 @@ final class GatewayDriver: @unchecked Sendable {
         _ machine: GatewayMachine,
         upstreams: [GatewayUpstream],
         store: (any GatewayStore)?,
+        names: [String],
         on eventLoop: any EventLoop,
-        onEvent: @escaping (GatewayEvent) -> Void
+        onEvent: @escaping (GatewayEvent, GatewayCounts) -> Void
     ) {
+        self.names = names
         self.machine = machine
         self.upstreams = upstreams
         self.store = store
@@ -51,10 +55,23 @@ final class GatewayDriver: @unchecked Sendable {
 
     var counts: GatewayCounts { self.machine.counts }
 
-    /// Whether any new connection is welcome.
-    var isOpen: Bool { self.machine.isOpen(now: .now) }
+    /// Whether any new connection is welcome. Notes the address of one that is not.
+    func isOpen(for address: String) -> Bool {
+        let isOpen = self.machine.isOpen(now: .now)
+        // At the end the listener closes, and nobody wonders.
+        if !isOpen, self.onIdle.isEmpty {
+            self.refused(address, "There is no room for its notifications, or the store cannot be written.")
+        }
+        return isOpen
+    }
 
-    func isOpen(identity: Int) -> Bool { self.machine.isOpen(identity: identity, now: .now) }
+    /// Whether a new connection of this client is welcome. Notes the address of one that is not.
+    func isOpen(identity: Int, for address: String) -> Bool {
+        guard self.isOpen(for: address) else { return false }
+        let isOpen = self.machine.isOpen(identity: identity, now: .now)
+        if !isOpen { self.refused(address, "Notifications of \(self.names[identity]) wait, as the alarm says.") }
+        return isOpen
+    }
 
     // MARK: Feedback
 
@@ -81,14 +98,14 @@ final class GatewayDriver: @unchecked Sendable {
         return id
     }
 
-    /// Notes a client that was refused in the handshake.
+    /// Notes a client that was refused.
     func refused(_ address: String, _ reason: String) {
         let now = NIODeadline.now()
         let refusal = "\(address) \(reason)"
         if let last = self.strangers[refusal], now < last + Self.strangerPause { return }
         if self.strangers.count >= Self.strangerLimit { self.strangers = [:] }
         self.strangers[refusal] = now
-        self.onEvent(.stranger(address: address, reason))
+        self.onEvent(.stranger(address: address, reason), self.counts)
     }
 
     /// Notes that the channel is gone.
@@ -113,7 +130,7 @@ final class GatewayDriver: @unchecked Sendable {
             self.carryOut()
             self.forward()
             // An answer must not be on disk before its line: after a kill nobody would write the line.
-            for event in self.machine.takeEvents() { self.onEvent(event) }
+            for event in self.machine.takeEvents() { self.onEvent(event, self.counts) }
             self.commit()
         } while self.runsAgain
         self.isRunning = false

@@ -35,9 +35,11 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Closes before the handshake if no client is welcome: one that has written something would take it for sent.
     func channelActive(context: ChannelHandlerContext) {
-        guard self.driver.isOpen else { return context.close(promise: nil) }
+        guard self.driver.isOpen(for: self.address(context)) else { return context.close(promise: nil) }
         context.fireChannelActive()
     }
+
+    private func address(_ context: ChannelHandlerContext) -> String { context.remoteAddress?.ipAddress ?? "a client" }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
@@ -57,7 +59,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     private func begin(_ context: ChannelHandlerContext) {
         guard
             let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified),
-            self.driver.isOpen(identity: identity)
+            self.driver.isOpen(identity: identity, for: self.address(context))
         else {
             context.close(promise: nil)
             return
@@ -85,7 +87,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         let certificate = self.clients.takeRefused().map {
             "No client of the configuration has this certificate: \($0)."
         }
-        self.driver.refused(context.remoteAddress?.ipAddress ?? "a client", certificate ?? tls.description)
+        self.driver.refused(self.address(context), certificate ?? tls.description)
     }
 
     private func end() {

@@ -1,3 +1,5 @@
+import FerryCore
+import FerryTesting
 import Foundation
 import Testing
 
@@ -73,6 +75,55 @@ import Testing
             let (program, _) = try await harness.start()
             program.terminate()
             #expect(try await program.output().messages.hasPrefix(warning))
+        }
+    }
+
+    @Test func `an upstream's trouble is named after its member, and a stop says what it waits for`() async throws {
+        try await GatewayHarness.run { harness in
+            let (program, port) = try await harness.start(["store": #"{"path": "gateway.db"}"#])
+            _ = try await harness.push(1...3, to: port)
+            #expect(
+                try await eventually { try program.messages.contains("ferry: upstreams.apns: connection failed: ") }
+            )
+            program.terminate()
+            #expect(try await eventually { try program.messages.contains("ferry: stops in 30 s at most") })
+            let messages = try program.messages
+            #expect(messages.contains("; 3 wait for an answer of APNs"), "\(messages)")
+            let output = try await program.output()
+            #expect(output.status == 0)
+            #expect(output.messages.split(separator: "\n").allSatisfy { $0.hasPrefix("ferry: ") }, "\(output.messages)")
+            #expect(output.messages.contains("ferry: 3 wait in the store for the next start"), "\(output.messages)")
+        }
+    }
+
+    @Test func `refused credentials and a backlog are one alarm at the start, and a refused client is named`()
+        async throws
+    {
+        try await GatewayHarness.run { harness in
+            var configuration = SimulatedAPNs.Configuration(credentials: harness.credentials)
+            configuration.script.rules = [HTTP2Rule(prefix: [0], status: 403, reason: .invalidProviderToken)]
+            let apns = try await SimulatedAPNs.start(configuration)
+            let store = ["store": #"{"path": "gateway.db"}"#] as [String: String?]
+            let (first, port) = try await harness.start(port: apns.port, store)
+            _ = try await harness.push(1...3, to: port)
+            #expect(try await eventually { try first.messages.contains("ferry: alarm: ") })
+            await first.killAndWait()
+            let (second, again) = try await harness.start(port: apns.port, store)
+            #expect(try await eventually { try second.messages.contains("ferry: alarm: ") })
+            let alarm = try second.messages.split(separator: "\n").filter { $0.contains(" alarm: ") }
+            #expect(alarm.count == 1)
+            #expect(alarm.first?.contains("Notifications wait (3 have no answer)") == true, "\(alarm)")
+            #expect(alarm.first?.hasSuffix("New connections of shop are closed meanwhile.") == true, "\(alarm)")
+            _ = try await harness.push(4...4, to: again)
+            #expect(
+                try await eventually {
+                    try second.messages.contains(
+                        "127.0.0.1 was refused: Notifications of shop wait, as the alarm says."
+                    )
+                }
+            )
+            await second.killAndWait()
+            await apns.stop()
         }
     }
 

@@ -49,7 +49,7 @@ struct GatewayHarness {
             identities: [GatewayIdentity(name: "old stack", routes: Array(topics.indices))],
             routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) }
         )
-        configuration.onEvent = { events.append($0) }
+        configuration.onEvent = { event, _ in events.append(event) }
         change(&configuration)
         let gateway = try await Gateway.start(configuration, upstreams: [.init(provider, outcomes: outcomes)])
         let harness = GatewayHarness(

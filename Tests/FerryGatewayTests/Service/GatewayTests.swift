@@ -27,6 +27,32 @@ import Testing
         }
     }
 
+    @Test func `a new connection of a client whose topic is refused is closed, and both are said`() async throws {
+        let device = try GatewayHarness.device(1)
+        try await GatewayHarness.run([.reject([device], reason: .topicDisallowed)]) { harness in
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            let first = try BinaryProvider(harness.client)
+            var batch = PushBatch()
+            try batch.append(notification, to: device, tag: 0)
+            try await first.submit(&batch)
+            while !harness.events.all.contains(where: { if case .alarm = $0 { true } else { false } }) {
+                await Task.yield()
+            }
+            let second = try BinaryProvider(harness.client)
+            try batch.append(notification, to: device, tag: 0)
+            try await second.submit(&batch)
+            let refusal = GatewayEvent.stranger(
+                address: "127.0.0.1",
+                "Notifications of old stack wait, as the alarm says."
+            )
+            while !harness.events.all.contains(refusal) { await Task.yield() }
+            _ = await first.shutDown(within: .zero)
+            _ = await second.shutDown(within: .zero)
+            // A client that tries all the time is named once.
+            #expect(harness.events.all.count { $0 == refusal } == 1)
+        }
+    }
+
     @Test func `what the store has goes out at the next start, before any client comes`() async throws {
         let store = MemoryStore()
         let device = try GatewayHarness.device(1)
