@@ -51,6 +51,10 @@ struct GatewayFile: Decodable {
         var topics: [String]
         /// The name of its upstream; may be left out if there is one.
         var upstream: String?
+        /// "verdict" or "spool".
+        var mode: String?
+        /// Whether it sends again what followed an error; without it, the gateway finds out.
+        var resends: Bool?
     }
 
     /// The file that keeps what a killed process must not lose.
@@ -112,7 +116,15 @@ struct GatewayPlan {
                     }
                     routes.append(Route(upstream: upstream, topic: Array(topic.utf8)))
                 }
-                identities.append(GatewayIdentity(name: client.name, routes: Array(first..<routes.count)))
+                var identity = GatewayIdentity(name: client.name, routes: Array(first..<routes.count))
+                identity.mode = try Self.mode(client.mode)
+                identity.resends = client.resends
+                guard identity.mode == .verdict || file.store != nil else {
+                    throw Self.fault(
+                        "'mode' \"spool\" needs 'store': without one, a kill would lose what the client counts as sent"
+                    )
+                }
+                identities.append(identity)
                 let sign = try Self.sign(of: client, path)
                 if case .fingerprints(let new) = sign {
                     for (other, index) in signs {
@@ -175,6 +187,15 @@ struct GatewayPlan {
     private mutating func note(key name: String, _ option: String, _ path: (String) -> String) {
         let file = OptionFile(option, path(name))
         if !self.keys.contains(where: { $0.path == file.path }) { self.keys.append(file) }
+    }
+
+    private static func mode(_ name: String?) throws(CommandFailure) -> GatewayIdentity.Mode {
+        guard let name else { return .verdict }
+        guard let mode = GatewayIdentity.Mode(rawValue: name) else {
+            let names = GatewayIdentity.Mode.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
+            throw Self.fault("'mode' must be \(names)")
+        }
+        return mode
     }
 
     private static func upstream(of client: GatewayFile.Client, _ names: [String]) throws -> Int {

@@ -65,7 +65,8 @@ enum GatewayMembers: Decodable {
     ])
     private static let client = Shape.object([
         .required("name"), .optional("fingerprints", .list(.text)), .optional("cert"), .optional("userID"),
-        .optional("anyone", .flag), .required("topics", .list(.text)), .optional("upstream"),
+        .optional("anyone", .flag), .required("topics", .list(.text)), .optional("upstream"), .optional("mode"),
+        .optional("resends", .flag),
     ])
 
     init(from decoder: any Decoder) throws {

@@ -12,10 +12,13 @@ struct KnownBad: Sendable {
         var token: [UInt8]
     }
 
-    static let limit = 1_000_000
+    private let limit: Int
 
     private var statuses: [Key: BinaryStatus] = [:]
     private var order: Deque<Key> = []
+
+    /// - Parameter limit: the most tokens that it remembers.
+    init(limit: Int = 1_000_000) { self.limit = limit }
 
     var isEmpty: Bool { self.statuses.isEmpty }
 
@@ -23,7 +26,7 @@ struct KnownBad: Sendable {
         guard self.statuses.updateValue(status, forKey: key) == nil else { return }
         self.order.append(key)
         // Removed keys stay in the list, so that it is longer than the table.
-        while self.statuses.count > Self.limit || self.order.count > 2 * Self.limit {
+        while self.statuses.count > self.limit || self.order.count > 2 * self.limit {
             guard let oldest = self.order.popFirst() else { return }
             self.statuses[oldest] = nil
         }

@@ -46,7 +46,7 @@ package struct Dispatch {
         var status: BinaryStatus
     }
 
-    private let identities: [GatewayIdentity]
+    let identities: [GatewayIdentity]
     private var routes: [Route]
     private let outgoing: [Outgoing]
     /// The first half of every `apns-id`: no other gateway has it.

@@ -11,17 +11,3 @@ package struct Route: Sendable {
         self.topic = topic
     }
 }
-
-/// One client stack, as the configuration names it.
-package struct GatewayIdentity: Sendable {
-    /// For logs and lists.
-    package var name: String
-    /// The numbers of its routes: first the topic that notifications get, then those that are tried when APNs says that
-    /// the token is for another topic. At least one.
-    package var routes: [Int]
-
-    package init(name: String, routes: [Int]) {
-        self.name = name
-        self.routes = routes
-    }
-}

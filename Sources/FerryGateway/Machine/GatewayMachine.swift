@@ -142,7 +142,13 @@ package final class GatewayMachine {
         self.lastConnection += 1
         let id = ConnectionID(self.lastConnection)
         let decoder = NotificationDecoder(maximumPayloadLength: PushNotification.maximumPayloadLength)
-        let connection = GatewayConnection(id, decoder: decoder, releases: true, now: now.monotonic)
+        let connection = GatewayConnection(
+            id,
+            decoder: decoder,
+            releases: true,
+            releaseAfter: self.dispatch.identities[identity].mode.release,
+            now: now.monotonic
+        )
         let scope = ReplayScope(identity: identity, address: address)
         self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
         return id
@@ -441,7 +447,8 @@ package final class GatewayMachine {
 
     /// Calls `body` with the replay filter of a scope, and takes what the filter puts out.
     private func withFilter(_ scope: ReplayScope, now: Moment, _ body: (inout ReplayFilter) -> Void) {
-        self.filters.with(scope, now: now.monotonic) { filter in
+        let new = self.dispatch.identities[scope.identity].filter
+        self.filters.with(scope, new: new, now: now.monotonic) { filter in
             body(&filter)
             self.collect(&filter, now: now)
             self.filterTimers[scope] = filter.nextDeadline

@@ -26,6 +26,18 @@ import Testing
             ("clients", "{}", "'clients' must be a list of objects"),
             ("clients", #"[{"name": "a", "topics": "b"}]"#, "'clients[0].topics' must be a list of strings"),
             ("clients", #"[{"name": "a", "topics": [1]}]"#, "'clients[0].topics[0]' must be a string"),
+            (
+                "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.app"], "mode": "fast"}]"#,
+                "clients[0]: 'mode' must be \"verdict\" or \"spool\""
+            ),
+            (
+                "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.app"], "mode": "spool"}]"#,
+                "clients[0]: 'mode' \"spool\" needs 'store': without one, a kill would lose what the client counts as sent"
+            ),
+            (
+                "clients", #"[{"name": "a", "topics": ["b"], "resends": 1}]"#,
+                "'clients[0].resends' must be true or false"
+            ),
             ("clients", nil, "'clients' is missing"),
         ] as [(String, String?, String)]
     )

@@ -273,6 +273,32 @@ import Testing
         #expect(scene.machine.counts.released == 0)
     }
 
+    @Test func `the store keeps the followers of an error for as long as their copies may come`() throws {
+        let scene = try GatewayStoreScene()
+        let first = scene.connect()
+        scene.push([0xff], 0, on: first)
+        scene.answer([0xff])
+        for number in UInt8(1)...8 { scene.push([number], UInt32(number), on: first) }
+        scene.answer([1], Self.bad)
+        for number in UInt8(2)...8 { scene.answer([number]) }
+        scene.wait(.seconds(1))
+        #expect(scene.told.count == 1)
+        scene.hangUp(first)
+        // A segment without an open episode would be gone after a minute.
+        let other = scene.connect()
+        for number in UInt8(100)..<150 {
+            scene.push([number], UInt32(number), on: other)
+            scene.answer([number])
+            scene.wait(.seconds(1))
+        }
+        try scene.kill()
+        let second = scene.connect()
+        for number in UInt8(2)...8 { scene.push([number], UInt32(number), on: second) }
+        scene.wait(.seconds(1))
+        #expect(scene.sentTokens.isEmpty)
+        #expect(scene.machine.counts.swallowed == 7)
+    }
+
     @Test func `a second kill finds the same`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()

@@ -20,10 +20,13 @@ import Testing
         init(
             topics: [String] = ["com.example.app"],
             repeatsUnknown: Bool = false,
-            jobLimit: Int = DispatchBounds.jobs
+            jobLimit: Int = DispatchBounds.jobs,
+            _ change: (inout GatewayIdentity) -> Void = { _ in }
         ) {
+            var identity = GatewayIdentity(name: "old", routes: Array(topics.indices))
+            change(&identity)
             let dispatch = Dispatch(
-                identities: [GatewayIdentity(name: "old", routes: Array(topics.indices))],
+                identities: [identity],
                 routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) },
                 upstreams: 1,
                 node: 1,
@@ -363,5 +366,55 @@ import Testing
         #expect(scene.actions.contains { $0.work == .closeOutput })
         #expect(scene.machine.connectionCount == 0)
         #expect(scene.machine.jobCount == 2000)
+    }
+
+    // MARK: Clients that the configuration describes
+
+    @Test func `with the mode spool silence means that the gateway has it, and a rejection is told at the next push`() {
+        let scene = Scene { $0.mode = .spool }
+        let connection = scene.connect()
+        scene.warm(on: connection)
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        #expect(scene.machine.counts.released == 3)
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(2))
+        #expect(scene.told.isEmpty)
+        scene.push([1], 3, on: connection)
+        scene.wait(.seconds(2))
+        #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 3)])
+    }
+
+    @Test func `a client that never sends again is told nothing, and its repeats arrive`() {
+        let scene = Scene { $0.resends = false }
+        let connection = scene.connect()
+        scene.warm(on: connection)
+        for identifier in UInt32(1)...10 { scene.push([UInt8(identifier)], identifier, on: connection) }
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(10))
+        scene.push([1], 11, on: connection)
+        scene.wait(.seconds(10))
+        #expect(scene.told.isEmpty)
+        let refused = scene.events.filter { if case .refused = $0 { true } else { false } }
+        #expect(refused.count == 2)
+        let other = scene.connect()
+        scene.push([2], 1, on: other)
+        #expect(scene.sent.filter { $0.device.bytes == [2] }.count == 2)
+    }
+
+    @Test func `a client that is known to send again is told in a slow flow from the first connection on`() {
+        for (resends, count) in [(nil, 0), (true, 1)] as [(Bool?, Int)] {
+            let scene = Scene { $0.resends = resends }
+            let connection = scene.connect()
+            scene.warm(on: connection)
+            scene.push([1], 1, on: connection)
+            scene.answer([1], Self.bad)
+            for identifier in UInt32(2)...40 {
+                scene.wait(.milliseconds(50))
+                scene.push([UInt8(identifier)], identifier, on: connection)
+                scene.answer([UInt8(identifier)], .accepted(.confirmed))
+            }
+            #expect(scene.told.count == count)
+        }
     }
 }

@@ -88,12 +88,12 @@ struct GatewayAccount {
 
     /// The courses of the names that were swallowed or doubled.
     func faultyCourses(bad: Set<UInt32>) -> [String] {
-        Set(self.written.values.map(\.name)).sorted().filter { name in
+        guard let courses = self.courses else { return [] }
+        let faulty = Set(self.written.values.map(\.name)).filter { name in
             let arrivals = self.arrivals[name, default: 0]
             return !bad.contains(name) && (arrivals != self.readNames[name, default: 0] || arrivals == 0)
-
         }
-        .map { "\($0): " + (self.courses?[$0, default: []] ?? []).joined(separator: "; ") }
+        return faulty.sorted().map { "\($0): " + courses[$0, default: []].joined(separator: "; ") }
     }
 
     // MARK: The promises

@@ -2,30 +2,38 @@ internal import FerryCore
 internal import NIOCore
 
 extension GatewayConnection {
-    /// Whether a last word may be written at all, at this time. If not, it never may be.
-    func isAllowed(_ candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
+    /// The error response of a last word, if it may be written at this time; nil: it never may be.
+    func response(to candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> ErrorResponse? {
         switch candidate.word {
         case .rejection(let rejection) where rejection.isProbe:
             // The client waits for this response, and has no notification after it that could be doubled.
-            self.names(rejection.identifier) && now < candidate.knownAt + GatewayBounds.age
+            guard now < candidate.knownAt + GatewayBounds.age, let identifier = self.unique(rejection.identifier)
+            else { return nil }
+            return ErrorResponse(status: rejection.status, identifier: identifier)
         case .rejection(let rejection):
-            now < rejection.readAt + GatewayBounds.age && !standing.isAmplified
-                && self.mayName(rejection.identifier, standing)
-                && self.ledger.followerCount(of: rejection.sequence) <= standing.replayClass.followerLimit
+            guard now < rejection.readAt + GatewayBounds.age, !standing.isAmplified,
+                self.ledger.followerCount(of: rejection.sequence) <= standing.replayClass.followerLimit,
+                let identifier = self.name(rejection.identifier, standing)
+            else { return nil }
+            return ErrorResponse(status: rejection.status, identifier: identifier)
         case .shutdown(let accepted):
-            self.mayName(accepted.identifier, standing) && now < self.pace.heardAt + GatewayBounds.idle
+            guard now < self.pace.heardAt + GatewayBounds.idle,
+                let identifier = self.name(accepted.identifier, standing)
+            else { return nil }
+            return ErrorResponse(status: .shutdown, identifier: identifier)
         }
     }
 
-    /// Whether the client can tell by the identifier which of its notifications is meant, and may act on it.
-    private func mayName(_ identifier: UInt32?, _ standing: ReplayFilter.Standing) -> Bool {
+    /// Returns the identifier if the client can tell by it which of its notifications is meant, and may act on it.
+    private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing) -> UInt32? {
         // A client that gives all its notifications one identifier would find the first of them, and send again
         // everything since then.
-        self.names(identifier) && (standing.numbersPushes || self.numbersPushes) && standing.replayClass != .never
+        guard standing.numbersPushes || self.numbersPushes, standing.replayClass != .never else { return nil }
+        return self.unique(identifier)
     }
 
-    private func names(_ identifier: UInt32?) -> Bool {
-        identifier.map { self.ledger.isUnique($0) } ?? false
+    private func unique(_ identifier: UInt32?) -> UInt32? {
+        identifier.flatMap { self.ledger.isUnique($0) ? $0 : nil }
     }
 
     /// When the client will be calm, if no more bytes come. Six bytes that go into a flow may meet a client that has

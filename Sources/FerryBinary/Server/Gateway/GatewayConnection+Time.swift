@@ -41,13 +41,14 @@ extension GatewayConnection {
                     return .none
                 }
             case .calming(let candidate):
-                guard self.isAllowed(candidate, standing, now: now), !self.isOverruled(candidate) else {
+                let response = self.response(to: candidate, standing, now: now)
+                guard let response, !self.isOverruled(candidate) else {
                     guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
                     self.giveUp(now: now)
                     continue
                 }
                 guard self.calmAt(candidate, standing) <= now else { return .none }
-                guard !candidate.isDurable else { return self.tell(candidate, now: now) }
+                guard !candidate.isDurable else { return self.tell(response, candidate, now: now) }
                 self.state = .journalling(candidate, until: now + GatewayBounds.journal)
                 return .journal(candidate.episode)
             case .journalling(let candidate, let until):
@@ -55,8 +56,9 @@ extension GatewayConnection {
                 guard case .rejection = candidate.word else {
                     // Without its last word, a client loses what it has written and the gateway has not read. Without the
                     // journal, a kill in the next minutes makes copies.
-                    guard self.isAllowed(candidate, standing, now: now) else { return self.closeOutput(now: now) }
-                    return self.tell(candidate, now: now)
+                    let response = self.response(to: candidate, standing, now: now)
+                    guard let response else { return self.closeOutput(now: now) }
+                    return self.tell(response, candidate, now: now)
                 }
                 self.giveUp(now: now)
             case .draining(let drain):

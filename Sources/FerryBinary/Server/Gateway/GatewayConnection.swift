@@ -78,7 +78,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     package let id: ConnectionID
-    /// Whether a spool has room for what is unresolved after ``GatewayBounds/release``. Without room the window fills, the
+    /// Whether a spool has room for what is unresolved after its time (see the initializer). Without room the window fills, the
     /// reading stops, and the connection ends.
     package var releases: Bool
     let openedAt: NIODeadline
@@ -86,7 +86,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     var state = State.reading
     private var reader: NotificationReader
-    var ledger = Ledger()
+    var ledger: Ledger
     var pace: Pace
     var stop: Stop?
     /// When the window became full; nil while the connection reads.
@@ -107,9 +107,17 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// - Parameters:
     ///   - id: a number that no other connection ever had.
     ///   - releases: whether a spool exists.
-    package init(_ id: ConnectionID, decoder: NotificationDecoder, releases: Bool, now: NIODeadline) {
+    ///   - releaseAfter: how long after it was read a notification without a result goes to the spool.
+    package init(
+        _ id: ConnectionID,
+        decoder: NotificationDecoder,
+        releases: Bool,
+        releaseAfter: TimeAmount = GatewayBounds.release,
+        now: NIODeadline
+    ) {
         self.id = id
         self.releases = releases
+        self.ledger = Ledger(releaseAfter: releaseAfter)
         self.openedAt = now
         self.resumedAt = now
         self.reader = NotificationReader(decoder)
@@ -309,18 +317,17 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     // MARK: Changes of state
 
-    mutating func tell(_ candidate: Candidate, now: NIODeadline) -> Action {
+    mutating func tell(_ response: ErrorResponse, _ candidate: Candidate, now: NIODeadline) -> Action {
         let sequence = candidate.episode.sequence
-        let (kind, status, identifier, job): (EpisodeKind, BinaryStatus, UInt32?, JobID?) =
+        let (kind, job): (EpisodeKind, JobID?) =
             switch candidate.word {
-            case .rejection(let rejection): (.rejection, rejection.status, rejection.identifier, rejection.job)
-            case .shutdown(let accepted): (.shutdown, .shutdown, accepted.identifier, nil)
+            case .rejection(let rejection): (.rejection, rejection.job)
+            case .shutdown: (.shutdown, nil)
             }
-        guard let identifier else { preconditionFailure("a last word without an identifier is not allowed") }
         let telling = Telling(
             episode: candidate.episode,
             kind: kind,
-            response: ErrorResponse(status: status, identifier: identifier),
+            response: response,
             job: job,
             followers: self.ledger.followers(of: sequence)
         )

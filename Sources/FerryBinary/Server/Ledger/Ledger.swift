@@ -93,7 +93,10 @@ package struct Ledger: Sendable {
     /// The bytes of all unresolved notifications.
     private var unresolvedBytes = 0
 
-    package init() {}
+    /// How long after it was read an unresolved notification is released.
+    private let releaseAfter: TimeAmount
+
+    package init(releaseAfter: TimeAmount = GatewayBounds.release) { self.releaseAfter = releaseAfter }
 
     /// The sequence number of the next notification.
     package var next: UInt64 { self.start + UInt64(self.entries.count) }
@@ -164,7 +167,7 @@ package struct Ledger: Sendable {
         var jobs: [JobID] = []
         let first = Int(self.head - self.start)
         for index in first..<self.entries.count {
-            guard self.entries[index].readAt + GatewayBounds.release <= now else { break }
+            guard self.entries[index].readAt + self.releaseAfter <= now else { break }
             guard !self.entries[index].isResolved else { continue }
             self.entries[index].isReleased = true
             self.count(self.entries[index].frame, -1)
@@ -176,7 +179,7 @@ package struct Ledger: Sendable {
 
     /// When the oldest unresolved notification is to be released; nil without one.
     package var nextRelease: NIODeadline? {
-        self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
+        self.index(of: self.head).map { self.entries[$0].readAt + self.releaseAfter }
     }
 
     /// Gives the present rejection up: the client will not hear of it on this connection.

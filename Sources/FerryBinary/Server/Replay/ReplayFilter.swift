@@ -256,7 +256,7 @@ package struct ReplayFilter: Sendable {
     /// repeat on purpose. Copies come in a row. On a connection that was open at the error response, they come behind
     /// what the client had written before it read the response.
     private func isLate(_ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
-        guard origin.newInARow >= GatewayBounds.doubtAfter, !self.hasSentAllAgain else { return false }
+        guard origin.newInARow >= GatewayBounds.doubtAfter else { return false }
         let episode = self.episodes[index]
         return origin.openedAt > episode.openedAt || now - episode.lastMatch >= GatewayBounds.doubtDelay
     }
@@ -323,11 +323,6 @@ package struct ReplayFilter: Sendable {
                 index += 1
             }
         }
-    }
-
-    /// Whether the client is known to send everything again, so that nothing is left over for its repeats to equal.
-    private var hasSentAllAgain: Bool {
-        if case .resends(let reach) = self.replayClass { reach.limit == nil } else { false }
     }
 
     private var unmatchedLifetime: TimeAmount {

@@ -132,15 +132,6 @@ import Testing
         #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 3)])
     }
 
-    @Test func `a client that has sent everything again is not doubted`() {
-        let scenario = FilterScenario()
-        _ = scenario.tell(1, 10..<14)
-        #expect(scenario.pushAll(10..<14, on: 2) == 0)
-        _ = scenario.tell(2, 20..<24)
-        scenario.wait(.seconds(30))
-        #expect(scenario.push(20, on: 3, newInARow: 100) == .join(JobID(rawValue: 9), .running))
-    }
-
     @Test func `the newest episode is matched first`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, [10])
