@@ -8,6 +8,9 @@ package enum GatewayBounds {
     package static let entriesPerIdentity = 1_000_000
     /// The entries of all identities together.
     package static let entries = 4_000_000
+    /// The scopes that are remembered, open connections apart. Beyond it, the client that was gone first is unknown when it
+    /// comes back.
+    package static let scopes = 10_000
     /// The open episodes of one scope. Each costs one table look-up for each notification.
     package static let episodesPerScope = 256
     /// The entries with the same key that one look-up compares. Only a client that repeats itself has more than one.

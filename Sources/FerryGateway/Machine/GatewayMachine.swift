@@ -61,6 +61,8 @@ package final class GatewayMachine {
     private var lastConnection: UInt64
     private var timers = Heap<Timer>()
     private var touched: [GatewayClient] = []
+    /// The scopes of the connections that ended in this turn.
+    private var left: [ReplayScope] = []
     private var actions: [Action] = []
     /// The jobs that error responses have named, until their episodes end.
     private var named: [EpisodeID: JobID] = [:]
@@ -151,6 +153,7 @@ package final class GatewayMachine {
         )
         let scope = ReplayScope(identity: identity, address: address)
         self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
+        self.filters.opened(scope)
         return id
     }
 
@@ -454,6 +457,9 @@ package final class GatewayMachine {
             self.filterTimers[scope] = filter.nextDeadline
             self.setTimers(filter.standing(now: now.monotonic))
         }
+        while let scope = self.left.popLast() {
+            for forgotten in self.filters.closed(scope) { self.filterTimers[forgotten] = nil }
+        }
     }
 
     /// Does the action of a connection, and takes what else the connection puts out.
@@ -497,6 +503,7 @@ package final class GatewayMachine {
         case .close(let episode):
             if let episode { filter.drained(episode, now: now.monotonic) }
             self.clients[id] = nil
+            self.left.append(client.scope)
             if client.isJournalled { self.journal?.closed(id, now: now) }
             self.actions.append(Action(connection: id, work: .close))
         }

@@ -7,13 +7,27 @@ package struct ReplayFilters: Sendable {
     private var identities: [Int: Int] = [:]
     /// The entries of all filters.
     package private(set) var entryCount = 0
+    /// The open connections of each scope.
+    private var connections: [ReplayScope: Int] = [:]
+    /// The scopes without a connection, with a number that grows: the lowest was left first.
+    private var idle: [ReplayScope: UInt64] = [:]
+    private var idleCount: UInt64 = 0
     private let limit: Int
     private let identityLimit: Int
+    private let scopeLimit: Int
 
-    package init(limit: Int = GatewayBounds.entries, identityLimit: Int = GatewayBounds.entriesPerIdentity) {
+    package init(
+        limit: Int = GatewayBounds.entries,
+        identityLimit: Int = GatewayBounds.entriesPerIdentity,
+        scopeLimit: Int = GatewayBounds.scopes
+    ) {
         self.limit = limit
         self.identityLimit = identityLimit
+        self.scopeLimit = scopeLimit
     }
+
+    /// The number of filters.
+    package var count: Int { self.filters.count }
 
     /// Calls `body` with the filter of a scope, and then ends the oldest episodes until the bounds hold.
     ///
@@ -32,9 +46,38 @@ package struct ReplayFilters: Sendable {
         return result
     }
 
-    /// Forgets a scope whose client is gone and whose class is stored.
-    package mutating func remove(_ scope: ReplayScope) {
-        self.counted(scope) { $0[scope] = nil }
+    // MARK: Scopes
+
+    /// Notes a connection of a scope.
+    package mutating func opened(_ scope: ReplayScope) {
+        self.connections[scope, default: 0] += 1
+        self.idle[scope] = nil
+    }
+
+    /// Notes the end of a connection. Beyond the bound, returns the scopes that were forgotten: those without a connection
+    /// and without an episode, the oldest first. If their clients come back, they are unknown.
+    package mutating func closed(_ scope: ReplayScope) -> [ReplayScope] {
+        let count = self.connections[scope, default: 1] - 1
+        guard count == 0 else {
+            self.connections[scope] = count
+            return []
+        }
+        self.connections[scope] = nil
+        self.idleCount += 1
+        self.idle[scope] = self.idleCount
+        return self.filters.count > self.scopeLimit ? self.forgetIdle() : []
+    }
+
+    /// Forgets a quarter of the bound, so that the search is rare.
+    private mutating func forgetIdle() -> [ReplayScope] {
+        let idle = self.idle.sorted { $0.value < $1.value }.map(\.key)
+        let old = idle.filter { self.filters[$0].map { $0.entryCount == 0 && $0.oldestEpisode == nil } ?? true }
+        let forgotten = Array(old.prefix(max(self.scopeLimit / 4, 1)))
+        for scope in forgotten {
+            self.filters[scope] = nil
+            self.idle[scope] = nil
+        }
+        return forgotten
     }
 
     private mutating func counted<Result>(

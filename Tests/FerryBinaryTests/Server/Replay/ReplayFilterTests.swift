@@ -351,8 +351,37 @@ import Testing
         open(3, 1, 15, at: .seconds(4))
         #expect(count(1, 2) == 0 && count(2, 1) == 15 && count(3, 1) == 15)
         #expect(filters.entryCount == 30)
-        filters.remove(ReplayScope(identity: 3, address: [10, 0, 0, 1]))
-        #expect(filters.entryCount == 15)
+    }
+
+    @Test func `scopes whose clients are gone make room, but not those with copies to come`() {
+        var filters = ReplayFilters(scopeLimit: 8)
+        let now = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+        func scope(_ host: Int) -> ReplayScope { ReplayScope(identity: 1, address: [10, 0, 0, UInt8(host)]) }
+        for host in 0..<8 {
+            filters.opened(scope(host))
+            filters.with(scope(host), now: now) { $0.sawNumbering() }
+        }
+        filters.with(scope(1), now: now) { filter in
+            let follower = Follower(
+                key: FilterScenario.key(1),
+                job: JobID(rawValue: 1),
+                fate: .accepted,
+                isConstant: false
+            )
+            filter.open(
+                EpisodeID(connection: ConnectionID(1), sequence: 0),
+                .rejection,
+                followers: [follower],
+                now: now
+            )
+        }
+        for host in [1, 3, 5] { #expect(filters.closed(scope(host)).isEmpty) }
+        filters.opened(scope(5))
+        filters.opened(scope(9))
+        filters.with(scope(9), now: now) { _ in }
+        #expect(filters.closed(scope(7)) == [scope(3), scope(7)])
+        #expect(filters.count == 7)
+        #expect(filters.with(scope(1), now: now) { $0.entryCount } == 1)
     }
 
     @Test func `one host has one scope, whatever its address within the network`() {
