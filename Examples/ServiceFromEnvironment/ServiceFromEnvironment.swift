@@ -48,8 +48,7 @@ struct ServiceFromEnvironment {
                         successTerminationBehavior: .gracefullyShutdownGroup
                     ),
                 ],
-                gracefulShutdownSignals: [.sigterm],
-                cancellationSignals: [.sigint],
+                gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: logger
             )
         )

@@ -275,8 +275,25 @@ struct GatewayPlan {
             return try body()
         } catch let failure as CommandFailure {
             throw self.fault("\(member): \(failure.message)")
+        } catch let error as TLSError {
+            throw self.fault("\(member): \(self.naming(error))")
         } catch {
             throw self.fault("\(member): \(Sentence.of(error))")
         }
+    }
+
+    /// The error in the words of a configuration: the library's remedies are calls.
+    private static func naming(_ error: TLSError) -> String {
+        let sentence = Sentence.of(error)
+        guard let remedy = error.wrongCredentials?.remedy else { return sentence }
+        let words =
+            switch remedy {
+            case .readAsArchive: "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem', and name both.pem"
+            case .readAsCertificate: "name it as 'cert', and its key as 'key'"
+            case .giveKey: "name the file of its key as 'key'"
+            case .useAsTokenKey: "\(WrongCredentials.Remedy.ofTokens) name it as 'p8', with 'keyID' and 'teamID'"
+            case .giveTokenKey: remedy.words
+            }
+        return sentence.replacing(remedy.words, with: words)
     }
 }

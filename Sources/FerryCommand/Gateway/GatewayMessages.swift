@@ -107,7 +107,7 @@ final class GatewayMessages: Sendable {
         if kept > 0 { self.write("ferry: \(kept) wait in the store for the next start") }
         for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
             let place = self.list.map { ", each in \($0)" } ?? ""
-            self.write("ferry: \(count) of \(self.clients[loss.client]) lost: \(self.words(loss.reason))\(place)")
+            self.write("ferry: \(count) of \(self.clients[loss.client]) lost\(place): \(self.words(loss.reason))")
         }
         let store = counts.recovered > 0 ? "; \(counts.recovered) from the store" : ""
         let expired = counts.expired > 0 ? ", \(counts.expired) expired" : ""

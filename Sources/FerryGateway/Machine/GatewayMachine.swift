@@ -450,8 +450,7 @@ package final class GatewayMachine {
 
     /// Calls `body` with the replay filter of a scope, and takes what the filter puts out.
     private func withFilter(_ scope: ReplayScope, now: Moment, _ body: (inout ReplayFilter) -> Void) {
-        let new = self.dispatch.identities[scope.identity].filter
-        self.filters.with(scope, new: new, now: now.monotonic) { filter in
+        self.filters.with(scope, new: self.dispatch.identities[scope.identity].filter, now: now.monotonic) { filter in
             body(&filter)
             self.collect(&filter, now: now)
             self.filterTimers[scope] = filter.nextDeadline

@@ -53,6 +53,17 @@ import Testing
         }
     }
 
+    @Test func `credentials of another kind get the words of the configuration, and not those of the library`()
+        async throws
+    {
+        try await GatewayHarness.run { harness in
+            let output = try await harness.check(["listen": #"{"cert": "key.p8", "key": "server-key.pem"}"#])
+            #expect(output.status == 2)
+            #expect(output.messages.contains("key.p8 holds a private key and not a certificate"))
+            #expect(output.messages.hasSuffix("over HTTP/2 you name it as 'p8', with 'keyID' and 'teamID'.\n"))
+        }
+    }
+
     @Test func `--check makes no file, and finds a list that cannot be written`() async throws {
         try await GatewayHarness.run { harness in
             let files = { try FileManager.default.contentsOfDirectory(atPath: harness.directory.path("")).count }

@@ -149,8 +149,7 @@ func serve(_ messages: AsyncStream<MessageSender.Message>) async throws {
                 failureTerminationBehavior: .gracefullyShutdownGroup
             ),
         ],
-        gracefulShutdownSignals: [.sigterm],
-        cancellationSignals: [.sigint],
+        gracefulShutdownSignals: [.sigterm, .sigint],
         logger: Logger(label: "app")
     )
     configuration.maximumGracefulShutdownDuration = .seconds(60)

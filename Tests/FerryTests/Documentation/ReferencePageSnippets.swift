@@ -167,8 +167,7 @@ func pagesUsingAndServices() {
         let provider = try BinaryProvider(makeConfiguration())
         let group = ServiceGroup(
             services: [provider],
-            gracefulShutdownSignals: [.sigterm],
-            cancellationSignals: [.sigint],
+            gracefulShutdownSignals: [.sigterm, .sigint],
             logger: Logger(label: "app")
         )
         try await group.run()
