@@ -111,6 +111,9 @@ package struct Dispatch {
 
     func scope(of job: JobID) -> ReplayScope? { self.jobs[job]?.scope }
 
+    /// The job with this number, while it has no last answer.
+    func job(_ id: JobID) -> Job? { self.jobs[id] }
+
     /// Removes and returns what is to be written down.
     package mutating func takeEvents() -> [GatewayEvent] {
         defer { self.events = [] }

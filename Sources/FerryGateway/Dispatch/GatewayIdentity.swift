@@ -1,5 +1,4 @@
 internal import FerryBinary
-internal import NIOCore
 
 /// One client stack, as the configuration names it.
 package struct GatewayIdentity: Sendable {
@@ -23,16 +22,8 @@ package struct GatewayIdentity: Sendable {
         /// APNs has accepted the notification, or has not answered for ``GatewayBounds/release``. Rejections are told at
         /// once where that is safe.
         case verdict
-        /// The gateway has the notification. Rejections are told at the next push to the token.
+        /// The store has the notification. Rejections are told at the next push to the token.
         case spool
-
-        /// How long after it was read a notification without an answer counts as accepted.
-        var release: TimeAmount {
-            switch self {
-            case .verdict: GatewayBounds.release
-            case .spool: .zero
-            }
-        }
     }
 
     /// The filter of the client's copies.

@@ -49,6 +49,8 @@ extension GatewayMachine {
             // A client that was silent since then has given up. What it sends now is new.
             let silence = UInt32(GatewayBounds.unmatchedLifetime.nanoseconds / 1_000_000_000)
             guard now.epochSeconds < episode.heardAt.addingReportingOverflow(silence).partialValue else { continue }
+            // A client that is known not to send again has no episodes, and no segments are kept for them.
+            guard self.sendsAgain(identity) else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
             self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
             guard episode.kind == .restored, let last = segments.last?.number else { continue }

@@ -144,13 +144,7 @@ package final class GatewayMachine {
         self.lastConnection += 1
         let id = ConnectionID(self.lastConnection)
         let decoder = NotificationDecoder(maximumPayloadLength: PushNotification.maximumPayloadLength)
-        let connection = GatewayConnection(
-            id,
-            decoder: decoder,
-            releases: true,
-            releaseAfter: self.dispatch.identities[identity].mode.release,
-            now: now.monotonic
-        )
+        let connection = GatewayConnection(id, decoder: decoder, releases: true, now: now.monotonic)
         let scope = ReplayScope(identity: identity, address: address)
         self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
         self.filters.opened(scope)
@@ -393,9 +387,28 @@ package final class GatewayMachine {
         }
         while let first = self.unsent.first, first.segment <= durable {
             self.unsent.removeFirst()
+            self.releaseSpooled(first.job, now: now)
             self.dispatch.send(first.job, now: now)
         }
     }
+
+    /// Counts a notification as accepted as soon as the store has it, if its client wants no more.
+    private func releaseSpooled(_ id: JobID, now: Moment) {
+        guard let job = self.dispatch.job(id), self.dispatch.identities[job.scope.identity].mode == .spool else {
+            return
+        }
+        self.dispatch.release(id)
+        guard let client = self.clients[job.first.connection] else { return }
+        self.withFilter(client.scope, now: now) { filter in
+            client.connection.releases = self.hasRoom(now: now)
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.release(job.first.sequence, now: now.monotonic, standing: standing)
+            self.perform(action, client, &filter, now: now)
+        }
+    }
+
+    /// Whether the client may send something again, as far as the configuration knows.
+    func sendsAgain(_ identity: Int) -> Bool { self.dispatch.identities[identity].resends ?? true }
 
     /// Lets every connection see what has changed.
     func wakeClients(now: Moment) {

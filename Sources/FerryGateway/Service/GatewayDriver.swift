@@ -103,7 +103,11 @@ final class GatewayDriver: @unchecked Sendable {
         let now = NIODeadline.now()
         let refusal = "\(address) \(reason)"
         if let last = self.strangers[refusal], now < last + Self.strangerPause { return }
-        if self.strangers.count >= Self.strangerLimit { self.strangers = [:] }
+        if self.strangers.count >= Self.strangerLimit {
+            self.strangers = self.strangers.filter { now < $0.value + Self.strangerPause }
+            // With so many at once, the lines of the first ones say enough.
+            guard self.strangers.count < Self.strangerLimit else { return }
+        }
         self.strangers[refusal] = now
         self.onEvent(.stranger(address: address, reason), self.counts)
     }

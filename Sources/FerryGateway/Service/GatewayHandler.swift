@@ -13,6 +13,9 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// How long a measured round trip is good for.
     private static let roundTripLifetime: TimeAmount = .milliseconds(250)
+    /// How long the end of the output waits behind an error response. Go's libraries that read both at once take the end for
+    /// an error, and drop the response.
+    private static let endDelay: TimeAmount = .milliseconds(200)
 
     private let driver: GatewayDriver
     private let clients: GatewayClients
@@ -118,7 +121,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         var bytes = context.channel.allocator.buffer(capacity: ErrorResponse.length)
         response.write(to: &bytes)
         context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
-        self.closeOutput()
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.endDelay) { self.closeOutput() }
     }
 
     func closeOutput() { self.context?.close(mode: .output, promise: nil) }

@@ -14,6 +14,7 @@ enum GatewayProcess {
         _ store: MemoryStore?,
         node: UInt64 = 1,
         repeatsUnknown: Bool = false,
+        _ change: (inout GatewayIdentity) -> Void = { _ in },
         now: Moment,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
     ) throws -> GatewayMachine {
@@ -28,7 +29,8 @@ enum GatewayProcess {
             node: opening.node,
             firstJob: first,
             repeatsUnknown: repeatsUnknown,
-            isStored: true
+            isStored: true,
+            change
         )
         let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
         let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first) { _, token, payload in
@@ -38,9 +40,17 @@ enum GatewayProcess {
         return machine
     }
 
-    private static func dispatch(node: UInt64, firstJob: UInt64, repeatsUnknown: Bool, isStored: Bool) -> Dispatch {
-        Dispatch(
-            identities: [GatewayIdentity(name: "old", routes: [0])],
+    private static func dispatch(
+        node: UInt64,
+        firstJob: UInt64,
+        repeatsUnknown: Bool,
+        isStored: Bool,
+        _ change: (inout GatewayIdentity) -> Void = { _ in }
+    ) -> Dispatch {
+        var identity = GatewayIdentity(name: "old", routes: [0])
+        change(&identity)
+        return Dispatch(
+            identities: [identity],
             routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
             upstreams: 1,
             node: node,

@@ -409,6 +409,58 @@ import Testing
         #expect(error?.description.contains("is damaged") == true)
     }
 
+    // MARK: Clients that the configuration describes
+
+    @Test func `with the mode spool silence means that the store has it, and a rejection is told at the next push`()
+        throws
+    {
+        let scene = try GatewayStoreScene { $0.mode = .spool }
+        let connection = scene.connect()
+        scene.push([0xff], 0, on: connection)
+        scene.answer([0xff])
+        scene.store.hold()
+        scene.push([1], 1, on: connection)
+        scene.wait(.milliseconds(50))
+        // The first one counts.
+        #expect(scene.machine.counts.released == 1)
+        scene.store.release()
+        scene.collect()
+        #expect(scene.machine.counts.released == 2)
+        scene.push([2], 2, on: connection)
+        scene.answer([1], Self.bad)
+        scene.wait(.seconds(2))
+        #expect(scene.told.isEmpty)
+        scene.push([1], 3, on: connection)
+        scene.wait(.seconds(2))
+        #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 3)])
+    }
+
+    @Test func `a client that is now known not to send again keeps no segments of its episodes`() throws {
+        var resends: Bool?
+        let scene = try GatewayStoreScene { $0.resends = resends }
+        let first = scene.connect()
+        scene.push([0xff], 0, on: first)
+        scene.answer([0xff])
+        for number in UInt8(1)...8 { scene.push([number], UInt32(number), on: first) }
+        scene.answer([1], Self.bad)
+        for number in UInt8(2)...8 { scene.answer([number]) }
+        scene.wait(.seconds(1))
+        #expect(scene.told.count == 1)
+        resends = false
+        try scene.kill()
+        let second = scene.connect()
+        for number in UInt8(10)..<20 {
+            scene.push([number], UInt32(number), on: second)
+            scene.answer([number])
+            scene.wait(.seconds(10))
+        }
+        // The last minute, two for each push. With the episode it would be all of them.
+        #expect(scene.store.count < 16)
+        scene.push([2], 30, on: second)
+        scene.wait(.milliseconds(20))
+        #expect(scene.sentTokens == [[2]])
+    }
+
     // MARK: The size of the store
 
     @Test func `segments go when nothing needs them`() throws {

@@ -33,8 +33,11 @@ final class GatewayStoreScene {
         }
     }
 
-    init() throws {
-        self.machine = try GatewayProcess.machine(self.store, now: self.now, makeKey: Self.key)
+    private let change: (inout GatewayIdentity) -> Void
+
+    init(_ change: @escaping (inout GatewayIdentity) -> Void = { _ in }) throws {
+        self.change = change
+        self.machine = try GatewayProcess.machine(self.store, change, now: self.now, makeKey: Self.key)
     }
 
     static func key(_ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey {
@@ -45,7 +48,7 @@ final class GatewayStoreScene {
     func kill() throws {
         self.sent = []
         _ = self.answers.take()
-        self.machine = try GatewayProcess.machine(self.store, now: self.now, makeKey: Self.key)
+        self.machine = try GatewayProcess.machine(self.store, self.change, now: self.now, makeKey: Self.key)
         self.collect()
     }
 

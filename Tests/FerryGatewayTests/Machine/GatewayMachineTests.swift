@@ -370,21 +370,6 @@ import Testing
 
     // MARK: Clients that the configuration describes
 
-    @Test func `with the mode spool silence means that the gateway has it, and a rejection is told at the next push`() {
-        let scene = Scene { $0.mode = .spool }
-        let connection = scene.connect()
-        scene.warm(on: connection)
-        scene.push([1], 1, on: connection)
-        scene.push([2], 2, on: connection)
-        #expect(scene.machine.counts.released == 3)
-        scene.answer([1], Self.bad)
-        scene.wait(.seconds(2))
-        #expect(scene.told.isEmpty)
-        scene.push([1], 3, on: connection)
-        scene.wait(.seconds(2))
-        #expect(scene.told == [ErrorResponse(status: .invalidToken, identifier: 3)])
-    }
-
     @Test func `a client that never sends again is told nothing, and its repeats arrive`() {
         let scene = Scene { $0.resends = false }
         let connection = scene.connect()

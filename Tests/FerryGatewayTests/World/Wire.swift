@@ -72,7 +72,8 @@ final class Wire {
     private var hasArrivedEnd = false
     private(set) var isClosedByGateway = false
     private var isKilled = false
-    private var isTold = false
+    private var toldAt: NIODeadline?
+    private var closedAt: NIODeadline?
     var isRead = true {
         didSet { if self.isRead { self.world.simulation.at(self.world.simulation.now) { self.read() } } }
     }
@@ -103,6 +104,7 @@ final class Wire {
     /// Closes the socket: what was written goes out, and then the end.
     func close() {
         self.listener = nil
+        self.closedAt = self.world.simulation.now
         self.hasEnd = true
         self.pump()
     }
@@ -111,6 +113,7 @@ final class Wire {
     func reset() {
         guard !self.isBroken else { return }
         self.listener = nil
+        self.closedAt = self.closedAt ?? self.world.simulation.now
         self.breakOff()
         let simulation = self.world.simulation
         self.lastArrival = max(self.lastArrival, simulation.now + self.path.oneWay)
@@ -125,8 +128,8 @@ final class Wire {
         self.isBroken = true
         for frame in self.sendBuffer {
             self.lose(frame)
-            // The program closed the connection before it had read what it was told.
-            if self.listener == nil, self.isTold { self.world.account.raced(frame.push) }
+            // The program closed the connection before it had read what it was told, and the gateway could not know.
+            if let closedAt, let toldAt, closedAt + self.path.oneWay >= toldAt { self.world.account.raced(frame.push) }
         }
         self.sendBuffer = []
         self.sendLength = 0
@@ -217,7 +220,7 @@ final class Wire {
 
     /// Brings bytes, the end of the output, or both to the program.
     func tell(_ response: ErrorResponse?) {
-        self.isTold = self.isTold || response != nil
+        if response != nil { self.toldAt = self.toldAt ?? self.world.simulation.now }
         self.world.simulation.after(self.path.oneWay) {
             guard let listener = self.listener else {
                 // Nobody reads any more: the program's kernel answers bytes with a reset.

@@ -78,7 +78,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     package let id: ConnectionID
-    /// Whether a spool has room for what is unresolved after its time (see the initializer). Without room the window fills, the
+    /// Whether a spool has room for what is unresolved after ``GatewayBounds/release``. Without room the window fills, the
     /// reading stops, and the connection ends.
     package var releases: Bool
     let openedAt: NIODeadline
@@ -86,7 +86,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     var state = State.reading
     private var reader: NotificationReader
-    var ledger: Ledger
+    var ledger = Ledger()
     var pace: Pace
     var stop: Stop?
     /// When the window became full; nil while the connection reads.
@@ -107,17 +107,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// - Parameters:
     ///   - id: a number that no other connection ever had.
     ///   - releases: whether a spool exists.
-    ///   - releaseAfter: how long after it was read a notification without a result goes to the spool.
-    package init(
-        _ id: ConnectionID,
-        decoder: NotificationDecoder,
-        releases: Bool,
-        releaseAfter: TimeAmount = GatewayBounds.release,
-        now: NIODeadline
-    ) {
+    package init(_ id: ConnectionID, decoder: NotificationDecoder, releases: Bool, now: NIODeadline) {
         self.id = id
         self.releases = releases
-        self.ledger = Ledger(releaseAfter: releaseAfter)
         self.openedAt = now
         self.resumedAt = now
         self.reader = NotificationReader(decoder)

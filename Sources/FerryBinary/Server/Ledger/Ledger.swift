@@ -93,10 +93,7 @@ package struct Ledger: Sendable {
     /// The bytes of all unresolved notifications.
     private var unresolvedBytes = 0
 
-    /// How long after it was read an unresolved notification is released.
-    private let releaseAfter: TimeAmount
-
-    package init(releaseAfter: TimeAmount = GatewayBounds.release) { self.releaseAfter = releaseAfter }
+    package init() {}
 
     /// The sequence number of the next notification.
     package var next: UInt64 { self.start + UInt64(self.entries.count) }
@@ -167,7 +164,7 @@ package struct Ledger: Sendable {
         var jobs: [JobID] = []
         let first = Int(self.head - self.start)
         for index in first..<self.entries.count {
-            guard self.entries[index].readAt + self.releaseAfter <= now else { break }
+            guard self.entries[index].readAt + GatewayBounds.release <= now else { break }
             guard !self.entries[index].isResolved else { continue }
             self.entries[index].isReleased = true
             self.count(self.entries[index].frame, -1)
@@ -179,7 +176,7 @@ package struct Ledger: Sendable {
 
     /// When the oldest unresolved notification is to be released; nil without one.
     package var nextRelease: NIODeadline? {
-        self.index(of: self.head).map { self.entries[$0].readAt + self.releaseAfter }
+        self.index(of: self.head).map { self.entries[$0].readAt + GatewayBounds.release }
     }
 
     /// Gives the present rejection up: the client will not hear of it on this connection.

@@ -127,6 +127,7 @@ struct Episode: Sendable {
 
     /// A copy, and the follower whose copy it is.
     struct Match {
+        var position: Int
         var job: JobID
         var fate: JobFate
         /// Equal keys are evidence here, and not enough to swallow the copy.
@@ -143,15 +144,23 @@ struct Episode: Sendable {
         let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
         guard let position = self.log.first(key, where: { !($1.isConstant && isProven && isLate) }) else { return nil }
         self.log.remove(position)
+        if !isDoubted {
+            self.matchedAt = now
+            self.confirm(position)
+        }
+        let entry = self.log[position]
+        let isEvidenceOnly = isDoubted || entry.isConstant && !isProven
+        return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
+    }
+
+    /// Counts a follower that was consumed as one whose copy came.
+    mutating func confirm(_ position: Int) {
         self.log[position].isMatched = true
         self.matchCount += 1
-        if !isDoubted { self.matchedAt = now }
         self.earliestMatch = min(self.earliestMatch ?? position, position)
         self.highest.append(position)
         self.highest.sort()
         if self.highest.count > GatewayBounds.matchesThatTrim { self.highest.removeFirst() }
-        let entry = self.log[position]
-        return Match(job: entry.job, fate: entry.fate, isEvidenceOnly: isDoubted || entry.isConstant && !isProven)
     }
 
     /// The entries before this position will not come back: a cache was too small for them. Nil: not enough matches.

@@ -86,8 +86,8 @@ package struct ReplayFilter: Sendable {
     /// Oldest first.
     private var episodes: [Episode] = []
     private var overtakers = ReplayLog<Overtaker>()
-    /// The connection whose last notification equalled a follower, and was doubted.
-    private var doubted: ConnectionID?
+    /// The connections whose last notification equalled a follower and was doubted, with that follower.
+    private var doubted: [ConnectionID: Place] = [:]
     /// The entries of running jobs.
     private var running: [JobID: Place] = [:]
     /// A time before which no episode ends and no entry is dropped; nil: nothing will.
@@ -234,10 +234,19 @@ package struct ReplayFilter: Sendable {
             guard self.episodes[index].id.connection != origin.connection,
                 self.episodes[index].kind != .crash || origin.isOpening
             else { continue }
-            let isDoubted = self.doubted != origin.connection && self.isLate(origin, for: index, now: now)
+            let before = self.doubted.removeValue(forKey: origin.connection)
+            let isDoubted = before == nil && self.isLate(origin, for: index, now: now)
             let match = self.episodes[index].match(offered.key, isProven: isProven, isDoubted: isDoubted, now: now)
-            guard let match else { continue }
-            self.doubted = isDoubted ? origin.connection : nil
+            guard let match else {
+                self.doubted[origin.connection] = before
+                continue
+            }
+            if isDoubted {
+                self.doubted[origin.connection] = Place(episode: self.episodes[index].id, position: match.position)
+            } else if let before, let index = self.index(of: before.episode) {
+                // It was the first of a row, and so a copy, too.
+                self.episodes[index].confirm(before.position)
+            }
             let isAhead = self.isAhead(origin, of: index)
             self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
             self.conclude(index, now: now)
@@ -248,7 +257,7 @@ package struct ReplayFilter: Sendable {
             self.amplification.count(swallowed: 1, now: now)
             return nil
         }
-        if self.doubted == origin.connection { self.doubted = nil }
+        self.doubted[origin.connection] = nil
         return nil
     }
 
@@ -349,6 +358,7 @@ package struct ReplayFilter: Sendable {
 
     private mutating func finish(_ index: Int, isJudged: Bool, now: NIODeadline) {
         let episode = self.episodes.remove(at: index)
+        if self.episodes.isEmpty { self.doubted = [:] }
         self.entryCount -= episode.count
         self.drop(episode.unmatched)
         self.ended.append(

@@ -38,6 +38,10 @@ package struct ReplayFilters: Sendable {
         now: NIODeadline,
         _ body: (inout ReplayFilter) -> Result
     ) -> Result {
+        if self.filters[scope] == nil, self.connections[scope] == nil {
+            self.idleCount += 1
+            self.idle[scope] = self.idleCount
+        }
         let result = self.counted(scope) { body(&$0[scope, default: new()]) }
         while self.identities[scope.identity, default: 0] > self.identityLimit,
             self.evictOldest(of: scope.identity, now: now)
@@ -65,7 +69,7 @@ package struct ReplayFilters: Sendable {
         self.connections[scope] = nil
         self.idleCount += 1
         self.idle[scope] = self.idleCount
-        return self.filters.count > self.scopeLimit ? self.forgetIdle() : []
+        return self.idle.count > self.scopeLimit ? self.forgetIdle() : []
     }
 
     /// Forgets a quarter of the bound, so that the search is rare.
