@@ -124,12 +124,18 @@ final class Wire {
         if self.isKilled { self.world.account.killed(frame.push) }
     }
 
+    /// The longest time before the gateway sees the first byte of what is written after a pause.
+    private var flightTime: TimeAmount {
+        let flight = self.path.oneWay + self.path.spacing
+        return self.path.lossOneIn > 0 ? flight + Self.retransmission + self.path.roundTrip : flight
+    }
+
     private func breakOff() {
         self.isBroken = true
         for frame in self.sendBuffer {
             self.lose(frame)
             // The program closed the connection before it had read what it was told, and the gateway could not know.
-            if let closedAt, let toldAt, closedAt + self.path.oneWay >= toldAt { self.world.account.raced(frame.push) }
+            if let closedAt, let toldAt, closedAt + self.flightTime >= toldAt { self.world.account.raced(frame.push) }
         }
         self.sendBuffer = []
         self.sendLength = 0
