@@ -39,9 +39,11 @@ import Testing
             #expect(output.status == 0, "\(output.messages)")
             let runs = try #require(output.summary["runs"] as? [[String: Any]])
             #expect(
-                runs.map { $0["name"] as? String } == ["gateway-paced-10000", "gateway-batch", "gateway-delayed"]
+                runs.map { $0["name"] as? String } == [
+                    "direct-paced-10000", "gateway-paced-10000", "direct-batch", "gateway-batch", "gateway-delayed",
+                ]
             )
-            #expect(runs.map { $0["count"] as? Int } == [1000, 20_000, 2000])
+            #expect(runs.map { $0["count"] as? Int } == [1000, 1000, 20_000, 20_000, 2000])
             for run in runs { #expect(run["p99Ms"] as? Double ?? 0 > 0) }
             let files = try FileManager.default.contentsOfDirectory(atPath: directory.path("."))
             #expect(!files.contains { $0.hasPrefix("bench.db") })

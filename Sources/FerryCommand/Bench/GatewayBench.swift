@@ -16,25 +16,34 @@ internal import Darwin
 /// process, over real TLS on loopback. Client and APNs have a thread each, the gateway has two.
 struct GatewayBench: Benchmark {
     enum Scenario: String, BenchScenario {
+        case directPaced = "direct-paced-10000"
         case paced = "gateway-paced-10000"
+        case directBatch = "direct-batch"
         case batch = "gateway-batch"
         case delayed = "gateway-delayed"
 
         var share: Double {
             switch self {
-            case .batch: 1
+            case .directBatch, .batch: 1
             case .delayed: 0.1
-            case .paced: 0.03
+            case .directPaced, .paced: 0.03
             }
         }
 
         var note: String {
             switch self {
+            case .directPaced: "the same as gateway-paced-10000, but over HTTP/2 straight to APNs"
+            case .directBatch: "the same as gateway-batch, but over HTTP/2 straight to APNs"
             case .batch: "PushBatch, one connection; latency from submit to APNs"
             case .delayed: "PushBatch, one connection, APNs answers late; latency from submit to APNs, its delay too"
             case .paced: "10 every ms; latency from submit to APNs, client and APNs too"
             }
         }
+
+        /// Whether the run has no gateway: the difference is what the gateway costs.
+        var isDirect: Bool { self == .directPaced || self == .directBatch }
+
+        var isPaced: Bool { self == .directPaced || self == .paced }
     }
 
     /// What `ferry bench gateway` may change.
@@ -81,14 +90,17 @@ struct GatewayBench: Benchmark {
         let recorder = GatewayBenchRecorder(
             warmUp: warmUp,
             count: count,
-            sampling: scenario == .batch ? GatewayBenchRecorder.sampling : 1
+            sampling: scenario.share == 1 ? GatewayBenchRecorder.sampling : 1
         )
         var configuration = SimulatedAPNs.Configuration(credentials: self.credentials)
         configuration.recorder = recorder
         if scenario == .delayed { configuration.script.answerDelay = self.options.upstreamDelay }
         let apns = try await SimulatedAPNs.start(configuration, on: self.threads.servers)
         do {
-            let result = try await self.run(scenario, apns, recorder)
+            let result =
+                scenario.isDirect
+                ? try await self.runDirect(scenario, apns, recorder)
+                : try await self.run(scenario, apns, recorder)
             await apns.stop()
             self.removeStore()
             return result
@@ -122,24 +134,16 @@ struct GatewayBench: Benchmark {
         _ gateway: LocalGateway,
         _ recorder: GatewayBenchRecorder
     ) async throws -> BenchResult {
-        let (count, warmUp) = (self.count(of: scenario), self.warmUp(of: scenario))
         var client = gateway.client(outcomes: .discard)
         client.eventLoopGroup = self.threads.clients
         // Silence would make a client that holds wait; what is measured is the gateway.
         client.options.cachePolicy = .evict
         client.options.settleTime = .milliseconds(100)
         let provider = try BinaryProvider(client)
-        let load = try GatewayBenchLoad(provider: provider, recorder: recorder)
-        try await load.run(0..<warmUp, isPaced: false)
-        try await self.wait(for: warmUp, recorder)
-        let result = try await self.threads.measure(scenario.rawValue, scenario.note, count: count) {
-            try await load.run(warmUp..<warmUp + count, isPaced: scenario == .paced)
-            try await self.wait(for: warmUp + count, recorder)
-            return recorder.latencies
-        }
+        let result = try await self.measure(scenario, provider, recorder)
         // A probe would be one notification more.
         let report = await provider.shutDown(within: .seconds(10), proof: .silence)
-        let (total, counts) = (warmUp + count, try await self.settledCounts(gateway))
+        let (total, counts) = (self.total(of: scenario), try await self.settledCounts(gateway))
         guard report.outcomes.accepted == total, report.contradicted == 0, recorder.count == total,
             recorder.others == 0, counts.isConserved, counts.read == total, counts.forwarded == total,
             counts.accepted == total, counts.copies == 0
@@ -153,6 +157,47 @@ struct GatewayBench: Benchmark {
         }
         return result
     }
+
+    private func runDirect(
+        _ scenario: Scenario,
+        _ apns: SimulatedAPNs,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        var configuration = try LocalGateway.forwarding(to: apns, self.credentials, outcomes: .discard)
+        configuration.topic = LocalGateway.topic
+        configuration.eventLoopGroup = self.threads.clients
+        let provider = try HTTP2Provider(configuration)
+        let result = try await self.measure(scenario, provider, recorder)
+        let report = await provider.shutDown(within: .seconds(10), proof: .silence)
+        let total = self.total(of: scenario)
+        guard report.outcomes.confirmed == total, recorder.count == total, recorder.others == 0 else {
+            throw BenchImbalance(
+                description:
+                    "\(scenario.rawValue): of \(total) the provider has \(report.outcomes.confirmed) confirmed, "
+                    + "and APNs accepted \(recorder.count) and \(recorder.others) more, twice or unknown."
+            )
+        }
+        return result
+    }
+
+    private func measure(
+        _ scenario: Scenario,
+        _ provider: any PushProvider,
+        _ recorder: GatewayBenchRecorder
+    ) async throws -> BenchResult {
+        let (warmUp, total) = (self.warmUp(of: scenario), self.total(of: scenario))
+        let load = try GatewayBenchLoad(provider: provider, recorder: recorder)
+        try await load.run(0..<warmUp, isPaced: false)
+        try await self.wait(for: warmUp, recorder)
+        return try await self.threads.measure(scenario.rawValue, scenario.note, count: total - warmUp) {
+            try await load.run(warmUp..<total, isPaced: scenario.isPaced)
+            try await self.wait(for: total, recorder)
+            return recorder.latencies
+        }
+    }
+
+    /// The number of notifications of a run, those of the warm-up too.
+    private func total(of scenario: Scenario) -> Int { self.warmUp(of: scenario) + self.count(of: scenario) }
 
     private func warmUp(of scenario: Scenario) -> Int { max(self.count(of: scenario) / 10, BenchLoad.taskCount) }
 

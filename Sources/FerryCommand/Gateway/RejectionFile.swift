@@ -35,16 +35,16 @@ final class RejectionFile: Sendable {
     ///
     /// - Throws: ``CommandFailure`` when it could not.
     static func check(path: String) throws(CommandFailure) {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC)
-        if descriptor >= 0 {
-            close(descriptor)
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            guard errno == ENOENT else { throw self.failure(path, errno) }
+            let directory = URL(filePath: path).deletingLastPathComponent().path
+            guard access(directory, W_OK | X_OK) == 0 else { throw self.failure(path, errno) }
             return
         }
-        // Without a reader, a FIFO cannot be opened, and a start would wait for the reader.
-        guard errno != ENXIO else { return }
-        guard errno == ENOENT else { throw self.failure(path, errno) }
-        let directory = URL(filePath: path).deletingLastPathComponent().path
-        guard access(directory, W_OK | X_OK) == 0 else { throw self.failure(path, errno) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw self.failure(path, EISDIR) }
+        // Opening it would tell the reader of a FIFO that its writer has gone.
+        guard access(path, W_OK) == 0 else { throw self.failure(path, errno) }
     }
 
     private static func failure(_ path: String, _ code: Int32) -> CommandFailure {

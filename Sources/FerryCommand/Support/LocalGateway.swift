@@ -25,20 +25,7 @@ struct LocalGateway {
         _ change: (inout Gateway.Configuration) -> Void = { _ in }
     ) async throws -> LocalGateway {
         let outcomes = UpstreamOutcomes()
-        let tokens = try ProviderTokenSource(
-            key: credentials.tokenKey,
-            keyID: credentials.keyID,
-            teamID: credentials.teamID
-        )
-        var forwarding = HTTP2Configuration(
-            host: apns.host,
-            port: apns.port,
-            credentials: .token(tokens),
-            outcomes: .sink(outcomes)
-        )
-        forwarding.logger = .silent
-        forwarding.trustRoots = credentials.trustRoots
-        forwarding.serverName = "localhost"
+        var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .sink(outcomes))
         if let group { forwarding.eventLoopGroup = group }
         let upstream = try HTTP2Provider(forwarding)
         var configuration = Gateway.Configuration(
@@ -59,6 +46,29 @@ struct LocalGateway {
             _ = await upstream.shutDown(within: .zero)
             throw error
         }
+    }
+
+    /// The configuration of a provider that sends to the simulated APNs over HTTP/2.
+    static func forwarding(
+        to apns: SimulatedAPNs,
+        _ credentials: TestCredentials,
+        outcomes: OutcomeDelivery
+    ) throws -> HTTP2Configuration {
+        let tokens = try ProviderTokenSource(
+            key: credentials.tokenKey,
+            keyID: credentials.keyID,
+            teamID: credentials.teamID
+        )
+        var configuration = HTTP2Configuration(
+            host: apns.host,
+            port: apns.port,
+            credentials: .token(tokens),
+            outcomes: outcomes
+        )
+        configuration.logger = .silent
+        configuration.trustRoots = credentials.trustRoots
+        configuration.serverName = "localhost"
+        return configuration
     }
 
     var host: String { self.gateway.host }

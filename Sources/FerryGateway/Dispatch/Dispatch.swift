@@ -38,6 +38,25 @@ package struct Dispatch {
     /// What waits for an upstream to take it.
     private final class Outgoing {
         var batch = PushBatch()
+
+        func append(_ job: Job, topic: [UInt8], as apnsID: APNSID, tag: UInt64) {
+            let isTaken = job.bytes.withUnsafeBufferPointer { bytes in
+                topic.withUnsafeBufferPointer { topic in
+                    self.batch.append(
+                        token: UnsafeBufferPointer(rebasing: bytes[..<job.tokenLength]),
+                        payload: UnsafeBufferPointer(rebasing: bytes[job.tokenLength...]),
+                        topic: topic,
+                        collapseID: UnsafeBufferPointer(start: nil, count: 0),
+                        apnsID: apnsID,
+                        pushType: nil,
+                        priority: Priority(rawValue: job.priority),
+                        expiration: Expiration(epochSeconds: job.expiration),
+                        tag: tag
+                    )
+                }
+            }
+            assert(isTaken, "DispatchBounds.bytes is less than a batch may hold")
+        }
     }
 
     /// The token of a rejected notification, until its rejection was told or is too old.
@@ -201,6 +220,9 @@ package struct Dispatch {
 
     // MARK: The upstream
 
+    /// The `apns-id` of a notification: the same each time that it goes out.
+    private func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
+
     /// Sends a notification, as soon as its topic's gate is open.
     mutating func send(_ id: JobID, now: Moment) {
         guard let job = self.jobs[id] else { return }
@@ -214,26 +236,8 @@ package struct Dispatch {
             self.counts.forwarded += 1
         }
         self.jobs[id]?.attempts += 1
-        self.append(job, id, self.routes[route])
-    }
-
-    private func append(_ job: Job, _ id: JobID, _ route: Route) {
-        let isTaken = job.bytes.withUnsafeBufferPointer { bytes in
-            route.topic.withUnsafeBufferPointer { topic in
-                self.outgoing[route.upstream].batch.append(
-                    token: UnsafeBufferPointer(rebasing: bytes[..<job.tokenLength]),
-                    payload: UnsafeBufferPointer(rebasing: bytes[job.tokenLength...]),
-                    topic: topic,
-                    collapseID: UnsafeBufferPointer(start: nil, count: 0),
-                    apnsID: APNSID(node: self.node, number: id.rawValue),
-                    pushType: nil,
-                    priority: Priority(rawValue: job.priority),
-                    expiration: Expiration(epochSeconds: job.expiration),
-                    tag: id.rawValue
-                )
-            }
-        }
-        assert(isTaken, "DispatchBounds.bytes is less than a batch may hold")
+        let (upstream, topic) = (self.routes[route].upstream, self.routes[route].topic)
+        self.outgoing[upstream].append(job, topic: topic, as: self.apnsID(of: id), tag: id.rawValue)
     }
 
     /// Takes an outcome. Returns nil if the job is not known, or goes out again.
@@ -310,7 +314,7 @@ package struct Dispatch {
             Array(job.token),
             outcome.reason ?? .unknown,
             isTold ? status : nil,
-            apnsID: APNSID(node: self.node, number: id.rawValue)
+            apnsID: self.apnsID(of: id)
         )
         self.remember(id, job.scope.identity, Array(job.token), status)
         guard isTold else {
@@ -366,7 +370,7 @@ package struct Dispatch {
                     token: Array(job.token),
                     reason: outcome.reason ?? job.lastReason ?? .unknown,
                     status: nil,
-                    apnsID: APNSID(node: self.node, number: id.rawValue)
+                    apnsID: self.apnsID(of: id)
                 )
             )
         )

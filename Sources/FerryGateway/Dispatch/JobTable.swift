@@ -43,7 +43,13 @@ struct JobTable: Sendable {
 
     /// Changes a job in place with optional chaining. Use ``remove(_:)`` to remove one.
     subscript(id: JobID) -> Job? {
-        get { self.index(id).map { self.recent[$0] } ?? self.old[id] }
+        _read {
+            if let index = self.index(id) {
+                yield self.recent[index]
+            } else {
+                yield self.old[id]
+            }
+        }
         _modify {
             if let index = self.index(id) {
                 yield &self.recent[index]

@@ -514,6 +514,7 @@ package final class GatewayMachine {
             filter.drained(episode, now: now.monotonic)
         case .close(let episode):
             if let episode { filter.drained(episode, now: now.monotonic) }
+            filter.closed(id)
             self.clients[id] = nil
             self.left.append(client.scope)
             if client.isJournalled { self.journal?.closed(id, now: now) }

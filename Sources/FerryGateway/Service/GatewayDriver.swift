@@ -24,6 +24,7 @@ final class GatewayDriver: @unchecked Sendable {
     private var onIdle: [() -> Void] = []
     private var isRunning = false
     private var runsAgain = false
+    private var isFinished = false
 
     init(
         _ machine: GatewayMachine,
@@ -166,11 +167,15 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Hands what is left to the store.
-    func finish() { self.run { machine, now in machine.sealJournal(now: now) } }
+    /// Hands what is left to the store. Nothing goes there after it: the store is about to be closed.
+    func finish() {
+        self.run { machine, now in machine.sealJournal(now: now) }
+        self.isFinished = true
+        self.stopTimer()
+    }
 
     private func commit() {
-        guard let store else { return }
+        guard let store, !self.isFinished else { return }
         for commit in self.machine.takeCommits(now: .now) {
             let segment = commit.segment.number
             store.append(commit) { answer in
@@ -182,7 +187,7 @@ final class GatewayDriver: @unchecked Sendable {
     // MARK: Time
 
     private func schedule() {
-        guard let deadline = self.machine.nextDeadline else { return }
+        guard !self.isFinished, let deadline = self.machine.nextDeadline else { return }
         if let timer, timer.deadline <= deadline { return }
         self.timer?.task.cancel()
         let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
@@ -190,6 +195,11 @@ final class GatewayDriver: @unchecked Sendable {
             self.run { $0.timePassed(now: $1) }
         }
         self.timer = (deadline, task)
+    }
+
+    private func stopTimer() {
+        self.timer?.task.cancel()
+        self.timer = nil
     }
 
     // MARK: The end
@@ -212,8 +222,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func checkIdle() {
         guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.isIdle else { return }
-        self.timer?.task.cancel()
-        self.timer = nil
+        self.stopTimer()
         let waiters = self.onIdle
         self.onIdle = []
         for body in waiters { body() }

@@ -85,6 +85,19 @@ import Testing
         }
     }
 
+    @Test func `the reader of a list that is a FIFO does not notice --check`() async throws {
+        try await GatewayHarness.run { harness in
+            let fifo = PushFilesTests.fifo(harness.directory)
+            let reader = open(fifo, O_RDONLY | O_NONBLOCK)
+            defer { close(reader) }
+            let output = try await harness.check(["rejections": #""fifo""#])
+            #expect(output.status == 0, "\(output.messages)")
+            // After a writer that has gone, there would be a hang-up.
+            var state = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&state, 1, 0) == 0)
+        }
+    }
+
     @Test func `keys that others can read are named once, by --check and at a start`() async throws {
         try await GatewayHarness.run { harness in
             _ = try harness.directory.write("key.p8", harness.directory.read("key.p8"), mode: 0o644)

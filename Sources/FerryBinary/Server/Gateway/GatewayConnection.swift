@@ -95,8 +95,6 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// The notification that was named, and the end of its followers; nil while they drain.
     private var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// The notifications since the last copy.
-    private var newInARow = 0
 
     private var deferred: [DeferredRejection] = []
     private var released: [JobID] = []
@@ -256,8 +254,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
             connection: self.id,
             draining: self.openEpisode,
             isOpening: self.state.mayTell && self.crashMisses < GatewayBounds.crashMisses,
-            openedAt: self.openedAt,
-            newInARow: self.newInARow
+            openedAt: self.openedAt
         )
     }
 
@@ -269,7 +266,6 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     private mutating func append(_ frame: NotificationFrame, _ admitted: Admitted, now: NIODeadline) {
         if !admitted.isCopy { self.crashMisses += 1 }
-        self.newInARow = admitted.isCopy ? 0 : self.newInARow + 1
         let sequence = self.ledger.append(
             Ledger.Frame(
                 identifier: frame.identifier,

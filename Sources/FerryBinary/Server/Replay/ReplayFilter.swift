@@ -22,21 +22,17 @@ package struct ReplayFilter: Sendable {
         package var isOpening: Bool
         /// When the connection was opened.
         package var openedAt: NIODeadline
-        /// The notifications on it since the last copy.
-        package var newInARow: Int
 
         package init(
             connection: ConnectionID,
             draining: EpisodeID? = nil,
             isOpening: Bool = false,
-            openedAt: NIODeadline = .distantPast,
-            newInARow: Int = 0
+            openedAt: NIODeadline = .distantPast
         ) {
             self.connection = connection
             self.draining = draining
             self.isOpening = isOpening
             self.openedAt = openedAt
-            self.newInARow = newInARow
         }
     }
 
@@ -74,6 +70,14 @@ package struct ReplayFilter: Sendable {
         var position: Int
     }
 
+    /// What one connection has carried lately, while an episode is open.
+    private struct Row: Sendable {
+        /// The new notifications since the last copy. Those that may be copies of what still drains do not count.
+        var newCount = 0
+        /// The follower that the last notification equalled, when that was doubted.
+        var doubted: Place?
+    }
+
     package private(set) var replayClass: ReplayClass
     /// Whether the class was configured, so that no evidence changes it.
     private let isConfigured: Bool
@@ -86,8 +90,8 @@ package struct ReplayFilter: Sendable {
     /// Oldest first.
     private var episodes: [Episode] = []
     private var overtakers = ReplayLog<Overtaker>()
-    /// The connections whose last notification equalled a follower and was doubted, with that follower.
-    private var doubted: [ConnectionID: Place] = [:]
+    /// Open connections only, and none while no episode is open.
+    private var rows: [ConnectionID: Row] = [:]
     /// The entries of running jobs.
     private var running: [JobID: Place] = [:]
     /// A time before which no episode ends and no entry is dropped; nil: nothing will.
@@ -156,6 +160,9 @@ package struct ReplayFilter: Sendable {
         self.conclude(index, now: now)
     }
 
+    /// Notes that a connection is gone.
+    package mutating func closed(_ connection: ConnectionID) { self.rows[connection] = nil }
+
     /// Ends the oldest episode, to make room. Its copies will be doubles.
     package mutating func evictOldestEpisode(now: NIODeadline) {
         guard !self.episodes.isEmpty else { return }
@@ -199,6 +206,7 @@ package struct ReplayFilter: Sendable {
                 self.episodes[index].appendMatched(follower)
                 self.entryCount += 1
                 if self.isAhead(origin, of: index) { self.remember(follower, origin) }
+                self.rows[origin.connection] = nil
                 self.amplification.count(swallowed: 1, now: now)
                 return .overtaken(overtaker)
             }
@@ -206,10 +214,12 @@ package struct ReplayFilter: Sendable {
         }
         guard follower.job == offered.job else {
             if isAhead { self.remember(follower, origin) }
+            self.rows[origin.connection] = nil
             self.amplification.count(swallowed: 1, now: now)
             return .join(follower.job, follower.fate)
         }
-        self.remember(offered, origin)
+        let mayBeCopy = self.remember(offered, origin)
+        if !self.episodes.isEmpty, !mayBeCopy { self.rows[origin.connection, default: Row()].newCount += 1 }
         self.amplification.count(new: 1, now: now)
         return .forward
     }
@@ -228,22 +238,24 @@ package struct ReplayFilter: Sendable {
     /// Consumes the follower whose copy this is, of the newest episode that has one. Also returns whether the copy may
     /// be ahead of one that still drains: then that one has lost its entry.
     private mutating func match(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> (Episode.Match, Bool)? {
+        guard !self.episodes.isEmpty else { return nil }
         let isProven = if case .resends = self.replayClass { true } else { false }
+        let row = self.rows[origin.connection] ?? Row()
+        self.rows[origin.connection]?.doubted = nil
         for index in self.episodes.indices.reversed() {
             // A client cannot send a copy on a connection that it was told to give up.
             guard self.episodes[index].id.connection != origin.connection,
                 self.episodes[index].kind != .crash || origin.isOpening
             else { continue }
-            let before = self.doubted.removeValue(forKey: origin.connection)
-            let isDoubted = before == nil && self.isLate(origin, for: index, now: now)
+            let isDoubted = row.doubted == nil && self.isLate(row, origin, for: index, now: now)
             let match = self.episodes[index].match(offered.key, isProven: isProven, isDoubted: isDoubted, now: now)
-            guard let match else {
-                self.doubted[origin.connection] = before
-                continue
-            }
+            guard let match else { continue }
             if isDoubted {
-                self.doubted[origin.connection] = Place(episode: self.episodes[index].id, position: match.position)
-            } else if let before, let index = self.index(of: before.episode) {
+                self.rows[origin.connection]?.doubted = Place(
+                    episode: self.episodes[index].id,
+                    position: match.position
+                )
+            } else if let before = row.doubted, let index = self.index(of: before.episode) {
                 // It was the first of a row, and so a copy, too.
                 self.episodes[index].confirm(before.position)
             }
@@ -257,15 +269,14 @@ package struct ReplayFilter: Sendable {
             self.amplification.count(swallowed: 1, now: now)
             return nil
         }
-        self.doubted[origin.connection] = nil
         return nil
     }
 
     /// Whether so many others came before on its connection that a single notification that equals a follower is rather a
     /// repeat on purpose. Copies come in a row. On a connection that was open at the error response, they come behind
     /// what the client had written before it read the response.
-    private func isLate(_ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
-        guard origin.newInARow >= GatewayBounds.doubtAfter else { return false }
+    private func isLate(_ row: Row, _ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
+        guard row.newCount >= GatewayBounds.doubtAfter else { return false }
         let episode = self.episodes[index]
         return origin.openedAt > episode.openedAt || now - episode.lastMatch >= GatewayBounds.doubtDelay
     }
@@ -278,13 +289,15 @@ package struct ReplayFilter: Sendable {
         self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
     }
 
-    /// Remembers a notification while another connection drains.
-    private mutating func remember(_ offered: Follower, _ origin: Origin) {
+    /// Remembers a notification while another connection drains. Returns false if none does.
+    @discardableResult
+    private mutating func remember(_ offered: Follower, _ origin: Origin) -> Bool {
         guard !offered.isConstant,
             self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection })
-        else { return }
+        else { return false }
         self.overtakers.append(offered.key, Overtaker(connection: origin.connection, job: offered.job))
         self.entryCount += 1
+        return true
     }
 
     private mutating func takeOvertaker(_ key: ReplayKey, _ origin: Origin, _ index: Int) -> JobID? {
@@ -358,7 +371,7 @@ package struct ReplayFilter: Sendable {
 
     private mutating func finish(_ index: Int, isJudged: Bool, now: NIODeadline) {
         let episode = self.episodes.remove(at: index)
-        if self.episodes.isEmpty { self.doubted = [:] }
+        if self.episodes.isEmpty { self.rows = [:] }
         self.entryCount -= episode.count
         self.drop(episode.unmatched)
         self.ended.append(

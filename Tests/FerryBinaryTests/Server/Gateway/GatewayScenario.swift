@@ -309,6 +309,7 @@ final class GatewayScenario {
             self.filter.drained(episode, now: self.now)
         case .close(let episode):
             if let episode { self.filter.drained(episode, now: self.now) }
+            self.filter.closed(link.id)
             self.closed.append(link.id.rawValue)
             self.links[link.id] = nil
             self.onClose(link.id.rawValue)

@@ -53,7 +53,7 @@ final class FilterScenario {
         draining: EpisodeID? = nil,
         isConstant: Bool = false,
         isOpening: Bool = false,
-        newInARow: Int = 0
+        openedAt: NIODeadline? = nil
     ) -> ReplayFilter.Admission {
         self.filter.admit(
             self.follower(name, isConstant: isConstant),
@@ -61,8 +61,7 @@ final class FilterScenario {
                 connection: ConnectionID(connection),
                 draining: draining,
                 isOpening: isOpening,
-                openedAt: self.now,
-                newInARow: newInARow
+                openedAt: openedAt ?? self.now
             ),
             now: self.now
         )

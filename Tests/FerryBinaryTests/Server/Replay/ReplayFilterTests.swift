@@ -94,12 +94,14 @@ import Testing
         let scenario = FilterScenario()
         _ = scenario.tell(1, 10..<20)
         scenario.wait(.milliseconds(1))
-        #expect(scenario.push(12, on: 2, newInARow: 2) == .join(JobID(rawValue: 3), .running))
-        #expect(scenario.push(13, on: 2, newInARow: 3) == .forward)
-        #expect(scenario.push(50, on: 2, newInARow: 4) == .forward)
+        #expect(scenario.pushAll(50..<52, on: 2) == 2)
+        #expect(scenario.push(12, on: 2) == .join(JobID(rawValue: 3), .running))
+        #expect(scenario.pushAll(52..<55, on: 2) == 3)
+        #expect(scenario.push(13, on: 2) == .forward)
+        #expect(scenario.push(55, on: 2) == .forward)
         // The first of a row is forwarded, too.
-        #expect(scenario.push(14, on: 2, newInARow: 5) == .forward)
-        #expect(scenario.push(15, on: 2, newInARow: 6) == .join(JobID(rawValue: 6), .running))
+        #expect(scenario.push(14, on: 2) == .forward)
+        #expect(scenario.push(15, on: 2) == .join(JobID(rawValue: 6), .running))
     }
 
     @Test func `right after an error response, connections that were open may carry copies behind other notifications`()
@@ -108,42 +110,53 @@ import Testing
         let old = scenario.now
         scenario.wait(.seconds(1))
         _ = scenario.tell(1, 10..<20)
-        func push(_ name: UInt64) -> ReplayFilter.Admission {
-            let follower = Follower(
-                key: FilterScenario.key(name),
-                job: JobID(rawValue: 99),
-                fate: .running,
-                isConstant: false
-            )
-            let origin = ReplayFilter.Origin(connection: ConnectionID(2), openedAt: old, newInARow: 100)
-            return scenario.filter.admit(follower, from: origin, now: scenario.now)
-        }
-        #expect(push(10) == .join(JobID(rawValue: 1), .running))
+        for name in 50..<60 as Range<UInt64> { #expect(scenario.push(name, on: 2, openedAt: old) == .forward) }
+        #expect(scenario.push(10, on: 2, openedAt: old) == .join(JobID(rawValue: 1), .running))
         scenario.wait(.seconds(3))
-        #expect(push(11) == .forward)
+        for name in 60..<70 as Range<UInt64> { #expect(scenario.push(name, on: 2, openedAt: old) == .forward) }
+        #expect(scenario.push(11, on: 2, openedAt: old) == .forward)
+    }
+
+    @Test func `copies that overtook a drain do not make the next ones doubtful`() {
+        let scenario = FilterScenario()
+        let first = scenario.tell(1, 10..<20, drains: true)
+        scenario.wait(.milliseconds(1))
+        // The client sends everything again, and the drain has not brought the last ones yet.
+        #expect(scenario.pushAll(20..<30, on: 2) == 10)
+        for name in 20..<30 as Range<UInt64> { scenario.push(name, on: 1, draining: first) }
+        scenario.push(30, on: 1, draining: first)
+        scenario.filter.drained(first, now: scenario.now)
+        #expect(scenario.pushAll([30], on: 2) == 0)
     }
 
     @Test func `the doubt of one connection does not reach another`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, 10..<20)
         scenario.wait(.milliseconds(1))
-        #expect(scenario.push(10, on: 2, newInARow: 3) == .forward)
-        #expect(scenario.push(11, on: 3, newInARow: 3) == .forward)
-        #expect(scenario.push(12, on: 2, newInARow: 4) == .join(JobID(rawValue: 3), .running))
-        #expect(scenario.push(13, on: 3, newInARow: 4) == .join(JobID(rawValue: 4), .running))
+        #expect(scenario.pushAll(50..<53, on: 2) == 3)
+        #expect(scenario.pushAll(60..<63, on: 3) == 3)
+        #expect(scenario.push(10, on: 2) == .forward)
+        #expect(scenario.push(11, on: 3) == .forward)
+        #expect(scenario.push(12, on: 2) == .join(JobID(rawValue: 3), .running))
+        #expect(scenario.push(13, on: 3) == .join(JobID(rawValue: 4), .running))
     }
 
     @Test func `a doubted copy proves nothing until the next one confirms it`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, [10])
         scenario.wait(.milliseconds(1))
-        #expect(scenario.push(10, on: 2, newInARow: 3) == .forward)
+        #expect(scenario.pushAll(50..<53, on: 2) == 3)
+        #expect(scenario.push(10, on: 2) == .forward)
         scenario.wait(.seconds(61))
         #expect(scenario.filter.replayClass == .unknown)
         _ = scenario.tell(3, [20, 21])
         scenario.wait(.milliseconds(1))
-        #expect(scenario.push(20, on: 4, newInARow: 3) == .forward)
-        #expect(scenario.push(21, on: 4, newInARow: 4) == .join(JobID(rawValue: 4), .running))
+        #expect(scenario.pushAll(60..<63, on: 4) == 3)
+        #expect(scenario.push(20, on: 4) == .forward)
+        guard case .join = scenario.push(21, on: 4) else {
+            Issue.record("The second of a row is no doubt any more.")
+            return
+        }
         #expect(scenario.isProven)
     }
 
@@ -152,7 +165,8 @@ import Testing
         _ = scenario.tell(1, 10..<20)
         scenario.settle(3, .rejected(.invalidToken))
         scenario.wait(.milliseconds(1))
-        #expect(scenario.push(12, on: 2, newInARow: 3) == .forward)
+        #expect(scenario.pushAll(50..<53, on: 2) == 3)
+        #expect(scenario.push(12, on: 2) == .forward)
         #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 3)])
     }
 
