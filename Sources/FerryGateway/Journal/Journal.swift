@@ -145,6 +145,18 @@ package struct Journal {
         self.isAwaited = true
     }
 
+    /// Notes what a client does after error responses.
+    mutating func learned(_ habit: ClientHabit, now: Moment) {
+        self.begin(now: now)
+        self.changes.append(habit.row(identities: self.identities))
+    }
+
+    /// Removes a row that an earlier process left.
+    mutating func forget(_ row: StoreRow, in table: StoreTable, now: Moment) {
+        self.begin(now: now)
+        self.changes.append(StoreChange(table, key: row.key, value: nil))
+    }
+
     /// Writes an unanswered job of an older segment anew.
     mutating func carry(_ job: inout Job, as id: JobID, now: Moment) {
         self.name(job.first.connection, job.scope, now: now)

@@ -26,6 +26,7 @@ extension GatewayMachine {
     package func restore(
         _ recovery: consuming Recovery,
         feedback: [StoreRow],
+        habits: [StoreRow],
         identities: [String],
         now: Moment
     ) throws(StoreError) {
@@ -36,6 +37,7 @@ extension GatewayMachine {
                     + "until they are delivered, or move the store away."
             )
         }
+        self.restore(habits, identities: numbers, now: now)
         let episodes = recovery.takeEpisodes()
         let segments = recovery.segments(now: now.monotonic)
         for segment in segments { self.journal?.segments.add(segment) }
@@ -49,9 +51,9 @@ extension GatewayMachine {
             // A client that was silent since then has given up. What it sends now is new.
             let silence = UInt32(GatewayBounds.unmatchedLifetime.nanoseconds / 1_000_000_000)
             guard now.epochSeconds < episode.heardAt.addingReportingOverflow(silence).partialValue else { continue }
-            // A client that is known not to send again has no episodes, and no segments are kept for them.
-            guard self.sendsAgain(identity) else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
+            // A client that is known not to send again has no episodes, and no segments are kept for them.
+            guard self.sendsAgain(scope, now: now) else { continue }
             self.restore(episode.id, episode.kind, scope, episode.followers, now: now)
             guard episode.kind == .restored, let last = segments.last?.number else { continue }
             self.journal?.segments.open(episode.id, since: .distantPast, last: last)
@@ -63,6 +65,22 @@ extension GatewayMachine {
         for row in feedback {
             guard let change = FeedbackRows.Change(row, identities: numbers), let since = change.since else { continue }
             self.restore(.init(token: change.token, since: since), of: change.identity)
+        }
+    }
+}
+
+extension GatewayMachine {
+    /// Takes the newest habits, as many as there may be scopes. The store forgets the others.
+    private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
+        let habits = rows.map { ($0, ClientHabit($0, identities: identities)) }
+            .sorted { $0.1?.shownAt ?? 0 > $1.1?.shownAt ?? 0 }
+        for (index, (row, habit)) in habits.enumerated() {
+            guard let habit, index < GatewayBounds.scopes, !habit.isOver(now: now.epochSeconds) else {
+                self.journal?.forget(row, in: .habits, now: now)
+                continue
+            }
+            // What the configuration says is not learned.
+            if self.isLearning(habit.scope.identity) { self.restore(habit, now: now) }
         }
     }
 }

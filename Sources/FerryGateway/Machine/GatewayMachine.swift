@@ -407,8 +407,14 @@ package final class GatewayMachine {
         }
     }
 
-    /// Whether the client may send something again, as far as the configuration knows.
-    func sendsAgain(_ identity: Int) -> Bool { self.dispatch.identities[identity].resends ?? true }
+    /// Whether the client may send something again.
+    func sendsAgain(_ scope: ReplayScope, now: Moment) -> Bool {
+        let new = self.dispatch.identities[scope.identity].filter
+        return self.filters.with(scope, new: new, now: now.monotonic) { $0.replayClass != .never }
+    }
+
+    /// Whether the habits of the client are found out.
+    func isLearning(_ identity: Int) -> Bool { self.dispatch.identities[identity].resends == nil }
 
     /// Lets every connection see what has changed.
     func wakeClients(now: Moment) {
@@ -457,6 +463,10 @@ package final class GatewayMachine {
         if !isFollower { self.dispatch.deferRejection(of: id) }
     }
 
+    func restore(_ habit: ClientHabit, now: Moment) {
+        self.filters.with(habit.scope, new: ReplayFilter(habit.replayClass), now: now.monotonic) { _ in }
+    }
+
     func restore(_ row: FeedbackRows.Row, of identity: Int) { self.dispatch.feedback.restore(row, of: identity) }
 
     // MARK: The machines below
@@ -464,7 +474,11 @@ package final class GatewayMachine {
     /// Calls `body` with the replay filter of a scope, and takes what the filter puts out.
     private func withFilter(_ scope: ReplayScope, now: Moment, _ body: (inout ReplayFilter) -> Void) {
         self.filters.with(scope, new: self.dispatch.identities[scope.identity].filter, now: now.monotonic) { filter in
+            let before = filter.replayClass
             body(&filter)
+            if filter.replayClass != before {
+                self.journal?.learned(.init(scope, filter.replayClass, shownAt: now.epochSeconds), now: now)
+            }
             self.collect(&filter, now: now)
             self.filterTimers[scope] = filter.nextDeadline
             self.setTimers(filter.standing(now: now.monotonic))

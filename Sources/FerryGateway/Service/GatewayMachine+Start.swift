@@ -60,8 +60,13 @@ extension GatewayMachine {
         )
         let journal = Journal(epoch: opening.epoch, identities: names, checksum: hash.checksum)
         let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first, makeKey: hash.key)
-        let rows = try await store.rows(.feedback)
-        try machine.restore(recovery, feedback: rows, identities: names, now: .now)
+        try machine.restore(
+            recovery,
+            feedback: try await store.rows(.feedback),
+            habits: try await store.rows(.habits),
+            identities: names,
+            now: .now
+        )
         return machine
     }
 }

@@ -61,6 +61,20 @@ package struct StoredSegment: Hashable, Sendable {
 package enum StoreTable: UInt8, Sendable, CaseIterable {
     /// The feedback rows: see ``FeedbackRows``.
     case feedback = 1
+    /// What clients do after error responses: see ``ClientHabit``.
+    case habits = 2
+
+    /// A key that begins with the length (1) and the name of a client.
+    static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {
+        let name = Array(name.utf8.prefix(255))
+        return [UInt8(name.count)] + name + rest
+    }
+
+    /// Takes such a key apart.
+    static func client(ofKey key: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>)? {
+        guard let length = key.first, key.count > Int(length) else { return nil }
+        return (String(decoding: key[1...][..<(Int(length) + 1)], as: UTF8.self), key[(Int(length) + 1)...])
+    }
 }
 
 /// A row of a table: bytes under a key.

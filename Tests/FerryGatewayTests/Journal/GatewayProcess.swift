@@ -36,7 +36,13 @@ enum GatewayProcess {
         let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first) { _, token, payload in
             makeKey(Array(token)[...], Array(payload)[...])
         }
-        try machine.restore(recovery, feedback: store.all(.feedback), identities: ["old"], now: now)
+        try machine.restore(
+            recovery,
+            feedback: store.all(.feedback),
+            habits: store.all(.habits),
+            identities: ["old"],
+            now: now
+        )
         return machine
     }
 

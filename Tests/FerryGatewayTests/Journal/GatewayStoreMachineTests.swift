@@ -461,6 +461,39 @@ import Testing
         #expect(scene.sentTokens == [[2]])
     }
 
+    @Test func `a client that was seen to send again is known after a kill`() throws {
+        let scene = try GatewayStoreScene()
+        scene.push([0xff], 0, on: scene.connect())
+        scene.answer([0xff])
+        var connection = scene.connect()
+        for number in UInt8(1)...8 { scene.push([number], UInt32(number), on: connection) }
+        scene.answer([1], Self.bad)
+        for number in UInt8(2)...8 { scene.answer([number]) }
+        scene.wait(.seconds(1))
+        #expect(scene.told.count == 1)
+        scene.hangUp(connection)
+        connection = scene.connect()
+        for number in UInt8(2)...8 { scene.push([number], UInt32(number), on: connection) }
+        #expect(scene.sentTokens.isEmpty)
+        scene.wait(.minutes(10))
+        try scene.kill()
+        // In a steady flow, only a client that is known to send again is told on a young connection.
+        connection = scene.connect()
+        scene.push([0xff], 9, on: connection)
+        scene.answer([0xff])
+        for number in UInt8(10)...20 {
+            scene.push([number], UInt32(number), on: connection)
+            if number == 10 { scene.answer([10], Self.bad) } else { scene.answer([number]) }
+            scene.wait(.milliseconds(20))
+        }
+        #expect(scene.told.count == 2)
+        // Habits that were not shown for a month are forgotten.
+        scene.wait(.hours(24 * 31))
+        try scene.kill()
+        scene.wait(.seconds(1))
+        #expect(scene.store.all(.habits).isEmpty)
+    }
+
     // MARK: The size of the store
 
     @Test func `segments go when nothing needs them`() throws {
