@@ -82,6 +82,7 @@ package struct Dispatch {
     private var held: [Deque<JobID>]
     private var delayed = Heap<Due>()
     private var knownBad = KnownBad()
+    private var tokenTopics = TokenTopics()
     private var rejected: [JobID: Rejected] = [:]
     private var rejectedOrder: Deque<JobID> = []
     private var events: [GatewayEvent] = []
@@ -167,6 +168,11 @@ package struct Dispatch {
 
     /// Takes a notification. ``send(_:now:)`` sends it.
     mutating func take(_ job: Job, as id: JobID) {
+        var job = job
+        if !self.tokenTopics.isEmpty {
+            job.firstTopic = self.tokenTopics[.init(identity: job.scope.identity, token: Array(job.token))]
+            job.topic = job.firstTopic
+        }
         self.byteCount += job.bytes.count
         self.counts.waiting += 1
         self.jobs.insert(job, as: id)
@@ -250,6 +256,9 @@ package struct Dispatch {
         case .accepted:
             self.counts.accepted += 1
             self.open(route, now: now)
+            if job.topic != job.firstTopic {
+                self.tokenTopics.remember(job.topic, for: .init(identity: identity, token: Array(job.token)))
+            }
             if !self.feedback.isEmpty { self.feedback.remove(job.token, of: identity) }
             return self.end(id, job, .accepted)
         case .gone(let since):
@@ -265,10 +274,11 @@ package struct Dispatch {
         case .refused(let status):
             return self.refuse(id, job, route, outcome, status, now: now)
         case .tryOtherTopic:
-            guard job.topic + 1 < self.identities[identity].routes.count else {
+            let next = (job.topic + 1) % self.identities[identity].routes.count
+            guard next != job.firstTopic else {
                 return self.refuse(id, job, route, outcome, .invalidToken, now: now)
             }
-            self.jobs[id]?.topic += 1
+            self.jobs[id]?.topic = next
             self.send(id, now: now)
             return nil
         case .retry(let retry):

@@ -13,6 +13,8 @@ struct Job: Sendable {
     let scope: ReplayScope
     /// The place of the present route among the identity's.
     var topic = 0
+    /// The place of the route that is tried first. The others follow it, and after the last one the first.
+    var firstTopic = 0
     /// The device token, then the payload.
     let bytes: [UInt8]
     let tokenLength: Int

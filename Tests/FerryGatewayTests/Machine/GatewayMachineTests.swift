@@ -190,6 +190,26 @@ import Testing
         #expect(scene.machine.counts.refused == 1)
     }
 
+    @Test func `the topic that APNs took for a token is the first at the next push`() {
+        let topics = ["com.example.app", "com.example.app.voip", "com.example.app.complication"]
+        let scene = Scene(topics: topics)
+        let connection = scene.connect()
+        let other = Outcome.rejected(Rejection(reason: .deviceTokenNotForTopic, origin: .apns, status: 400))
+        scene.push([1], 1, on: connection)
+        scene.answer([1], other)
+        scene.answer([1], .accepted(.confirmed))
+        scene.push([1], 2, on: connection)
+        #expect(scene.sent.map(\.notification.topic) == [topics[1]])
+        // The app may have moved on. Every topic is tried once.
+        scene.answer([1], other)
+        #expect(scene.sent.map(\.notification.topic) == [topics[2]])
+        scene.answer([1], other)
+        #expect(scene.sent.map(\.notification.topic) == [topics[0]])
+        scene.answer([1], other)
+        #expect(scene.sent.isEmpty)
+        #expect(scene.machine.counts.refused == 1)
+    }
+
     @Test func `what APNs cannot take now goes out again under the same name`() {
         let scene = Scene()
         let connection = scene.connect()
