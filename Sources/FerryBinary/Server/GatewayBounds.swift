@@ -92,6 +92,12 @@ package enum GatewayBounds {
     package static let age: TimeAmount = .milliseconds(2500)
     /// How long an error response waits for the journal.
     package static let journal: TimeAmount = .seconds(1)
+    /// How long the output stays open behind an error response, beyond a round trip. Go's libraries that read both at once
+    /// take the end for an error, and drop the response.
+    package static let outputDelay: TimeAmount = .milliseconds(200)
+    /// The silence after which the output is closed. A library that writes when the end comes may die of it, with all that it
+    /// had to write.
+    package static let outputQuiet: TimeAmount = .milliseconds(100)
     /// How long a drain may last.
     package static let drain: TimeAmount = .seconds(5)
     /// How long a drain waits for the next byte; three round trips if they are longer.

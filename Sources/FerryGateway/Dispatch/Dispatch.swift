@@ -296,10 +296,11 @@ package struct Dispatch {
         case .unknown:
             // The upstream is shut down. The next start sends what may have arrived, as after a kill.
             guard !self.keepsUnknown else { return nil }
-            guard self.repeatsUnknown, job.attempts <= DispatchBounds.unknownCopies else {
+            guard self.repeatsUnknown, job.doubts < DispatchBounds.unknownCopies else {
                 self.counts.unknown += 1
                 return self.end(id, job, .accepted)
             }
+            self.jobs[id]?.doubts += 1
             self.counts.copies += 1
             self.send(id, now: now)
             return nil

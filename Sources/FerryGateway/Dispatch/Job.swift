@@ -28,6 +28,8 @@ struct Job: Sendable {
     var joined: [Reader] = []
     /// How often it went out, or was about to.
     var attempts = 0
+    /// How often it may have arrived.
+    var doubts = 0
     /// Why APNs did not take it the last time; nil: APNs said nothing.
     var lastReason: Reason?
     /// The segment of the journal that has it; 0: none.

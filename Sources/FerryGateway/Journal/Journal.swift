@@ -183,10 +183,14 @@ package struct Journal {
 
     // MARK: Commits
 
-    /// Whether the store keeps up, so that what was read a while ago is durable.
-    func isPrompt(now: NIODeadline) -> Bool {
-        guard case .good = self.state else { return false }
-        return (self.pending.first?.openedAt ?? self.openedAt).map { now < $0 + JournalBounds.patience } ?? true
+    /// Whether the store keeps up, so that what was read a while ago is durable, and if not, whether it may soon.
+    func spool(now: NIODeadline) -> GatewayConnection.Spool {
+        let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
+        switch self.state {
+        case .fenced: return .full
+        case .good where waiting < JournalBounds.patience: return .open
+        case .good, .silent, .refused: return waiting < JournalBounds.outage ? .waiting : .full
+        }
     }
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }

@@ -11,6 +11,8 @@ enum JournalBounds {
     /// Without an answer for this time, the store is in trouble. A notification is released only while none has waited for
     /// the store so long.
     static let patience: TimeAmount = .seconds(1)
+    /// How long the gateway reads on while nothing is stored. What it has read meanwhile, a kill would lose.
+    static let outage: TimeAmount = .minutes(1)
     /// The time between two tries while the store refuses.
     static let retry: TimeAmount = .seconds(1)
 

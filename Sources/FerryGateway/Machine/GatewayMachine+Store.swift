@@ -14,10 +14,8 @@ extension GatewayMachine {
 
     /// Takes the answer of the store to the commit with this segment.
     package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
-        let wasPrompt = self.journal?.isPrompt(now: now.monotonic)
         if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
-        // Connections release again, or no more.
-        if self.journal?.isPrompt(now: now.monotonic) != wasPrompt { self.wakeClients(now: now) }
+        self.wakeClients(now: now)
     }
 
     /// Goes on where an earlier process ended, before the first connection.

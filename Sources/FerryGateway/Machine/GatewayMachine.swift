@@ -27,9 +27,9 @@ package final class GatewayMachine {
         package var work: Work
 
         package enum Work: Hashable, Sendable {
-            /// Write these six bytes, then close the output. Continue to read.
+            /// Write these six bytes. Continue to read.
             case tell(ErrorResponse)
-            /// Close the output without a word. Continue to read.
+            /// Close the output. Continue to read.
             case closeOutput
             /// Close the connection. No more inputs come from it.
             case close
@@ -67,6 +67,7 @@ package final class GatewayMachine {
     /// The jobs that error responses have named, until their episodes end.
     private var named: [EpisodeID: JobID] = [:]
     private var isShuttingDown = false
+    private var lastSpool = GatewayConnection.Spool.open
 
     /// - Parameters:
     ///   - journal: nil: without a store.
@@ -97,11 +98,11 @@ package final class GatewayMachine {
     }
 
     /// Whether any new connection is welcome.
-    package func isOpen(now: Moment) -> Bool { !self.isShuttingDown && self.hasRoom(now: now) }
+    package func isOpen(now: Moment) -> Bool { !self.isShuttingDown && self.spool(now: now) == .open }
 
-    /// Whether notifications that take long may be released to the spool.
-    private func hasRoom(now: Moment) -> Bool {
-        self.dispatch.hasRoom && self.journal?.isPrompt(now: now.monotonic) ?? true
+    private func spool(now: Moment) -> GatewayConnection.Spool {
+        guard self.dispatch.hasRoom else { return .full }
+        return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
     /// Whether every notification that was read is settled, and the store has everything.
@@ -144,7 +145,7 @@ package final class GatewayMachine {
         self.lastConnection += 1
         let id = ConnectionID(self.lastConnection)
         let decoder = NotificationDecoder(maximumPayloadLength: PushNotification.maximumPayloadLength)
-        let connection = GatewayConnection(id, decoder: decoder, releases: true, now: now.monotonic)
+        let connection = GatewayConnection(id, decoder: decoder, spool: .open, now: now.monotonic)
         let scope = ReplayScope(identity: identity, address: address)
         self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
         self.filters.opened(scope)
@@ -158,7 +159,7 @@ package final class GatewayMachine {
     package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.releases = self.hasRoom(now: now)
+            client.connection.spool = self.spool(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
@@ -171,7 +172,7 @@ package final class GatewayMachine {
     package func inputEnded(_ id: ConnectionID, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.releases = self.hasRoom(now: now)
+            client.connection.spool = self.spool(now: now)
             self.perform(client.connection.inputEnded(), client, &filter, now: now)
         }
     }
@@ -180,7 +181,7 @@ package final class GatewayMachine {
     private func durable(_ episode: EpisodeID, now: Moment) {
         guard let client = self.clients[episode.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.releases = self.hasRoom(now: now)
+            client.connection.spool = self.spool(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -192,7 +193,7 @@ package final class GatewayMachine {
         self.isShuttingDown = true
         for client in self.clients.values.sorted(by: { $0.connection.id.rawValue < $1.connection.id.rawValue }) {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.releases = self.hasRoom(now: now)
+                client.connection.spool = self.spool(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.shutDown(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -235,7 +236,8 @@ package final class GatewayMachine {
             key: self.makeKey(self.dispatch.topic(of: client.identity), token, payload),
             job: id,
             fate: fate,
-            isConstant: nature.isConstant
+            isConstant: nature.isConstant,
+            identifier: offer.frame.identifier
         )
         let reader = Job.Reader(connection: offer.origin.connection, sequence: offer.sequence)
         switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
@@ -363,7 +365,7 @@ package final class GatewayMachine {
         now: Moment
     ) -> Bool {
         guard let client = self.clients[reader.connection] else { return false }
-        client.connection.releases = self.hasRoom(now: now)
+        client.connection.spool = self.spool(now: now)
         let isHeard = client.connection.answers(for: reader.sequence)
         let action = client.connection.settled(reader.sequence, id, fate, now: now.monotonic, standing: standing)
         self.perform(action, client, &filter, now: now)
@@ -400,7 +402,7 @@ package final class GatewayMachine {
         self.dispatch.release(id)
         guard let client = self.clients[job.first.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.releases = self.hasRoom(now: now)
+            client.connection.spool = self.spool(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.release(job.first.sequence, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -416,11 +418,14 @@ package final class GatewayMachine {
     /// Whether the habits of the client are found out.
     func isLearning(_ identity: Int) -> Bool { self.dispatch.identities[identity].resends == nil }
 
-    /// Lets every connection see what has changed.
+    /// Lets every connection see whether the store has come back, or is given up.
     func wakeClients(now: Moment) {
+        let spool = self.journal?.spool(now: now.monotonic) ?? .open
+        guard spool != self.lastSpool else { return }
+        self.lastSpool = spool
         for client in self.clients.values {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.releases = self.hasRoom(now: now)
+                client.connection.spool = self.spool(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -582,6 +587,7 @@ package final class GatewayMachine {
             }
         }
         self.carrySparse(now: now)
+        self.wakeClients(now: now)
         for (scope, at) in self.filterTimers where at <= now.monotonic {
             self.withFilter(scope, now: now) { $0.timePassed(now: now.monotonic) }
         }
@@ -590,7 +596,7 @@ package final class GatewayMachine {
             guard let client = self.clients[timer.connection] else { continue }
             client.timer = .distantFuture
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.releases = self.hasRoom(now: now)
+                client.connection.spool = self.spool(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)

@@ -13,9 +13,6 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// How long a measured round trip is good for.
     private static let roundTripLifetime: TimeAmount = .milliseconds(250)
-    /// How long the end of the output waits behind an error response. Go's libraries that read both at once take the end for
-    /// an error, and drop the response.
-    private static let endDelay: TimeAmount = .milliseconds(200)
 
     private let driver: GatewayDriver
     private let clients: GatewayClients
@@ -121,7 +118,6 @@ final class GatewayHandler: ChannelDuplexHandler {
         var bytes = context.channel.allocator.buffer(capacity: ErrorResponse.length)
         response.write(to: &bytes)
         context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
-        context.eventLoop.assumeIsolated().scheduleTask(in: Self.endDelay) { self.closeOutput() }
     }
 
     func closeOutput() { self.context?.close(mode: .output, promise: nil) }

@@ -58,6 +58,9 @@ package final class MemoryStore: GatewayStore {
         }
     }
 
+    /// The same as ``append(_:then:)`` for a store that is not held.
+    package func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
+
     package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
         let answer: StoreAnswer? = self.state.withLock { state in
             guard !state.isHeld else {

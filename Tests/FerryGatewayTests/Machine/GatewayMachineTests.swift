@@ -334,6 +334,20 @@ import Testing
         #expect(scene.machine.counts.copies == (isRepeated ? 1 : 0))
     }
 
+    @Test func `what may have arrived goes out once more, however often APNs had no time for it`() {
+        let scene = Scene(repeatsUnknown: true)
+        scene.push([1], 1, on: scene.connect())
+        for _ in 0..<3 {
+            scene.answer([1], .rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503)))
+            scene.wait(.seconds(70))
+        }
+        scene.answer([1], .uncertain(.positionUnknown))
+        #expect(scene.sent.count == 1)
+        scene.answer([1], .uncertain(.positionUnknown))
+        #expect(scene.sent.isEmpty)
+        #expect(scene.machine.counts.unknown == 1)
+    }
+
     @Test func `a shutdown ends a calm connection with status 10 and the last accepted identifier`() {
         let scene = Scene()
         let connection = scene.connect()

@@ -22,6 +22,11 @@ struct GatewayMixture {
         gateway.repeatsUnknown = Bool.random(using: &generator)
         if isKilled || Bool.random(using: &generator) {
             gateway.storeTimes = [0...1, 0...10, 20...80, 100...700].randomElement(using: &generator)
+            switch Int.random(in: 0..<8, using: &generator) {
+            case 0: gateway.storeIsFull = Self.time(&generator)
+            case 1: gateway.storeHangs = Self.time(&generator)
+            default: break
+            }
         }
         let apns = Self.apns(count, &generator)
         self.world = try GatewayWorld(seed: seed, gateway, apns)
@@ -45,14 +50,17 @@ struct GatewayMixture {
         apns.unavailableOneIn = [0, 0, 0, 50].randomElement(using: &generator) ?? 0
         apns.busyOneIn = [0, 0, 0, 100].randomElement(using: &generator) ?? 0
         apns.silentOneIn = [0, 0, 0, 100].randomElement(using: &generator) ?? 0
-        if Int.random(in: 0..<4, using: &generator) == 0 {
-            let from = Int64.random(in: 0...5000, using: &generator)
-            apns.stall = from..<from + Int64.random(in: 0...20_000, using: &generator)
-        }
+        if Int.random(in: 0..<4, using: &generator) == 0 { apns.stall = Self.time(&generator) }
         let shares = [0, 0.01, 0.01, 0.05, 0.2]
         let share = shares.randomElement(using: &generator) ?? 0
         apns.bad = Set((0..<count).filter { _ in Double.random(in: 0..<1, using: &generator) < share })
         return apns
+    }
+
+    /// A time of trouble, in milliseconds.
+    private static func time(_ generator: inout SplitMix64) -> Range<Int64> {
+        let from = Int64.random(in: 0...5000, using: &generator)
+        return from..<from + Int64.random(in: 0...20_000, using: &generator)
     }
 
     /// Shares the names among some programs: each pushes its own, and repeats some on purpose.

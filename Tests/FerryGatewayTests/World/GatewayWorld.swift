@@ -42,6 +42,9 @@ final class GatewayWorld {
     struct Gateway {
         /// How long the store takes for a commit, in milliseconds; nil: there is no store.
         var storeTimes: ClosedRange<Int64>?
+        /// The times in milliseconds in which the store refuses every commit, and in which it does not answer.
+        var storeIsFull: Range<Int64> = 0..<0
+        var storeHangs: Range<Int64> = 0..<0
         var repeatsUnknown = false
     }
 
@@ -193,11 +196,16 @@ final class GatewayWorld {
             let process = self.process
             // The store keeps the order.
             self.storeBusyUntil = max(self.storeBusyUntil, self.simulation.now + time)
+            if self.gateway.storeHangs.contains(self.milliseconds) {
+                let end = Simulation.start + .milliseconds(self.gateway.storeHangs.upperBound)
+                self.storeBusyUntil = max(self.storeBusyUntil, end)
+            }
             self.simulation.at(self.storeBusyUntil) {
                 guard process == self.process else { return }
-                store.append(commit) { _ in }
-                self.noteStored(commit.segment)
-                self.machine.stored(commit.segment.number, .durable, now: self.moment)
+                store.fail(self.gateway.storeIsFull.contains(self.milliseconds) ? "The disk is full." : nil)
+                let answer = store.write(commit)
+                if answer == .durable { self.noteStored(commit.segment) }
+                self.machine.stored(commit.segment.number, answer, now: self.moment)
             }
         }
     }

@@ -59,6 +59,8 @@ final class OldProgram {
         var exits = false
         /// Whether it closes with unread input, so that its kernel resets the connection.
         var resets = false
+        /// Whether it writes on the connection that was told until it sees the end: its copies, with their identifiers.
+        var staysUntilEnd = false
         /// Whether status 10 makes it send the last accepted notification again, too.
         var repeatsAfterShutdown = false
     }
@@ -77,17 +79,24 @@ final class OldProgram {
         }
     }
 
+    private struct Item {
+        var push: Push
+        var isCopy = false
+        /// Nil: a new one.
+        var identifier: UInt32?
+    }
+
     private unowned let world: GatewayWorld
     let manner: Manner
     private let path: Wire.Path
     private let address: [UInt8]
     private var sockets: [Socket] = []
     private var turn = 0
-    private var nextIdentifier: UInt32 = 0
+    private var lastIdentifier: UInt32 = 0
     /// What waits for a writable socket.
-    private var outbox: Deque<(push: Push, isCopy: Bool)> = []
+    private var outbox: Deque<Item> = []
     /// What is to be sent again, until its time has come.
-    private var again: Deque<(push: Push, isCopy: Bool)> = []
+    private var again: Deque<Item> = []
     private var isConnecting = false
     private var isOver = false
     private var blockedAt: NIODeadline?
@@ -105,7 +114,7 @@ final class OldProgram {
 
     func push(_ push: Push) {
         guard !self.isOver else { return }
-        self.outbox.append((push, false))
+        self.outbox.append(Item(push: push))
         self.write()
     }
 
@@ -132,23 +141,15 @@ final class OldProgram {
                 self.blockedAt = nil
             }
             if case .betweenWrites = self.manner.reading, self.look(at: socket) { continue }
-            guard let (push, isCopy) = self.outbox.popFirst() else { return }
-            self.write(push, isCopy: isCopy, on: socket)
+            guard let item = self.outbox.popFirst() else { return }
+            self.write(item, on: socket)
         }
         if self.isOver { self.exit() }
     }
 
-    private func write(_ push: Push, isCopy: Bool, on socket: Socket) {
-        let identifier: UInt32
-        switch self.manner.numbering {
-        case .zero: identifier = 0
-        case .random: identifier = UInt32.random(in: 0..<10_000, using: &self.world.generator)
-        case .fromZero: identifier = UInt32(socket.count)
-        case .fromOne: identifier = UInt32(socket.count) + 1
-        case .goesOn:
-            self.nextIdentifier += 1
-            identifier = self.nextIdentifier
-        }
+    private func write(_ item: Item, on socket: Socket) {
+        let (push, isCopy) = (item.push, item.isCopy)
+        let identifier = item.identifier ?? self.nextIdentifier(on: socket)
         socket.count += 1
         socket.cache.append((identifier, push))
         if socket.cache.count > self.manner.cacheLength { socket.cache.removeFirst() }
@@ -165,6 +166,18 @@ final class OldProgram {
         self.planLook(at: socket)
         guard socket.count >= self.manner.connectionLength else { return }
         self.retire(socket)
+    }
+
+    private func nextIdentifier(on socket: Socket) -> UInt32 {
+        switch self.manner.numbering {
+        case .zero: return 0
+        case .random: return UInt32.random(in: 0..<10_000, using: &self.world.generator)
+        case .fromZero: return UInt32(socket.count)
+        case .fromOne: return UInt32(socket.count) + 1
+        case .goesOn:
+            self.lastIdentifier += 1
+            return self.lastIdentifier
+        }
     }
 
     /// Closes a socket that is used up, after the time in which its library waits for an error response.
@@ -266,23 +279,26 @@ final class OldProgram {
         } else if let place, response.status != .shutdown {
             self.world.account.blamed(cache[place].push)
         }
-        self.abandon(socket)
-        var copies: [Push] = []
+        let stays = self.manner.staysUntilEnd && !socket.hasEnded
+        if stays { socket.cache = [] } else { self.abandon(socket) }
+        var copies: [(identifier: UInt32, push: Push)] = []
         switch (self.manner.reaction, place) {
         case (.nothing, _), (.followers, nil):
             break
         case (.followersOrAll, nil):
-            copies = cache.map(\.push)
+            copies = cache
         case (.followers, .some(let place)), (.followersOrAll, .some(let place)):
             let isNamedToo = response.status == .shutdown && self.manner.repeatsAfterShutdown
             if isNamedToo { self.world.account.allowCopy(of: cache[place].push.name) }
-            copies = cache[(isNamedToo ? place : place + 1)...].map(\.push)
+            copies = Array(cache[(isNamedToo ? place : place + 1)...])
         }
         guard !copies.isEmpty else { return true }
         if self.world.isForgotten(socket.wire.id) {
-            for push in copies { self.world.account.allowCopy(of: push.name) }
+            for copy in copies { self.world.account.allowCopy(of: copy.push.name) }
         }
-        for push in self.reordered(copies).reversed() { self.again.prepend((push, true)) }
+        for copy in self.reordered(copies).reversed() {
+            self.again.prepend(Item(push: copy.push, isCopy: true, identifier: stays ? copy.identifier : nil))
+        }
         let delay = Int64.random(in: self.manner.delays, using: &self.world.generator)
         guard delay > 0 else {
             self.sendAgain()
@@ -300,10 +316,10 @@ final class OldProgram {
         self.again = []
     }
 
-    private func reordered(_ pushes: [Push]) -> [Push] {
-        guard self.manner.shuffle > 0 else { return pushes }
-        let places = pushes.enumerated().map { place, push in
-            (place + Int.random(in: 0...self.manner.shuffle, using: &self.world.generator), push)
+    private func reordered<Copy>(_ copies: [Copy]) -> [Copy] {
+        guard self.manner.shuffle > 0 else { return copies }
+        let places = copies.enumerated().map { place, copy in
+            (place + Int.random(in: 0...self.manner.shuffle, using: &self.world.generator), copy)
         }
         return places.sorted { $0.0 < $1.0 }.map(\.1)
     }

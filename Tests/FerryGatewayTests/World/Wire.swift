@@ -233,8 +233,7 @@ final class Wire {
                 guard response != nil, !self.isBroken else { return }
                 return self.reset()
             }
-            if let response { listener(.response(response)) }
-            self.listener?(.end)
+            if let response { listener(.response(response)) } else { listener(.end) }
         }
     }
 

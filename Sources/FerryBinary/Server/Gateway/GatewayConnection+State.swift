@@ -55,6 +55,8 @@ extension GatewayConnection {
         /// Nil: nothing was written.
         var episode: EpisodeID?
         var startedAt: NIODeadline
+        /// Whether the output is open: the error response is the last thing in it.
+        var hasOutput: Bool
     }
 
     /// A request to end the connection.

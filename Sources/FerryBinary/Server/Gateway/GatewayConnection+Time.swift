@@ -61,8 +61,13 @@ extension GatewayConnection {
                     return self.tell(response, candidate, now: now)
                 }
                 self.giveUp(now: now)
-            case .draining(let drain):
+            case .draining(var drain):
                 self.forgetRejections(now: now)
+                if drain.hasOutput, self.outputEnd(drain) <= now {
+                    drain.hasOutput = false
+                    self.state = .draining(drain)
+                    return .closeOutput
+                }
                 guard self.drainEnd(drain) <= now else { return .none }
                 guard self.stop == nil, let episode = drain.episode else { return self.close() }
                 self.becomeDeaf()
@@ -81,7 +86,7 @@ extension GatewayConnection {
     /// When to call ``timePassed(now:standing:)`` next; nil: only inputs can change anything.
     package func nextDeadline(standing: ReplayFilter.Standing) -> NIODeadline? {
         var next = NIODeadline.distantFuture
-        if self.releases, let release = self.ledger.nextRelease { next = release }
+        if self.spool == .open, let release = self.ledger.nextRelease { next = release }
         if let stopEnd = self.stopEnd { next = min(next, stopEnd) }
         switch self.state {
         case .reading:
@@ -91,7 +96,7 @@ extension GatewayConnection {
         case .journalling(_, let until), .ignoring(let until):
             next = min(next, until)
         case .draining(let drain):
-            next = min(next, self.drainEnd(drain))
+            next = min(next, drain.hasOutput ? self.outputEnd(drain) : self.drainEnd(drain))
         case .deaf:
             next = min(next, self.deafEnd)
         case .closed:
@@ -124,6 +129,12 @@ extension GatewayConnection {
     private var deafEnd: NIODeadline {
         let end = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.deafQuiet
         return self.stop.map { min(end, self.stopAt($0)) } ?? end
+    }
+
+    /// When the output is closed behind an error response: when the client has had time to act on it, and pauses.
+    private func outputEnd(_ drain: Drain) -> NIODeadline {
+        let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
+        return min(max(earliest, self.pace.heardAt + GatewayBounds.outputQuiet), self.drainEnd(drain))
     }
 
     private func drainEnd(_ drain: Drain) -> NIODeadline {

@@ -16,7 +16,7 @@ package import NIOCore
 ///    │ │ shutdown:             │ durable already,        │ durable,
 ///    │ │ plain close           ▼ calm                    ▼ calm
 ///    │ │                  ┌──────────────────────────────────┐
-///    │ └─────────────────▶│ draining: output is closed       │
+///    │ └─────────────────▶│ draining: the output ends        │
 ///    │ violation          └──────────────────────────────────┘
 ///    │                       │ quiet, or 5 s   │ shutdown: quiet, or 5 s
 ///    ▼                       ▼                 │
@@ -42,10 +42,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
         /// Write to the journal that this episode begins, and then call ``durable(_:now:standing:)``. The connection
         /// may give up meanwhile.
         case journal(EpisodeID)
-        /// In this turn open the episode in the replay filter, write the response, and close the output: close_notify,
-        /// then the end of the stream. Continue to read.
+        /// In this turn open the episode in the replay filter, and write the response. Continue to read.
         case tell(Telling)
-        /// Close the output without a word. Continue to read.
+        /// Close the output: close_notify, then the end of the stream. Continue to read.
         case closeOutput
         /// Tell the replay filter that this episode is drained.
         case drained(EpisodeID)
@@ -77,10 +76,19 @@ package struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
+    /// The place of what is unresolved after ``GatewayBounds/release``.
+    package enum Spool: Hashable, Sendable {
+        /// It has room, and the notification is released.
+        case open
+        /// It has room, but its store does not answer at the time. Nothing is released, and the gateway reads on as far as the
+        /// memory of the connection goes: a client that is held, or ended, loses more than one that waits.
+        case waiting
+        /// It has no room, or there is none. The window fills, the reading stops, and the connection ends.
+        case full
+    }
+
     package let id: ConnectionID
-    /// Whether a spool has room for what is unresolved after ``GatewayBounds/release``. Without room the window fills, the
-    /// reading stops, and the connection ends.
-    package var releases: Bool
+    package var spool: Spool
     let openedAt: NIODeadline
     private(set) var roundTrip = GatewayBounds.unknownRoundTrip
 
@@ -104,10 +112,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     /// - Parameters:
     ///   - id: a number that no other connection ever had.
-    ///   - releases: whether a spool exists.
-    package init(_ id: ConnectionID, decoder: NotificationDecoder, releases: Bool, now: NIODeadline) {
+    ///   - spool: the owner keeps it up to date.
+    package init(_ id: ConnectionID, decoder: NotificationDecoder, spool: Spool, now: NIODeadline) {
         self.id = id
-        self.releases = releases
+        self.spool = spool
         self.openedAt = now
         self.resumedAt = now
         self.reader = NotificationReader(decoder)
@@ -207,7 +215,8 @@ package struct GatewayConnection: ~Copyable, Sendable {
         switch self.state {
         case .closed: false
         case .ignoring: true
-        case .reading, .calming, .journalling, .draining, .deaf: self.ledger.hasRoom
+        case .reading, .calming, .journalling, .draining, .deaf:
+            self.spool == .waiting ? self.ledger.hasMemory : self.ledger.hasRoom
         }
     }
 
@@ -320,14 +329,14 @@ package struct GatewayConnection: ~Copyable, Sendable {
             followers: self.ledger.followers(of: sequence)
         )
         self.told = (sequence, nil)
-        self.state = .draining(Drain(episode: candidate.episode, startedAt: now))
+        self.state = .draining(Drain(episode: candidate.episode, startedAt: now, hasOutput: true))
         self.forgetRejections(now: now)
         return .tell(telling)
     }
 
     mutating func closeOutput(now: NIODeadline) -> Action {
         self.deferAll()
-        self.state = .draining(Drain(episode: nil, startedAt: now))
+        self.state = .draining(Drain(episode: nil, startedAt: now, hasOutput: false))
         return .closeOutput
     }
 
@@ -370,7 +379,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     mutating func releaseDue(now: NIODeadline) {
-        guard self.releases else { return }
+        guard self.spool == .open else { return }
         self.released += self.ledger.releaseDue(now: now)
     }
 

@@ -107,8 +107,11 @@ package struct Ledger: Sendable {
     package var isResolved: Bool { self.head == self.next }
 
     /// Whether the gateway may read more.
-    package var hasRoom: Bool {
-        self.unresolvedCount < self.window.size && self.unresolvedBytes < GatewayBounds.windowBytes
+    package var hasRoom: Bool { self.unresolvedCount < self.window.size && self.hasMemory }
+
+    /// The same without the window.
+    package var hasMemory: Bool {
+        self.unresolvedBytes < GatewayBounds.windowBytes
             && self.next - (self.rejection?.sequence ?? self.head) < GatewayBounds.followers
     }
 

@@ -21,12 +21,15 @@ package struct Follower: Hashable, Sendable {
     /// The payload is identical by nature (device management, content-available only, `{}`), so that equal keys prove
     /// little.
     package var isConstant: Bool
+    /// Nil: it has none, or it is not known any more.
+    package var identifier: UInt32?
 
-    package init(key: ReplayKey, job: JobID, fate: JobFate, isConstant: Bool) {
+    package init(key: ReplayKey, job: JobID, fate: JobFate, isConstant: Bool, identifier: UInt32? = nil) {
         self.key = key
         self.job = job
         self.fate = fate
         self.isConstant = isConstant
+        self.identifier = identifier
     }
 }
 
@@ -60,7 +63,16 @@ struct Episode: Sendable {
         var job: JobID
         var fate: JobFate
         var isConstant: Bool
+        var identifier: UInt32?
         var isMatched = false
+
+        init(_ follower: Follower, isMatched: Bool = false) {
+            self.job = follower.job
+            self.fate = follower.fate
+            self.isConstant = follower.isConstant
+            self.identifier = follower.identifier
+            self.isMatched = isMatched
+        }
     }
 
     private struct Trim: Sendable {
@@ -104,18 +116,12 @@ struct Episode: Sendable {
 
     /// Returns the position of the new entry.
     mutating func append(_ follower: Follower) -> Int {
-        self.log.append(
-            follower.key,
-            Entry(job: follower.job, fate: follower.fate, isConstant: follower.isConstant)
-        )
+        self.log.append(follower.key, Entry(follower))
     }
 
     /// Appends a follower whose copy came first.
     mutating func appendMatched(_ follower: Follower) {
-        self.log.appendRemoved(
-            follower.key,
-            Entry(job: follower.job, fate: follower.fate, isConstant: follower.isConstant, isMatched: true)
-        )
+        self.log.appendRemoved(follower.key, Entry(follower, isMatched: true))
         self.matchCount += 1
     }
 
@@ -139,10 +145,21 @@ struct Episode: Sendable {
 
     /// Consumes the first follower with this key.
     ///
-    /// - Parameter isDoubted: whether equal keys are not enough here, because no copies came before.
-    mutating func match(_ key: ReplayKey, isProven: Bool, isDoubted: Bool, now: NIODeadline) -> Match? {
+    /// - Parameters:
+    ///   - identifier: the follower has this identifier, too; nil: it may have any.
+    ///   - isDoubted: whether equal keys are not enough here, because no copies came before.
+    mutating func match(
+        _ key: ReplayKey,
+        identifier: UInt32? = nil,
+        isProven: Bool,
+        isDoubted: Bool,
+        now: NIODeadline
+    ) -> Match? {
         let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
-        guard let position = self.log.first(key, where: { !($1.isConstant && isProven && isLate) }) else { return nil }
+        let position = self.log.first(key) { _, entry in
+            !(entry.isConstant && isProven && isLate) && (identifier == nil || entry.identifier == identifier)
+        }
+        guard let position else { return nil }
         self.log.remove(position)
         if !isDoubted {
             self.matchedAt = now

@@ -194,6 +194,11 @@ package struct ReplayFilter: Sendable {
         self.timePassed(now: now)
         var follower = offered
         var isAhead = false
+        if let copy = self.matchOwn(offered, origin, now: now) {
+            self.rows[origin.connection] = nil
+            self.amplification.count(swallowed: 1, now: now)
+            return .join(copy.job, copy.fate)
+        }
         if let (match, hasOvertaken) = self.match(offered, origin, now: now) {
             follower.job = match.job
             follower.fate = match.fate
@@ -243,7 +248,6 @@ package struct ReplayFilter: Sendable {
         let row = self.rows[origin.connection] ?? Row()
         self.rows[origin.connection]?.doubted = nil
         for index in self.episodes.indices.reversed() {
-            // A client cannot send a copy on a connection that it was told to give up.
             guard self.episodes[index].id.connection != origin.connection,
                 self.episodes[index].kind != .crash || origin.isOpening
             else { continue }
@@ -270,6 +274,27 @@ package struct ReplayFilter: Sendable {
             return nil
         }
         return nil
+    }
+
+    /// Consumes the follower whose copy this is, of the episode that this connection drains. A client that has not seen the
+    /// end of its connection writes its copies there, and not again. Only the same identifier tells them from repeats:
+    /// clients that number their notifications give a repeat a new one.
+    private mutating func matchOwn(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Episode.Match? {
+        guard let draining = origin.draining, let identifier = offered.identifier,
+            let index = self.index(of: draining), self.episodes[index].isDraining
+        else { return nil }
+        let match = self.episodes[index].match(
+            offered.key,
+            identifier: identifier,
+            isProven: true,
+            isDoubted: false,
+            now: now
+        )
+        guard let match else { return nil }
+        // The output is closed: no copy tells the follower's rejection.
+        self.drop([(match.job, match.fate)])
+        self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+        return match
     }
 
     /// Whether so many others came before on its connection that a single notification that equals a follower is rather a

@@ -60,7 +60,7 @@ import Testing
 
     @Test func `without a spool nothing is released`() {
         let scenario = GatewayScenario()
-        scenario.releases = false
+        scenario.spool = .full
         let connection = scenario.connect()
         scenario.pushAll(1...3, on: connection)
         scenario.reject(2)
@@ -294,6 +294,32 @@ import Testing
         #expect(scenario.forwarded == [1, 2, 3, 4, 5])
     }
 
+    @Test func `the output ends when the client has had time for the error response, and pauses`() {
+        let scenario = GatewayScenario()
+        let connection = Self.rejected(scenario)
+        scenario.wait(.milliseconds(252))
+        #expect(scenario.told.count == 1)
+        for name in 10..<20 as Range<UInt32> {
+            scenario.wait(.milliseconds(50))
+            scenario.push(name, on: connection)
+        }
+        #expect(scenario.outputClosed.isEmpty)
+        scenario.wait(.milliseconds(101))
+        #expect(scenario.outputClosed == [connection])
+        #expect(scenario.closed.isEmpty)
+    }
+
+    @Test func `the output ends after 5 s, whatever the client does`() {
+        let scenario = GatewayScenario()
+        let connection = Self.rejected(scenario)
+        scenario.wait(.milliseconds(252))
+        for name in 10..<120 as Range<UInt32> {
+            scenario.wait(.milliseconds(50))
+            scenario.push(name, on: connection)
+        }
+        #expect(scenario.outputClosed == [connection])
+    }
+
     // MARK: Faults and shutdown
 
     @Test func `bytes that are no notification close the output, and everything after them is discarded`() {
@@ -358,7 +384,7 @@ import Testing
 
     @Test func `without a spool a stuck upstream ends the connection before it was held for 8 s`() {
         let scenario = GatewayScenario()
-        scenario.releases = false
+        scenario.spool = .full
         let connection = scenario.connect()
         scenario.pushAll(0..<UInt32(GatewayBounds.window + 9), on: connection)
         #expect(!scenario.isReading(connection))

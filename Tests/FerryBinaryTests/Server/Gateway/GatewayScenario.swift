@@ -26,9 +26,9 @@ final class GatewayScenario {
             self.connection.nextDeadline(standing: standing) ?? .distantFuture
         }
 
-        init(_ id: ConnectionID, releases: Bool, now: NIODeadline) {
+        init(_ id: ConnectionID, spool: GatewayConnection.Spool, now: NIODeadline) {
             self.id = id
-            self.connection = GatewayConnection(id, decoder: NotificationDecoder(), releases: releases, now: now)
+            self.connection = GatewayConnection(id, decoder: NotificationDecoder(), spool: spool, now: now)
         }
     }
 
@@ -60,7 +60,7 @@ final class GatewayScenario {
     private var nextJob: UInt64 = 0
     private var nextConnection: UInt64 = 0
 
-    var releases = true
+    var spool = GatewayConnection.Spool.open
     /// How long the journal takes.
     var journalDelay: TimeAmount = .zero
     var roundTrip: TimeAmount = .milliseconds(1)
@@ -139,7 +139,7 @@ final class GatewayScenario {
 
     func connect() -> UInt64 {
         self.nextConnection += 1
-        let link = Link(ConnectionID(self.nextConnection), releases: self.releases, now: self.now)
+        let link = Link(ConnectionID(self.nextConnection), spool: self.spool, now: self.now)
         link.connection.sampled(roundTrip: self.roundTrip)
         self.links[link.id] = link
         return self.nextConnection
@@ -249,7 +249,8 @@ final class GatewayScenario {
             key: ReplayKey(high: 1, low: UInt64(name)),
             job: job,
             fate: isBad ? .rejected(.invalidToken) : .running,
-            isConstant: name >= Self.constants
+            isConstant: name >= Self.constants,
+            identifier: offer.frame.identifier
         )
         let reader = (offer.origin.connection, offer.sequence)
         switch self.filter.admit(follower, from: offer.origin, now: self.now) {

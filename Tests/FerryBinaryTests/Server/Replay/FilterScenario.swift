@@ -21,17 +21,18 @@ final class FilterScenario {
 
     static func key(_ name: UInt64) -> ReplayKey { ReplayKey(high: 7, low: name) }
 
-    private func follower(_ name: UInt64, isConstant: Bool) -> Follower {
+    private func follower(_ name: UInt64, isConstant: Bool, identifier: UInt32? = nil) -> Follower {
         self.nextJob += 1
         return Follower(
             key: Self.key(name),
             job: JobID(rawValue: self.nextJob),
             fate: .running,
-            isConstant: isConstant
+            isConstant: isConstant,
+            identifier: identifier
         )
     }
 
-    /// Opens an episode for a connection that had these followers.
+    /// Opens an episode for a connection that had these followers. Their names are their identifiers.
     func tell(
         _ connection: UInt64,
         _ names: some Sequence<UInt64>,
@@ -41,7 +42,12 @@ final class FilterScenario {
     ) -> EpisodeID {
         self.nextSequence += 1
         let id = EpisodeID(connection: ConnectionID(connection), sequence: self.nextSequence)
-        self.filter.open(id, kind, followers: names.map { self.follower($0, isConstant: isConstant) }, now: self.now)
+        self.filter.open(
+            id,
+            kind,
+            followers: names.map { self.follower($0, isConstant: isConstant, identifier: UInt32($0)) },
+            now: self.now
+        )
         if !drains { self.filter.drained(id, now: self.now) }
         return id
     }
@@ -53,10 +59,11 @@ final class FilterScenario {
         draining: EpisodeID? = nil,
         isConstant: Bool = false,
         isOpening: Bool = false,
-        openedAt: NIODeadline? = nil
+        openedAt: NIODeadline? = nil,
+        identifier: UInt32? = nil
     ) -> ReplayFilter.Admission {
         self.filter.admit(
-            self.follower(name, isConstant: isConstant),
+            self.follower(name, isConstant: isConstant, identifier: identifier),
             from: .init(
                 connection: ConnectionID(connection),
                 draining: draining,

@@ -22,7 +22,31 @@ import Testing
         #expect(scenario.filter.takeUntold().isEmpty)
     }
 
-    @Test func `a connection that was told sends no copies, and its repeats are forwarded`() {
+    @Test func `while it drains, a connection that was told sends copies under their old identifiers`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<14, drains: true)
+        scenario.settle(2, .rejected(.invalidToken))
+        // One was on its way when the client read the error response.
+        #expect(scenario.push(14, on: 1, draining: episode, identifier: 14) == .forward)
+        for name in 10..<15 as Range<UInt64> {
+            let copy = scenario.push(name, on: 1, draining: episode, identifier: UInt32(name))
+            #expect(copy == .join(JobID(rawValue: name - 9), name == 11 ? .rejected(.invalidToken) : .running))
+        }
+        // No copy of the rejected one comes any more.
+        #expect(scenario.filter.takeUntold().map(\.job) == [JobID(rawValue: 2)])
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.isProven)
+        #expect(scenario.push(10, on: 1, identifier: 10) == .forward)
+    }
+
+    @Test func `a repeat on a connection that was told has an identifier of its own, and is forwarded`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, [10], drains: true)
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 99) == .forward)
+        #expect(scenario.push(10, on: 1, draining: episode) == .forward)
+    }
+
+    @Test func `a connection that was told sends no other copies, and its repeats are forwarded`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, [10], drains: true)
         #expect(scenario.push(10, on: 1, draining: episode) == .forward)
