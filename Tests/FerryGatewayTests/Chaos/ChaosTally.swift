@@ -54,9 +54,9 @@ struct ChaosTally: Hashable {
         self.readTwice = course.rows > 1 ? 1 : 0
     }
 
-    /// What no promise allows, at any time.
+    /// What no promise allows, at any time. The gateway forwards a copy when it doubts that it is one.
     var faults: Int {
-        self.doubled + self.invented + self.misjudged + self.listedTwice + self.torn + self.readTwice
+        self.doubled - self.unswallowed + self.invented + self.misjudged + self.listedTwice + self.torn + self.readTwice
     }
 
     static func += (left: inout ChaosTally, right: ChaosTally) { left.add(right, sign: 1) }

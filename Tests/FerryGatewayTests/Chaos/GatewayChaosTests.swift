@@ -32,6 +32,8 @@ import Testing
             print(tally)
             let faulty = account.faulty.joined(separator: "\n")
             #expect(tally.faults == 0, "seed \(seed): \(tally)\n\(faulty)")
+            #expect(tally.unswallowed <= max(tally.pushes / 1000, 3), "seed \(seed): \(tally)\n\(faulty)")
+            #expect(tally.unrepeated == 0, "seed \(seed): \(tally)\n\(faulty)")
             #expect(tally.owing == 0, "seed \(seed): \(tally)\n\(faulty)")
             #expect(account.strange == 0, "seed \(seed): \(account.strange) strange tokens")
             #expect(counts.isConserved, "seed \(seed): \(counts)")
