@@ -59,6 +59,14 @@ package final class SQLiteDatabase {
         }
         // The lock is taken with the first transaction, and not earlier.
         try self.transaction { () throws(SQLiteError) in }
+        try self.check()
+    }
+
+    /// Finds damage that a search in the file would step over: rows would be missing, and nobody would know.
+    private func check() throws(SQLiteError) {
+        var isGood = false
+        try self.prepare("PRAGMA quick_check(1)").run { row in isGood = row.blob(0) == Array("ok".utf8) }
+        guard isGood else { throw self.error(SQLITE_CORRUPT) }
     }
 
     deinit { sqlite3_close_v2(self.handle) }

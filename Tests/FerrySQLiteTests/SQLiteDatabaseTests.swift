@@ -57,6 +57,26 @@ import Foundation
         }
     }
 
+    @Test func `damage that a search steps over is found when the file is opened`() throws {
+        try self.withFile { path in
+            do {
+                let database = try SQLiteDatabase(path: path, durability: .process)
+                try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, b BLOB)")
+                let insert = try database.prepare("INSERT INTO t VALUES (?, ?)")
+                for number in 1...1000 as ClosedRange<Int64> {
+                    try insert.run([.integer(number), .blob(Array(repeating: 7, count: 100))])
+                }
+            }
+            var file = try Data(contentsOf: URL(filePath: path))
+            // A page of 4096 bytes with rows begins with 13; its first two rows stand at bytes 8 to 11.
+            let page = try #require(stride(from: 4096, to: file.count, by: 4096).first { file[$0] == 13 })
+            file.replaceSubrange(page + 8..<page + 12, with: file[page + 10..<page + 12] + file[page + 8..<page + 10])
+            try file.write(to: URL(filePath: path))
+            let error = #expect(throws: SQLiteError.self) { try SQLiteDatabase(path: path, durability: .process) }
+            #expect(error?.kind == .damaged)
+        }
+    }
+
     @Test func `a second connection is told that the file is locked`() throws {
         try self.withFile { path in
             let database = try SQLiteDatabase(path: path, durability: .process)

@@ -140,11 +140,16 @@ struct GatewayDemo {
                 expected: bad.count,
                 actual: self.rejections.tokens.count
             ),
-            .init(what: "gateway: bad tokens, and error responses", expected: bad.count, actual: gateway.told),
+            // A machine that is slow leaves them to the next push.
             .init(
-                what: "gateway: error responses, and rejections that the client reports",
-                expected: gateway.told,
-                actual: told
+                what: "gateway: bad tokens, told by error responses or left to the next push",
+                expected: bad.count,
+                actual: gateway.told + gateway.deferred
+            ),
+            .init(
+                what: "gateway: error responses that the client does not report",
+                expected: 0,
+                actual: gateway.told - told
             ),
             .init(
                 what: "gateway: read, and neither forwarded nor known as copies",
