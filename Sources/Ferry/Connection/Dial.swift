@@ -34,7 +34,8 @@ final class Dial: @unchecked Sendable {
     }
 
     private let connector: TLSConnector
-    private let bootstrap: ClientBootstrap
+    /// Makes a bootstrap for each attempt. One that was kept would keep the initializer, and so the dial, for ever.
+    private let bootstrap: () -> ClientBootstrap
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let prepare: (any Channel) throws -> Stack
@@ -50,7 +51,7 @@ final class Dial: @unchecked Sendable {
     ///   - completion: called once, on the event loop. Not called if the dial is cancelled.
     init(
         _ connector: TLSConnector,
-        _ bootstrap: ClientBootstrap,
+        _ bootstrap: @escaping () -> ClientBootstrap,
         on eventLoop: any EventLoop,
         logger: Logger,
         prepare: @escaping (any Channel) throws -> Stack,
@@ -116,7 +117,7 @@ final class Dial: @unchecked Sendable {
     }
 
     private func connect(_ place: Int) {
-        let connecting = self.bootstrap
+        let connecting = self.bootstrap()
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.prepare(channel, place) }
             }

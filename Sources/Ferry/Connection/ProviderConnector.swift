@@ -36,7 +36,7 @@ struct ProviderConnector: Sendable {
     ) -> Dial {
         Dial(
             self.tls,
-            self.tls.bootstrap(on: eventLoop).channelOption(.writeBufferWaterMark, value: Self.channelLimit),
+            { self.tls.bootstrap(on: eventLoop).channelOption(.writeBufferWaterMark, value: Self.channelLimit) },
             on: eventLoop,
             logger: logger,
             prepare: { try self.prepare($0) },

@@ -91,19 +91,20 @@ final class FeedbackDriver: @unchecked Sendable {
         self.machine.start(now: .now())
         self.schedule()
         let allocator = FixedSizeRecvByteBufferAllocator(capacity: Self.chunk)
-        let bootstrap = self.connector.bootstrap(on: self.eventLoop)
-            .channelOption(.autoRead, value: false)
-            // Without this, NIO would close the channel itself, and the service's end of the stream would look like
-            // ours.
-            .channelOption(.allowRemoteHalfClosure, value: true)
-            .channelOption(.maxMessagesPerRead, value: 1)
-            .channelOption(.recvAllocator, value: allocator)
-            .channelOption(.socketOption(.so_rcvbuf), value: .init(Self.receiveLimit))
-        let connector = self.connector
+        let (connector, eventLoop) = (self.connector, self.eventLoop)
         let dial = Dial(
             connector,
-            bootstrap,
-            on: self.eventLoop,
+            {
+                connector.bootstrap(on: eventLoop)
+                    .channelOption(.autoRead, value: false)
+                    // Without this, NIO would close the channel itself, and the service's end of the stream would look
+                    // like ours.
+                    .channelOption(.allowRemoteHalfClosure, value: true)
+                    .channelOption(.maxMessagesPerRead, value: 1)
+                    .channelOption(.recvAllocator, value: allocator)
+                    .channelOption(.socketOption(.so_rcvbuf), value: .init(Self.receiveLimit))
+            },
+            on: eventLoop,
             logger: self.logger,
             prepare: { channel in
                 let tls = try connector.makeHandler()
