@@ -12,6 +12,7 @@ import Synchronization
 ///   `repeatsUnknown` it goes out once more. So each doubt allows one arrival beyond the first, and a push whose last
 ///   attempt was a doubt may be missing. An answer allows nothing.
 /// * A push stands in the list once at most, and a good one never. Nothing arrives that no client wrote whole.
+/// * A copy that the gateway doubts is a push of its own: one more arrival, or one more line in the list. These are few.
 final class ChaosAccount: Sendable {
     private struct State {
         var courses: [ChaosCourse]

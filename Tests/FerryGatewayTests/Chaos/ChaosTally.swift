@@ -14,14 +14,15 @@ struct ChaosTally: Hashable {
 
     /// Owed, and nowhere. Only at the end is this a fault.
     var owing = 0
-    /// Arrived more often than the doubts allow.
-    var doubled = 0
-    /// Those of them that were a client's copy, which the gateway took for a new push.
+    /// A client's copy, which the gateway took for a new push: arrived more often than the doubts allow, or listed twice.
     var unswallowed = 0
+    /// Arrived more often than the doubts allow, as one push.
+    var doubled = 0
     /// Arrived or listed, and never written.
     var invented = 0
     /// Good, and listed or named by an error response.
     var misjudged = 0
+    /// Listed twice, as one push.
     var listedTwice = 0
     /// Listed and delivered, without a doubt.
     var torn = 0
@@ -40,15 +41,16 @@ struct ChaosTally: Hashable {
         let extra = max(course.arrivals - 1, 0)
         self.endedInDoubt = course.endsInDoubt ? 1 : 0
         self.allowedDoubles = min(extra, course.doubts)
-        self.doubled = extra > course.doubts ? 1 : 0
-        self.unswallowed = extra > course.doubts && course.jobs > 1 ? 1 : 0
+        let isDoubled = extra > course.doubts
+        self.doubled = isDoubled && course.jobs <= 1 ? 1 : 0
+        self.unswallowed = (isDoubled || course.listings > 1) && course.jobs > 1 ? 1 : 0
         let isNowhere = course.arrivals == 0 && !isListed && !course.isDead
         self.allowedLosses = isNowhere && course.endsInDoubt ? 1 : 0
         self.unrepeated = isNowhere && course.endsInDoubt && course.doubts == 1 ? 1 : 0
         self.owing = isNowhere && !course.endsInDoubt && course.isOwed ? 1 : 0
         self.invented = course.writings == 0 && (course.arrivals > 0 || isListed) ? 1 : 0
         self.misjudged = course.isGood && (isListed || course.isBlamed) ? 1 : 0
-        self.listedTwice = course.listings > 1 ? 1 : 0
+        self.listedTwice = course.listings > 1 && course.jobs <= 1 ? 1 : 0
         self.torn = isListed && course.arrivals > 0 && course.doubts == 0 ? 1 : 0
         self.read = course.rows > 0 ? 1 : 0
         self.readTwice = course.rows > 1 ? 1 : 0
@@ -56,7 +58,7 @@ struct ChaosTally: Hashable {
 
     /// What no promise allows, at any time. The gateway forwards a copy when it doubts that it is one.
     var faults: Int {
-        self.doubled - self.unswallowed + self.invented + self.misjudged + self.listedTwice + self.torn + self.readTwice
+        self.doubled + self.invented + self.misjudged + self.listedTwice + self.torn + self.readTwice
     }
 
     static func += (left: inout ChaosTally, right: ChaosTally) { left.add(right, sign: 1) }
@@ -79,7 +81,7 @@ extension ChaosTally: CustomStringConvertible {
         """
         \(self.pushes) pushes: \(self.arrived) at APNs, \(self.rejected) rejected, \(self.allowedDoubles) doubles and \
         \(self.allowedLosses) losses that may be (\(self.unrepeated) after one doubt); owing \(self.owing), doubled \
-        \(self.doubled) (\(self.unswallowed) by copies), invented \(self.invented), \
+        \(self.doubled), copies taken for new \(self.unswallowed), invented \(self.invented), \
         misjudged \(self.misjudged), listed twice \(self.listedTwice), torn \(self.torn), read twice \(self.readTwice)
         """
     }
