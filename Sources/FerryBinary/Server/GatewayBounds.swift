@@ -95,9 +95,9 @@ package enum GatewayBounds {
     /// How long the output stays open behind an error response, beyond a round trip. Go's libraries that read both at once
     /// take the end for an error, and drop the response.
     package static let outputDelay: TimeAmount = .milliseconds(200)
-    /// The silence after which the output is closed. A library that writes when the end comes may die of it, with all that it
-    /// had to write.
-    package static let outputQuiet: TimeAmount = .milliseconds(100)
+    /// The silence, beyond a round trip, after which the output is closed. A library that writes when the end comes may die of
+    /// it, with all that it had to write. Retransmission takes as long.
+    package static let outputQuiet: TimeAmount = .milliseconds(200)
     /// How long a drain may last.
     package static let drain: TimeAmount = .seconds(5)
     /// How long a drain waits for the next byte; three round trips if they are longer.

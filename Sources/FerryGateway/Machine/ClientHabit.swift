@@ -11,12 +11,12 @@ struct ClientHabit {
         case resends = 2
     }
 
-    /// A client that was replaced has another habit. So one that was not shown again for this time is forgotten.
+    /// A client that was replaced has another habit. So one that did not change for this time is found out again.
     private static let lifetime: UInt32 = 30 * 86_400
 
     let scope: ReplayScope
     let replayClass: ReplayClass
-    /// UNIX seconds: when the client showed it.
+    /// UNIX seconds: when it last changed.
     let shownAt: UInt32
 
     init(_ scope: ReplayScope, _ replayClass: ReplayClass, shownAt: UInt32) {

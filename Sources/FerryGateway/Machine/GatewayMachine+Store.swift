@@ -14,6 +14,8 @@ extension GatewayMachine {
 
     /// Takes the answer of the store to the commit with this segment.
     package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
+        // A connection may have seen, meanwhile, that the store was behind.
+        self.lastSpool = self.journal?.spool(now: now.monotonic) ?? .open
         if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
         self.wakeClients(now: now)
     }
@@ -72,7 +74,8 @@ extension GatewayMachine {
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
         let habits = rows.map { ($0, ClientHabit($0, identities: identities)) }
             .sorted { $0.1?.shownAt ?? 0 > $1.1?.shownAt ?? 0 }
-        for (index, (row, habit)) in habits.enumerated() {
+        // The oldest first: it is the first that is forgotten when others come.
+        for (index, (row, habit)) in habits.enumerated().reversed() {
             guard let habit, index < GatewayBounds.scopes, !habit.isOver(now: now.epochSeconds) else {
                 self.journal?.forget(row, in: .habits, now: now)
                 continue

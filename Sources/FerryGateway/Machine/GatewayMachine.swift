@@ -67,7 +67,7 @@ package final class GatewayMachine {
     /// The jobs that error responses have named, until their episodes end.
     private var named: [EpisodeID: JobID] = [:]
     private var isShuttingDown = false
-    private var lastSpool = GatewayConnection.Spool.open
+    var lastSpool = GatewayConnection.Spool.open
 
     /// - Parameters:
     ///   - journal: nil: without a store.

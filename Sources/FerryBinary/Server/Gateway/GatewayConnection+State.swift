@@ -24,7 +24,7 @@ extension GatewayConnection {
             }
         }
 
-        /// Whether the output is open, so that a rejection may still be told.
+        /// Whether a rejection may still be told.
         var mayTell: Bool {
             switch self {
             case .reading, .calming, .journalling: true

@@ -133,8 +133,11 @@ extension GatewayConnection {
 
     /// When the output is closed behind an error response: when the client has had time to act on it, and pauses.
     private func outputEnd(_ drain: Drain) -> NIODeadline {
+        // While the gateway does not read, the client cannot be silent.
+        guard self.isReading else { return self.drainEnd(drain) }
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
-        return min(max(earliest, self.pace.heardAt + GatewayBounds.outputQuiet), self.drainEnd(drain))
+        let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
+        return min(max(earliest, pause), self.drainEnd(drain))
     }
 
     private func drainEnd(_ drain: Drain) -> NIODeadline {

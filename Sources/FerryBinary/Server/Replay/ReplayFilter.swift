@@ -70,7 +70,7 @@ package struct ReplayFilter: Sendable {
         var position: Int
     }
 
-    /// What one connection has carried lately, while an episode is open.
+    /// What one connection has carried lately.
     private struct Row: Sendable {
         /// The new notifications since the last copy. Those that may be copies of what still drains do not count.
         var newCount = 0
@@ -90,7 +90,7 @@ package struct ReplayFilter: Sendable {
     /// Oldest first.
     private var episodes: [Episode] = []
     private var overtakers = ReplayLog<Overtaker>()
-    /// Open connections only, and none while no episode is open.
+    /// Open connections only.
     private var rows: [ConnectionID: Row] = [:]
     /// The entries of running jobs.
     private var running: [JobID: Place] = [:]
@@ -224,7 +224,7 @@ package struct ReplayFilter: Sendable {
             return .join(follower.job, follower.fate)
         }
         let mayBeCopy = self.remember(offered, origin)
-        if !self.episodes.isEmpty, !mayBeCopy { self.rows[origin.connection, default: Row()].newCount += 1 }
+        if !mayBeCopy { self.rows[origin.connection, default: Row()].newCount += 1 }
         self.amplification.count(new: 1, now: now)
         return .forward
     }
@@ -291,7 +291,7 @@ package struct ReplayFilter: Sendable {
             now: now
         )
         guard let match else { return nil }
-        // The output is closed: no copy tells the follower's rejection.
+        // One connection tells one rejection, and has told it: no copy tells the follower's.
         self.drop([(match.job, match.fate)])
         self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
         return match
@@ -314,12 +314,14 @@ package struct ReplayFilter: Sendable {
         self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
     }
 
-    /// Remembers a notification while another connection drains. Returns false if none does.
+    /// Remembers a notification while another connection drains. Returns whether one does. Constants prove too little to be
+    /// remembered.
     @discardableResult
     private mutating func remember(_ offered: Follower, _ origin: Origin) -> Bool {
-        guard !offered.isConstant,
-            self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection })
-        else { return false }
+        guard self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection }) else {
+            return false
+        }
+        guard !offered.isConstant else { return true }
         self.overtakers.append(offered.key, Overtaker(connection: origin.connection, job: offered.job))
         self.entryCount += 1
         return true
@@ -396,7 +398,7 @@ package struct ReplayFilter: Sendable {
 
     private mutating func finish(_ index: Int, isJudged: Bool, now: NIODeadline) {
         let episode = self.episodes.remove(at: index)
-        if self.episodes.isEmpty { self.rows = [:] }
+        if self.episodes.isEmpty { for connection in self.rows.keys { self.rows[connection]?.doubted = nil } }
         self.entryCount -= episode.count
         self.drop(episode.unmatched)
         self.ended.append(

@@ -303,8 +303,9 @@ import Testing
             scenario.wait(.milliseconds(50))
             scenario.push(name, on: connection)
         }
+        scenario.wait(.milliseconds(150))
         #expect(scenario.outputClosed.isEmpty)
-        scenario.wait(.milliseconds(101))
+        scenario.wait(.milliseconds(60))
         #expect(scenario.outputClosed == [connection])
         #expect(scenario.closed.isEmpty)
     }
