@@ -14,10 +14,9 @@ extension GatewayMachine {
 
     /// Takes the answer of the store to the commit with this segment.
     package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {
-        // A connection may have seen, meanwhile, that the store was behind.
-        self.lastSpool = self.journal?.spool(now: now.monotonic) ?? .open
+        let before = self.journal?.spool(now: now.monotonic)
         if self.journal?.answered(segment, answer, now: now.monotonic) ?? false { self.goOn(now: now) }
-        self.wakeClients(now: now)
+        self.wakeClients(since: before, now: now)
     }
 
     /// Goes on where an earlier process ended, before the first connection.

@@ -67,7 +67,7 @@ package final class GatewayMachine {
     /// The jobs that error responses have named, until their episodes end.
     private var named: [EpisodeID: JobID] = [:]
     private var isShuttingDown = false
-    var lastSpool = GatewayConnection.Spool.open
+    private var lastSpool = GatewayConnection.Spool.open
 
     /// - Parameters:
     ///   - journal: nil: without a store.
@@ -419,9 +419,11 @@ package final class GatewayMachine {
     func isLearning(_ identity: Int) -> Bool { self.dispatch.identities[identity].resends == nil }
 
     /// Lets every connection see whether the store has come back, or is given up.
-    func wakeClients(now: Moment) {
+    ///
+    /// - Parameter before: what a connection may have seen since the last call; nil: nothing.
+    func wakeClients(since before: GatewayConnection.Spool? = nil, now: Moment) {
         let spool = self.journal?.spool(now: now.monotonic) ?? .open
-        guard spool != self.lastSpool else { return }
+        guard spool != self.lastSpool || spool != before ?? spool else { return }
         self.lastSpool = spool
         for client in self.clients.values {
             self.withFilter(client.scope, now: now) { filter in
