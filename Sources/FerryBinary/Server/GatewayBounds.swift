@@ -62,9 +62,9 @@ package enum GatewayBounds {
     /// Each device that is slow must not stop the reading of the next.
     package static let windowFloor = 16
     package static let windowCap = 65_536
-    /// The window grows while the head is resolved within this time, and shrinks above ``slowHead``.
-    package static let quickHead: TimeAmount = .milliseconds(500)
-    package static let slowHead: TimeAmount = .seconds(1)
+    /// The window grows with each notification that is resolved within this time, and shrinks above ``slow``.
+    package static let quick: TimeAmount = .milliseconds(500)
+    package static let slow: TimeAmount = .seconds(1)
     /// The bytes of unresolved notifications on one connection.
     package static let windowBytes = 4 << 20
     /// The ranges of identifiers that one connection keeps. A client that counts needs one.

@@ -53,6 +53,7 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             let outcomes = UpstreamOutcomes()
             var upstream = upstream
             upstream.outcomes = .sink(outcomes)
+            upstream.options.queueLimit = GatewayUpstream.queueLimit
             upstream.logger = UpstreamLog.logger("upstreams.\(name)")
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }

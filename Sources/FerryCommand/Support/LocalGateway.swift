@@ -26,6 +26,7 @@ struct LocalGateway {
     ) async throws -> LocalGateway {
         let outcomes = UpstreamOutcomes()
         var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .sink(outcomes))
+        forwarding.options.queueLimit = GatewayUpstream.queueLimit
         if let group { forwarding.eventLoopGroup = group }
         let upstream = try HTTP2Provider(forwarding)
         var configuration = Gateway.Configuration(

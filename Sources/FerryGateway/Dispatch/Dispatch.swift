@@ -8,11 +8,11 @@ package import NIOCore
 /// The way from a notification that was read to its last answer, without I/O: jobs, topics, retries.
 ///
 /// ```
-///            ┌─────────┐ gate open  ┌──────────┐ last answer
-///   take ───▶│ waiting │───────────▶│ upstream │────────────▶ settled
-///            └─────────┘            └──────────┘
-///                 ▲   back-off, gate shut │
-///                 └───────────────────────┘
+///            ┌─────────┐ gate open  ┌───────┐ room  ┌──────────┐ last answer
+///   take ───▶│ waiting │───────────▶│ turns │──────▶│ upstream │────────────▶ settled
+///            └─────────┘            └───────┘       └──────────┘
+///                 ▲         back-off, gate shut           │
+///                 └───────────────────────────────────────┘
 /// ```
 ///
 /// All notifications that have no last answer are here, whether or not their client still waits: this is the spool.
@@ -37,7 +37,11 @@ package struct Dispatch {
 
     /// What waits for an upstream to take it.
     private final class Outgoing {
+        var turns: Turns
+        /// What goes next.
         var batch = PushBatch()
+
+        init(identities: Int) { self.turns = Turns(identities: identities) }
 
         func append(_ job: Job, topic: [UInt8], as apnsID: APNSID, tag: UInt64) {
             let isTaken = job.bytes.withUnsafeBufferPointer { bytes in
@@ -55,8 +59,14 @@ package struct Dispatch {
                     )
                 }
             }
-            assert(isTaken, "DispatchBounds.bytes is less than a batch may hold")
+            assert(isTaken, "a batch has room for a few turns")
         }
+    }
+
+    /// What a client has in ``jobs``.
+    private struct Load {
+        var jobs = 0
+        var bytes = 0
     }
 
     /// The token of a rejected notification, until its rejection was told or is too old.
@@ -78,6 +88,8 @@ package struct Dispatch {
 
     private var jobs: JobTable
     private var byteCount = 0
+    /// What each client has in ``jobs``.
+    private var loads: [Load]
     /// The jobs that wait for their route's gate.
     private var held: [Deque<JobID>]
     private var delayed = Heap<Due>()
@@ -107,7 +119,8 @@ package struct Dispatch {
     ) {
         self.identities = identities
         self.routes = routes
-        self.outgoing = (0..<upstreams).map { _ in Outgoing() }
+        self.outgoing = (0..<upstreams).map { _ in Outgoing(identities: identities.count) }
+        self.loads = identities.map { _ in Load() }
         self.held = routes.map { _ in [] }
         self.node = node
         self.jobs = JobTable(first: firstJob)
@@ -121,8 +134,16 @@ package struct Dispatch {
     /// The notifications without a last answer.
     package var jobCount: Int { self.jobs.count }
 
-    /// Whether more may be read.
+    /// Whether some client may send more.
     package var hasRoom: Bool { self.jobs.count < self.jobLimit && self.byteCount < DispatchBounds.bytes }
+
+    /// Whether this client may send more. With others, it gets as much as it leaves free: a client that fills all of the
+    /// room would end the connections of the others.
+    package func hasRoom(for identity: Int) -> Bool {
+        guard self.hasRoom, self.identities.count > 1 else { return self.hasRoom }
+        let load = self.loads[identity]
+        return load.jobs < self.jobLimit - self.jobs.count && load.bytes < DispatchBounds.bytes - self.byteCount
+    }
 
     /// Whether new connections of the identity are welcome: its first topic is not refused.
     package func isOpen(identity: Int) -> Bool {
@@ -140,10 +161,28 @@ package struct Dispatch {
         return self.events
     }
 
-    /// Hands the notifications for an upstream to `body`, which takes what there is room for.
-    package func withBatch(for upstream: Int, _ body: (inout PushBatch) -> Void) {
-        guard !self.outgoing[upstream].batch.isEmpty else { return }
-        body(&self.outgoing[upstream].batch)
+    /// Hands the next notifications for an upstream to `body`, as often as it takes all of them.
+    package mutating func withBatch(for upstream: Int, _ body: (inout PushBatch) -> Void) {
+        let outgoing = self.outgoing[upstream]
+        repeat {
+            while outgoing.batch.count < DispatchBounds.batch, !outgoing.turns.isEmpty {
+                outgoing.turns.takeTurn { self.goOut($0, outgoing) }
+            }
+            guard !outgoing.batch.isEmpty else { return }
+            body(&outgoing.batch)
+        } while outgoing.batch.isEmpty
+    }
+
+    private mutating func goOut(_ id: JobID, _ outgoing: Outgoing) {
+        // It may have been given up meanwhile.
+        guard let job = self.jobs[id] else { return }
+        if job.attempts == 0 {
+            self.counts.waiting -= 1
+            self.counts.forwarded += 1
+        }
+        self.jobs[id]?.attempts += 1
+        let route = self.identities[job.scope.identity].routes[job.topic]
+        outgoing.append(job, topic: self.routes[route].topic, as: self.apnsID(of: id), tag: id.rawValue)
     }
 
     // MARK: Notifications
@@ -174,6 +213,8 @@ package struct Dispatch {
             job.topic = job.firstTopic
         }
         self.byteCount += job.bytes.count
+        self.loads[job.scope.identity].jobs += 1
+        self.loads[job.scope.identity].bytes += job.bytes.count
         self.counts.waiting += 1
         self.jobs.insert(job, as: id)
     }
@@ -237,13 +278,8 @@ package struct Dispatch {
             self.held[route].append(id)
             return
         }
-        if job.attempts == 0 {
-            self.counts.waiting -= 1
-            self.counts.forwarded += 1
-        }
-        self.jobs[id]?.attempts += 1
-        let (upstream, topic) = (self.routes[route].upstream, self.routes[route].topic)
-        self.outgoing[upstream].append(job, topic: topic, as: self.apnsID(of: id), tag: id.rawValue)
+        let upstream = self.outgoing[self.routes[route].upstream]
+        upstream.turns.append(id, of: job.scope.identity, on: job.first.connection)
     }
 
     /// Takes an outcome. Returns nil if the job is not known, or goes out again.
@@ -408,6 +444,8 @@ package struct Dispatch {
     private mutating func end(_ id: JobID, _ job: Job, _ fate: JobFate) -> Settled {
         self.jobs.remove(id)
         self.byteCount -= job.bytes.count
+        self.loads[job.scope.identity].jobs -= 1
+        self.loads[job.scope.identity].bytes -= job.bytes.count
         return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
     }
 

@@ -2,10 +2,13 @@ package import NIOCore
 
 /// The limits and times of the way to APNs.
 package enum DispatchBounds {
-    /// The notifications that may wait for their last answer, all clients together.
+    /// The notifications that may wait for their last answer, all clients together. One of several clients gets as many as
+    /// it leaves free.
     package static let jobs = 1_000_000
     /// Their bytes, device tokens and payloads.
     package static let bytes = 512 << 20
+    /// The notifications that an upstream is offered at once.
+    static let batch = 256
     /// The rejections that may still be told.
     package static let rejections = 1_000_000
 

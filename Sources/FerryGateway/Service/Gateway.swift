@@ -8,6 +8,9 @@ internal import NIOPosix
 
 /// A provider that the gateway forwards to, made with `outcomes` as its sink.
 package struct GatewayUpstream: Sendable {
+    /// The notifications that the provider should queue at most: what waits there does not take turns.
+    package static let queueLimit = 1024
+
     package let provider: any PushProvider
     package let outcomes: UpstreamOutcomes
 

@@ -59,16 +59,23 @@ final class GatewayDriver: @unchecked Sendable {
     /// Whether any new connection is welcome. Notes the address of one that is not.
     func isOpen(for address: String) -> Bool {
         let isOpen = self.machine.isOpen(now: .now)
-        // At the end the listener closes, and nobody wonders.
-        if !isOpen, self.onIdle.isEmpty {
-            self.refused(address, "There is no room for its notifications, or the store cannot be written.")
-        }
+        if !isOpen { self.noteNoRoom(for: address) }
         return isOpen
+    }
+
+    private func noteNoRoom(for address: String) {
+        // At the end the listener closes, and nobody wonders.
+        guard self.onIdle.isEmpty else { return }
+        self.refused(address, "There is no room for its notifications, or the store cannot be written.")
     }
 
     /// Whether a new connection of this client is welcome. Notes the address of one that is not.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
+        guard self.machine.hasRoom(for: identity) else {
+            self.noteNoRoom(for: address)
+            return false
+        }
         let isOpen = self.machine.isOpen(identity: identity, now: .now)
         if !isOpen { self.refused(address, "Notifications of \(self.names[identity]) wait, as the alarm says.") }
         return isOpen

@@ -44,7 +44,7 @@ extension GatewayConnection {
                 let response = self.response(to: candidate, standing, now: now)
                 guard let response, !self.isOverruled(candidate) else {
                     guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
-                    self.giveUp(now: now)
+                    self.giveUp()
                     continue
                 }
                 guard self.calmAt(candidate, standing) <= now else { return .none }
@@ -60,9 +60,9 @@ extension GatewayConnection {
                     guard let response else { return self.closeOutput(now: now) }
                     return self.tell(response, candidate, now: now)
                 }
-                self.giveUp(now: now)
+                self.giveUp()
             case .draining(var drain):
-                self.forgetRejections(now: now)
+                self.forgetRejections()
                 if drain.hasOutput, self.outputEnd(drain) <= now {
                     drain.hasOutput = false
                     self.state = .draining(drain)
@@ -73,7 +73,7 @@ extension GatewayConnection {
                 self.becomeDeaf()
                 return .drained(episode)
             case .deaf:
-                self.forgetRejections(now: now)
+                self.forgetRejections()
                 return self.deafEnd <= now ? self.close() : .none
             case .ignoring(let until):
                 return until <= now ? self.close() : .none

@@ -66,13 +66,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
         package var follower: Follower
         /// Whether the notification is a copy that is not forwarded.
         package var isCopy: Bool
-        /// Whether APNs knows the token, so that a rejection is unlikely.
-        package var isProven: Bool
 
-        package init(_ follower: Follower, isCopy: Bool, isProven: Bool = false) {
+        package init(_ follower: Follower, isCopy: Bool) {
             self.follower = follower
             self.isCopy = isCopy
-            self.isProven = isProven
         }
     }
 
@@ -279,7 +276,6 @@ package struct GatewayConnection: ~Copyable, Sendable {
             Ledger.Frame(
                 identifier: frame.identifier,
                 follower: admitted.follower,
-                isProven: admitted.isProven,
                 length: frame.length
             ),
             now: now
@@ -330,7 +326,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
         )
         self.told = (sequence, nil)
         self.state = .draining(Drain(episode: candidate.episode, startedAt: now, hasOutput: true))
-        self.forgetRejections(now: now)
+        self.forgetRejections()
         return .tell(telling)
     }
 
@@ -341,9 +337,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// Gives the present rejection up, and reads on.
-    mutating func giveUp(now: NIODeadline) {
+    mutating func giveUp() {
         if let rejection = self.ledger.rejection { self.deferRejection(rejection) }
-        self.ledger.pass(now: now)
+        self.ledger.pass()
         self.state = .reading
     }
 
@@ -374,8 +370,8 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// Forgets the rejections that the replay filter answers for, or that are deferred already.
-    mutating func forgetRejections(now: NIODeadline) {
-        while self.ledger.rejection != nil { self.ledger.pass(now: now) }
+    mutating func forgetRejections() {
+        while self.ledger.rejection != nil { self.ledger.pass() }
     }
 
     mutating func releaseDue(now: NIODeadline) {

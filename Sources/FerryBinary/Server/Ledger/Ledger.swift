@@ -28,17 +28,14 @@ package struct Ledger: Sendable {
         package var fate: JobFate
         /// Whether an empty token was sent on purpose, to get an error response.
         package var isProbe: Bool
-        /// Whether APNs knows the token. Such notifications do not count in the window.
-        package var isProven: Bool
         /// The number of bytes on the wire.
         package var length: Int
 
-        package init(identifier: UInt32?, follower: Follower, isProven: Bool = false, length: Int) {
+        package init(identifier: UInt32?, follower: Follower, length: Int) {
             self.identifier = identifier
             self.follower = follower
             self.fate = follower.fate
             self.isProbe = false
-            self.isProven = isProven
             self.length = length
         }
 
@@ -47,7 +44,6 @@ package struct Ledger: Sendable {
             self.identifier = identifier
             self.fate = .rejected(status)
             self.isProbe = isProbe
-            self.isProven = false
             self.length = length
         }
     }
@@ -88,7 +84,7 @@ package struct Ledger: Sendable {
     package private(set) var lastAccepted: Accepted?
     private var identifiers = IdentifierSet()
     private var window = ReadingWindow()
-    /// The unresolved notifications that count in the window.
+    /// The unresolved notifications: those behind the head that have their results are none.
     private var unresolvedCount = 0
     /// The bytes of all unresolved notifications.
     private var unresolvedBytes = 0
@@ -135,7 +131,7 @@ package struct Ledger: Sendable {
         if let identifier = frame.identifier { self.identifiers.insert(identifier) }
         self.entries.append(Entry(frame: frame, readAt: now))
         if frame.fate == .running { self.count(frame, 1) }
-        self.advance(now: now)
+        self.advance()
         return sequence
     }
 
@@ -146,8 +142,8 @@ package struct Ledger: Sendable {
             return false
         }
         self.entries[index].frame.fate = fate
-        self.count(self.entries[index].frame, -1)
-        self.advance(now: now)
+        self.resolved(self.entries[index], now: now)
+        self.advance()
         return true
     }
 
@@ -156,8 +152,8 @@ package struct Ledger: Sendable {
     package mutating func release(_ sequence: UInt64, now: NIODeadline) -> Bool {
         guard let index = self.index(of: sequence), !self.entries[index].isResolved else { return false }
         self.entries[index].isReleased = true
-        self.count(self.entries[index].frame, -1)
-        self.advance(now: now)
+        self.resolved(self.entries[index], now: now)
+        self.advance()
         return true
     }
 
@@ -170,10 +166,10 @@ package struct Ledger: Sendable {
             guard self.entries[index].readAt + GatewayBounds.release <= now else { break }
             guard !self.entries[index].isResolved else { continue }
             self.entries[index].isReleased = true
-            self.count(self.entries[index].frame, -1)
+            self.resolved(self.entries[index], now: now)
             if let job = self.entries[index].frame.follower?.job { jobs.append(job) }
         }
-        self.advance(now: now)
+        self.advance()
         return jobs
     }
 
@@ -183,7 +179,7 @@ package struct Ledger: Sendable {
     }
 
     /// Gives the present rejection up: the client will not hear of it on this connection.
-    package mutating func pass(now: NIODeadline) {
+    package mutating func pass() {
         guard let passed = self.rejection else { return }
         self.rejection = nil
         var sequence = passed.sequence + 1
@@ -222,10 +218,9 @@ package struct Ledger: Sendable {
     // MARK: The head
 
     /// Moves the head behind everything that is resolved.
-    private mutating func advance(now: NIODeadline) {
+    private mutating func advance() {
         while let index = self.index(of: self.head), self.entries[index].isResolved {
             let entry = self.entries[index]
-            if entry.frame.follower != nil { self.window.resolved(after: now - entry.readAt, now: now) }
             let rejection = self.rejection(at: index, self.head)
             self.rejection = self.rejection ?? rejection
             if rejection == nil {
@@ -260,9 +255,15 @@ package struct Ledger: Sendable {
         self.start = keep
     }
 
+    private mutating func resolved(_ entry: Entry, now: NIODeadline) {
+        self.count(entry.frame, -1)
+        // Its own time, not the head's: one slow device says nothing of the way to APNs.
+        self.window.resolved(after: now - entry.readAt, now: now)
+    }
+
     private mutating func count(_ frame: Frame, _ sign: Int) {
         self.unresolvedBytes += sign * frame.length
-        if !frame.isProven { self.unresolvedCount += sign }
+        self.unresolvedCount += sign
     }
 
     private func index(of sequence: UInt64) -> Int? {
