@@ -45,8 +45,16 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private func begin(_ context: ChannelHandlerContext) {
         let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else { return context.close(promise: nil) }
-        self.driver.claimFeedback(of: identity) { self.claim = $0 }
-        guard let claim = self.claim else { return }
+        self.driver.claimFeedback(of: identity, for: context.remoteAddress?.ipAddress ?? "a client") { claim in
+            guard let claim else { return context.close(promise: nil) }
+            // A reader that has gone meanwhile gets nothing.
+            guard context.channel.isActive else { return self.driver.giveFeedbackBack(claim) }
+            self.claim = claim
+            self.write(claim, context)
+        }
+    }
+
+    private func write(_ claim: FeedbackRows.Claim, _ context: ChannelHandlerContext) {
         var bytes = context.channel.allocator.buffer(capacity: claim.rows.count * 38)
         for row in claim.rows {
             let time = Date(timeIntervalSince1970: Double(row.since))

@@ -37,7 +37,7 @@ package struct Journal {
         case fenced
     }
 
-    private let epoch: UInt64
+    let epoch: UInt64
     /// The names of the identities, by their numbers.
     private let identities: [String]
     private let checksum: Segment.Checksum

@@ -6,6 +6,9 @@ internal import NIOCore
 extension GatewayMachine {
     // MARK: The store
 
+    /// The epoch of this process; nil: there is no store.
+    package var epoch: UInt64? { self.journal?.epoch }
+
     /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
     package func takeCommits(now: Moment) -> [StoreCommit] { self.journal?.takeCommits(now: now.monotonic) ?? [] }
 

@@ -9,6 +9,8 @@ internal import NIOCore
 final class GatewayDriver: @unchecked Sendable {
     private static let strangerPause: TimeAmount = .minutes(1)
     private static let strangerLimit = 1000
+    /// How long a client waits for the store before it is refused.
+    private static let claimLimit: TimeAmount = .seconds(2)
 
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
@@ -21,6 +23,8 @@ final class GatewayDriver: @unchecked Sendable {
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// When each address was last refused for each reason. One that tries all the time is named once a minute.
     private var strangers: [String: NIODeadline] = [:]
+    /// The clients that the store has given to this process.
+    private var opened: Set<Int> = []
     private var onIdle: [() -> Void] = []
     private var isRunning = false
     private var runsAgain = false
@@ -81,12 +85,50 @@ final class GatewayDriver: @unchecked Sendable {
         return isOpen
     }
 
+    // MARK: Claims
+
+    /// Asks the store for the client, before its first notification is taken.
+    ///
+    /// - Parameter body: called on the event loop, with whether the client may send.
+    func open(identity: Int, for address: String, then body: @escaping (Bool) -> Void) {
+        guard !self.opened.contains(identity) else { return body(true) }
+        self.claim(.client(self.names[identity]), for: address) { isOurs in
+            if isOurs { self.opened.insert(identity) }
+            body(isOurs)
+        }
+    }
+
+    private func claim(_ claim: StoreClaim, for address: String, then body: @escaping (Bool) -> Void) {
+        guard let store, let epoch = self.machine.epoch else { return body(true) }
+        let promise = self.eventLoop.makePromise(of: StoreAnswer.self)
+        let deadline = self.eventLoop.scheduleTask(in: Self.claimLimit) {
+            promise.succeed(.unavailable("The store does not answer."))
+        }
+        store.claim(claim, epoch: epoch) { promise.succeed($0) }
+        // The promise never fails.
+        promise.futureResult.assumeIsolated().whenSuccess { answer in
+            deadline.cancel()
+            switch answer {
+            case .durable: break
+            case .unavailable(let reason): self.refused(address, reason)
+            case .fenced: self.refused(address, "Another gateway has taken the store.")
+            }
+            body(answer == .durable)
+        }
+    }
+
     // MARK: Feedback
 
-    /// Hands the client's rows to `body`.
-    func claimFeedback(of identity: Int, _ body: (FeedbackRows.Claim) -> Void) {
-        self.run { machine, now in
-            machine.withFeedback(now: now) { body($0.claim(identity, now: now.monotonic)) }
+    /// Asks the store for the client's rows, and hands them to `body`; nil: they are not to be had now.
+    func claimFeedback(of identity: Int, for address: String, then body: @escaping (FeedbackRows.Claim?) -> Void) {
+        self.claim(.feedback(self.names[identity]), for: address) { isOurs in
+            var rows: FeedbackRows.Claim?
+            if isOurs {
+                self.run { machine, now in
+                    machine.withFeedback(now: now) { rows = $0.claim(identity, now: now.monotonic) }
+                }
+            }
+            body(rows)
         }
     }
 

@@ -11,6 +11,20 @@ final class GatewayHandler: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private enum State {
+        case handshaking
+        /// The store is asked for the client. Nothing more is read.
+        case opening(Early)
+        case open(ConnectionID)
+        case closed
+    }
+
+    /// What came before the store had answered.
+    private struct Early {
+        var bytes: [ByteBuffer] = []
+        var hasEnded = false
+    }
+
     /// How long a measured round trip is good for.
     private static let roundTripLifetime: TimeAmount = .milliseconds(250)
 
@@ -18,8 +32,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     private let clients: GatewayClients
     private let tls: TLSHandler
     private var context: ChannelHandlerContext?
-    /// Nil before the handshake.
-    private var id: ConnectionID?
+    private var state = State.handshaking
     private var isReading = true
     /// Whether the channel asked to read while that was not allowed.
     private var wantsRead = false
@@ -64,26 +77,65 @@ final class GatewayHandler: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
-        self.id = self.driver.connected(self, identity: identity, address: context.remoteAddress?.bytes ?? [])
+        self.state = .opening(Early())
+        self.setReading(false)
+        // Both are gone with the channel.
+        let (address, source) = (self.address(context), context.remoteAddress?.bytes ?? [])
+        self.driver.open(identity: identity, for: address) { isOurs in
+            // The gateway may be at its end by now.
+            guard isOurs, self.driver.isOpen(identity: identity, for: address) else {
+                self.state = .closed
+                return context.close(promise: nil)
+            }
+            self.opened(context, identity, source)
+        }
+    }
+
+    /// Goes on when the store has answered. What the client has written is not lost, even if it has gone meanwhile.
+    private func opened(_ context: ChannelHandlerContext, _ identity: Int, _ source: [UInt8]) {
+        guard case .opening(let early) = self.state else { return }
+        let id = self.driver.connected(self, identity: identity, address: source)
+        self.state = .open(id)
+        self.setReading(true)
         self.sample(context)
+        for bytes in early.bytes { self.driver.run { $0.received(id, bytes, now: $1) } }
+        if early.hasEnded { self.end() }
+        if !context.channel.isActive { self.leave() }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard let id = self.id else { return }
-        self.sample(context)
         let bytes = self.unwrapInboundIn(data)
-        self.driver.run { $0.received(id, bytes, now: $1) }
+        switch self.state {
+        case .handshaking, .closed:
+            break
+        case .opening(var early):
+            early.bytes.append(bytes)
+            self.state = .opening(early)
+        case .open(let id):
+            self.sample(context)
+            self.driver.run { $0.received(id, bytes, now: $1) }
+        }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if let id = self.id { self.driver.disconnected(id) }
-        self.id = nil
+        self.leave()
         context.fireChannelInactive()
+    }
+
+    private func leave() {
+        switch self.state {
+        case .handshaking, .closed: self.state = .closed
+        // It ends when the store has answered.
+        case .opening: break
+        case .open(let id):
+            self.state = .closed
+            self.driver.disconnected(id)
+        }
     }
 
     /// Says who was refused. After an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard self.id == nil, let tls = error as? TLSError else { return }
+        guard case .handshaking = self.state, let tls = error as? TLSError else { return }
         let certificate = self.clients.takeRefused().map {
             "No client of the configuration has this certificate: \($0)."
         }
@@ -91,8 +143,15 @@ final class GatewayHandler: ChannelDuplexHandler {
     }
 
     private func end() {
-        guard let id = self.id else { return }
-        self.driver.run { $0.inputEnded(id, now: $1) }
+        switch self.state {
+        case .handshaking, .closed:
+            break
+        case .opening(var early):
+            early.hasEnded = true
+            self.state = .opening(early)
+        case .open(let id):
+            self.driver.run { $0.inputEnded(id, now: $1) }
+        }
     }
 
     func read(context: ChannelHandlerContext) {
@@ -104,7 +163,7 @@ final class GatewayHandler: ChannelDuplexHandler {
         let now = NIODeadline.now()
         if let sampledAt, now - sampledAt < Self.roundTripLifetime { return }
         self.sampledAt = now
-        guard let socket = context.channel as? any SocketOptionProvider, let id = self.id else { return }
+        guard let socket = context.channel as? any SocketOptionProvider, case .open(let id) = self.state else { return }
         let driver = self.driver
         TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
             driver.run { machine, _ in machine.sampled(id, roundTrip: info.roundTrip) }

@@ -25,6 +25,16 @@ package protocol GatewayStore: Sendable {
     /// - Parameter then: called once, on any thread, in the order of the calls.
     func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void)
 
+    /// Takes something for this process: call it before what the claim is for.
+    ///
+    /// A store with one owner at a time grants everything to that owner. A store that several gateways share grants each
+    /// claim to one of them.
+    ///
+    /// - Parameters:
+    ///   - epoch: the epoch of the process.
+    ///   - then: called once, on any thread: durable, if the process has it.
+    func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void)
+
     /// Waits for the commits under way, and gives the store free.
     func close() async
 }
@@ -43,6 +53,16 @@ package struct StoreOpening: Hashable, Sendable {
         self.epoch = epoch
         self.hashKey = hashKey
     }
+}
+
+/// What only one process may have.
+package enum StoreClaim: Hashable, Sendable {
+    /// The client with this name: before its first notification is taken. Its copies, episodes and habits are with one
+    /// gateway. It ends with the process.
+    case client(String)
+    /// The feedback rows of the client with this name: before a reader gets them. It ends after
+    /// ``FeedbackRows/claimTime``.
+    case feedback(String)
 }
 
 /// The bytes of one group commit.

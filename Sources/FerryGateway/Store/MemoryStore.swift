@@ -12,7 +12,7 @@ package final class MemoryStore: GatewayStore {
         /// The first commit that was refused: until it is repeated, later ones are refused, too.
         var refused: (number: UInt64, reason: String)?
         var isHeld = false
-        var held: [(StoreCommit, @Sendable (StoreAnswer) -> Void)] = []
+        var held: [(work: @Sendable (inout State) -> StoreAnswer, then: @Sendable (StoreAnswer) -> Void)] = []
     }
 
     private let node: UInt64
@@ -62,12 +62,26 @@ package final class MemoryStore: GatewayStore {
     package func write(_ commit: StoreCommit) -> StoreAnswer { self.state.withLock { Self.write(commit, &$0) } }
 
     package func append(_ commit: StoreCommit, then: @escaping @Sendable (StoreAnswer) -> Void) {
+        self.answer(then) { Self.write(commit, &$0) }
+    }
+
+    package func claim(_ claim: StoreClaim, epoch: UInt64, then: @escaping @Sendable (StoreAnswer) -> Void) {
+        self.answer(then) { state in
+            guard epoch == state.epoch else { return .fenced }
+            return state.trouble.map { .unavailable($0) } ?? .durable
+        }
+    }
+
+    private func answer(
+        _ then: @escaping @Sendable (StoreAnswer) -> Void,
+        _ work: @escaping @Sendable (inout State) -> StoreAnswer
+    ) {
         let answer: StoreAnswer? = self.state.withLock { state in
             guard !state.isHeld else {
-                state.held.append((commit, then))
+                state.held.append((work, then))
                 return nil
             }
-            return Self.write(commit, &state)
+            return work(&state)
         }
         if let answer { then(answer) }
     }
@@ -93,7 +107,10 @@ package final class MemoryStore: GatewayStore {
     /// The number of segments.
     package var count: Int { self.state.withLock { $0.segments.count } }
 
-    /// Refuses every commit for this reason; nil: no more.
+    /// The commits and claims that wait for ``release()``.
+    package var heldCount: Int { self.state.withLock { $0.held.count } }
+
+    /// Refuses every commit and claim for this reason; nil: no more.
     package func fail(_ trouble: String?) { self.state.withLock { $0.trouble = trouble } }
 
     /// Answers nothing until ``release()``.
@@ -104,7 +121,7 @@ package final class MemoryStore: GatewayStore {
         let answers = self.state.withLock { state in
             state.isHeld = false
             defer { state.held = [] }
-            return state.held.map { commit, then in (then, Self.write(commit, &state)) }
+            return state.held.map { work, then in (then, work(&state)) }
         }
         for (then, answer) in answers { then(answer) }
     }

@@ -164,6 +164,22 @@ final class SQLiteStoreCore: @unchecked Sendable {
         }
     }
 
+    /// Answers whether the process with this epoch has the store.
+    func ask(_ epoch: UInt64) -> StoreAnswer {
+        do {
+            let present = try self.read { file throws(SQLiteError) in
+                var present: UInt64?
+                try file.database.prepare("SELECT epoch FROM store").run { row in
+                    present = UInt64(bitPattern: row.integer(0))
+                }
+                return present
+            }
+            return present == epoch ? .durable : .fenced
+        } catch {
+            return .unavailable(error.description)
+        }
+    }
+
     // MARK: Writing
 
     func append(_ commit: StoreCommit) -> StoreAnswer {

@@ -6,30 +6,74 @@ import Testing
 @testable import FerryGateway
 
 @Suite struct GatewayDriverTests {
-    @Test func `after the end nothing more goes to the store`() throws {
+    /// A driver before a store, with the client "old", and the reasons of its refusals.
+    private func withDriver(_ body: (GatewayDriver, MemoryStore, EmbeddedEventLoop, () -> [String]) throws -> Void)
+        throws
+    {
         let (store, eventLoop) = (MemoryStore(), EmbeddedEventLoop())
         let machine = try GatewayProcess.machine(store, now: .now) { token, _ in
             ReplayKey(high: 0, low: UInt64(token.first ?? 0))
         }
-        let driver = GatewayDriver(machine, upstreams: [], store: store, names: ["old"], on: eventLoop) { _, _ in }
-        func push(_ name: UInt8) {
-            var frame = ByteBuffer()
-            frame.writeMultipleIntegers(UInt8(1), UInt32(name), UInt32(0), UInt16(1), name)
-            let payload = #"{"aps":{}}"#
-            frame.writeInteger(UInt16(payload.utf8.count))
-            frame.writeString(payload)
-            driver.run { machine, now in
-                let connection = machine.connected(identity: 0, address: [192, 0, 2, 1], now: now)
-                machine.received(connection, frame, now: now)
-            }
-            eventLoop.run()
+        var reasons: [String] = []
+        let driver = GatewayDriver(machine, upstreams: [], store: store, names: ["old"], on: eventLoop) { event, _ in
+            if case .stranger(_, let reason) = event { reasons.append(reason) }
         }
-        push(1)
-        #expect(store.count == 1)
+        try body(driver, store, eventLoop) { reasons }
         driver.finish()
-        let count = store.count
-        push(2)
-        eventLoop.advanceTime(by: .minutes(5))
-        #expect(store.count == count)
+    }
+
+    @Test func `a client waits two seconds for the store, and is then refused`() throws {
+        try self.withDriver { driver, store, eventLoop, reasons in
+            store.hold()
+            var answers: [Bool] = []
+            driver.open(identity: 0, for: "192.0.2.1") { answers.append($0) }
+            eventLoop.advanceTime(by: .milliseconds(1999))
+            #expect(answers.isEmpty)
+            eventLoop.advanceTime(by: .milliseconds(1))
+            #expect(answers == [false])
+            #expect(reasons() == ["The store does not answer."])
+            store.release()
+            eventLoop.run()
+            #expect(answers == [false])
+            driver.open(identity: 0, for: "192.0.2.1") { answers.append($0) }
+            eventLoop.run()
+            #expect(answers == [false, true])
+        }
+    }
+
+    @Test func `a gateway whose store is taken hands out no client and no feedback`() throws {
+        try self.withDriver { driver, store, eventLoop, reasons in
+            _ = store.take()
+            var answers: [Bool] = []
+            driver.open(identity: 0, for: "192.0.2.1") { answers.append($0) }
+            driver.claimFeedback(of: 0, for: "192.0.2.2") { answers.append($0 != nil) }
+            eventLoop.run()
+            #expect(answers == [false, false])
+            #expect(reasons() == Array(repeating: "Another gateway has taken the store.", count: 2))
+        }
+    }
+
+    @Test func `after the end nothing more goes to the store`() throws {
+        try self.withDriver { driver, store, eventLoop, _ in
+            func push(_ name: UInt8) {
+                var frame = ByteBuffer()
+                frame.writeMultipleIntegers(UInt8(1), UInt32(name), UInt32(0), UInt16(1), name)
+                let payload = #"{"aps":{}}"#
+                frame.writeInteger(UInt16(payload.utf8.count))
+                frame.writeString(payload)
+                driver.run { machine, now in
+                    let connection = machine.connected(identity: 0, address: [192, 0, 2, 1], now: now)
+                    machine.received(connection, frame, now: now)
+                }
+                eventLoop.run()
+            }
+            push(1)
+            #expect(store.count == 1)
+            driver.finish()
+            let count = store.count
+            push(2)
+            eventLoop.advanceTime(by: .minutes(5))
+            #expect(store.count == count)
+        }
     }
 }

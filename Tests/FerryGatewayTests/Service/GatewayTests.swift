@@ -74,6 +74,30 @@ import Testing
         }
     }
 
+    @Test func `a client that writes before the store has given it to the gateway loses nothing`() async throws {
+        let store = MemoryStore()
+        try await GatewayHarness.run {
+            $0.store = store
+        } _: { harness in
+            store.hold()
+            let notification = try PushNotification(Payload(alert: "Hello"))
+            async let report = withProvider(harness.client) { provider in
+                try await provider.submit(
+                    contentsOf: (0..<500).map {
+                        Submission(notification, to: try GatewayHarness.device($0), tag: PushTag(UInt64($0)))
+                    }
+                )
+                return await provider.shutDown(within: GatewayHarness.forever)
+            }
+            while store.heldCount == 0 { await Task.yield() }
+            #expect(try await harness.gateway.counts.read == 0)
+            store.release()
+            _ = try await report
+            #expect(harness.recorder.requests.count == 500)
+            #expect(harness.recorder.duplicates.isEmpty)
+        }
+    }
+
     @Test func `bad tokens are refused once each, and what follows them arrives once`() async throws {
         let bad = try [100, 500, 501, 900, 1300, 1999].map { try GatewayHarness.device($0) }
         try await GatewayHarness.run([.reject(Set(bad), reason: .badDeviceToken)]) { harness in

@@ -124,6 +124,24 @@ import Foundation
         }
     }
 
+    @Test(arguments: Kind.allCases) func `only the newest owner has claims`(_ kind: Kind) async throws {
+        try await self.withShelf(kind) { shelf in
+            let store = shelf.store()
+            let opening = try await store.open()
+            for claim in [StoreClaim.client("old"), .feedback("old")] {
+                #expect(await self.claim(claim, opening.epoch, of: store) == .durable)
+                #expect(await self.claim(claim, opening.epoch - 1, of: store) == .fenced)
+            }
+            await store.close()
+        }
+    }
+
+    private func claim(_ claim: StoreClaim, _ epoch: UInt64, of store: any GatewayStore) async -> StoreAnswer {
+        await withCheckedContinuation { continuation in
+            store.claim(claim, epoch: epoch) { continuation.resume(returning: $0) }
+        }
+    }
+
     @Test(arguments: Kind.allCases) func `answers come in the order of the commits`(_ kind: Kind) async throws {
         try await self.withShelf(kind) { shelf in
             let store = shelf.store()
