@@ -60,6 +60,13 @@ final class GatewayMessages: Sendable {
         case .allClear(let upstream, let name):
             self.alarms.withLock { _ = $0.remove(Topic(upstream: upstream, name: name)) }
             self.write("ferry: the alarm for \(name) at \(self.upstreams[upstream]) is over")
+        case .outage(let upstream, let reason):
+            self.write(
+                "ferry: alarm: \(self.upstreams[upstream]) answers everything with \(reason.rawValue). Notifications go out "
+                    + "again until it takes them (\(counts.unanswered) have no answer)."
+            )
+        case .outageOver(let upstream):
+            self.write("ferry: the alarm for \(self.upstreams[upstream]) is over")
         case .deadLetter(let refusal):
             // A million of them would be a million lines: the first of each cause, and the numbers at the end.
             let loss = Loss(client: refusal.identity, reason: refusal.reason)

@@ -60,7 +60,7 @@ final class RejectionFile: Sendable {
             line =
                 #"{"event":"gone","client":\#(self.clients[identity]),"topic":"\#(topic)","token":"\#(token.hexadecimal)","#
                 + #""time":\#(since)}"#
-        case .alarm, .allClear, .storeTrouble, .storeAllClear, .storeTaken, .stranger: return
+        case .alarm, .allClear, .outage, .outageOver, .storeTrouble, .storeAllClear, .storeTaken, .stranger: return
         }
         // One call for a line, so that lines do not mix. A full disk must not stop the gateway: error responses and the
         // feedback list go on.

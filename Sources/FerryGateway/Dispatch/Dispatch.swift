@@ -78,6 +78,7 @@ package struct Dispatch {
     let identities: [GatewayIdentity]
     private var routes: [Route]
     private let outgoing: [Outgoing]
+    private var outages: [Outage]
     /// The first half of every `apns-id`: no other gateway has it.
     private let node: UInt64
     /// Whether a notification that may have arrived goes out again.
@@ -120,6 +121,7 @@ package struct Dispatch {
         self.identities = identities
         self.routes = routes
         self.outgoing = (0..<upstreams).map { _ in Outgoing(identities: identities.count) }
+        self.outages = (0..<upstreams).map { _ in Outage() }
         self.loads = identities.map { _ in Load() }
         self.held = routes.map { _ in [] }
         self.node = node
@@ -288,6 +290,7 @@ package struct Dispatch {
         let identity = job.scope.identity
         let route = self.identities[identity].routes[job.topic]
         if let reason = outcome.reason { self.jobs[id]?.lastReason = reason }
+        self.watch(self.routes[route].upstream, outcome, now: now)
         switch Answer(to: outcome) {
         case .accepted:
             self.counts.accepted += 1
@@ -340,6 +343,24 @@ package struct Dispatch {
             self.counts.copies += 1
             self.send(id, now: now)
             return nil
+        }
+    }
+
+    /// Notes whether the upstream takes anything. Only an answer of APNs says so.
+    private mutating func watch(_ upstream: Int, _ outcome: Outcome, now: Moment) {
+        switch outcome {
+        case .accepted(.confirmed):
+            if self.outages[upstream].answered() { self.events.append(.outageOver(upstream: upstream)) }
+        case .rejected(let rejection):
+            guard rejection.status ?? 0 >= 500 else {
+                if self.outages[upstream].answered() { self.events.append(.outageOver(upstream: upstream)) }
+                return
+            }
+            if self.outages[upstream].failed(now: now.monotonic) {
+                self.events.append(.outage(upstream: upstream, rejection.reason))
+            }
+        default:
+            break
         }
     }
 

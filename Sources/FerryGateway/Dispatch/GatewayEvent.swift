@@ -15,6 +15,11 @@ package enum GatewayEvent: Hashable, Sendable {
     /// The alarm is over.
     case allClear(upstream: Int, topic: String)
 
+    /// The upstream answers each notification with this server's fault, and has for ``Outage/patience``. They go out again.
+    case outage(upstream: Int, Reason)
+    /// The upstream takes notifications again.
+    case outageOver(upstream: Int)
+
     /// The store cannot be written: notifications are read for a while, and wait. The reason as a sentence.
     case storeTrouble(String)
     /// The store is written again.

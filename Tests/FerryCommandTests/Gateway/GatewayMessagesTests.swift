@@ -52,6 +52,22 @@ import Testing
         )
     }
 
+    @Test func `an upstream that takes nothing is said, and when it takes again`() {
+        let lines = Lines()
+        let messages = Self.messages(lines)
+        var counts = GatewayCounts()
+        counts.waiting = 120
+        messages.say(.outage(upstream: 0, .serviceUnavailable), counts)
+        messages.say(.outageOver(upstream: 0), counts)
+        #expect(
+            lines.all == [
+                "ferry: alarm: apns answers everything with ServiceUnavailable. Notifications go out again until it takes "
+                    + "them (120 have no answer).",
+                "ferry: the alarm for apns is over",
+            ]
+        )
+    }
+
     @Test func `the beginning of the end says what it waits for, and how long at most`() {
         let lines = Lines()
         let messages = Self.messages(lines)

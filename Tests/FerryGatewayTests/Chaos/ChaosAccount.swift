@@ -134,10 +134,13 @@ final class ChaosAccount: Sendable {
         case .refused(let refusal):
             if let token = refusal.token { self.change(token: token, "listed") { $0.listings += 1 } }
         case .gone(_, _, let token, _):
-            self.change(token: token, "gone") { $0.listings += 1 }
+            self.change(token: token, "gone") { course in
+                course.listings += 1
+                course.isGone = true
+            }
         case .deadLetter(let refusal):
             if let token = refusal.token { self.change(token: token, "dead letter") { $0.isDead = true } }
-        case .alarm, .allClear, .storeTrouble, .storeAllClear, .storeTaken, .stranger:
+        case .alarm, .allClear, .outage, .outageOver, .storeTrouble, .storeAllClear, .storeTaken, .stranger:
             break
         }
     }

@@ -27,6 +27,11 @@ struct ChaosCourse: Hashable {
         get { self.number(at: 10, width: 1) == 1 }
         set { self.set(newValue ? 1 : 0, at: 10, width: 1) }
     }
+    /// Whether the feedback list has, or had, its token.
+    var isGone: Bool {
+        get { self.number(at: 11, width: 1) == 1 }
+        set { self.set(newValue ? 1 : 0, at: 11, width: 1) }
+    }
     /// Whether its client may rely on it: it wrote all of it and closed its connection cleanly, or it has an outcome.
     var isOwed: Bool {
         get { self.number(at: 12, width: 1) == 1 }

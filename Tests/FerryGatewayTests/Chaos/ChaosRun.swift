@@ -159,7 +159,8 @@ struct ChaosRun {
         let end = ContinuousClock.now + Self.limit
         repeat {
             for manner in ChaosManner.allCases { try await self.site.readFeedback(of: manner) }
-            if try await self.gateway.counts.gone == self.site.account.tally.read { return true }
+            let tally = self.site.account.tally
+            if tally.gone == tally.read { return true }
         } while ContinuousClock.now < end
         return false
     }

@@ -26,6 +26,8 @@ struct ChaosTally: Hashable {
     var listedTwice = 0
     /// Listed and delivered, without a doubt.
     var torn = 0
+    /// Those whose token came into the feedback list, for a reader.
+    var gone = 0
     /// Those whose row of the feedback list was read.
     var read = 0
     var readTwice = 0
@@ -52,7 +54,10 @@ struct ChaosTally: Hashable {
         self.misjudged = course.isGood && (isListed || course.isBlamed) ? 1 : 0
         self.listedTwice = course.listings > 1 && course.jobs <= 1 ? 1 : 0
         self.torn = isListed && course.arrivals > 0 && course.doubts == 0 ? 1 : 0
-        self.read = course.rows > 0 ? 1 : 0
+        // The row goes when APNs takes a copy.
+        let isLeft = course.isGone && course.arrivals == 0
+        self.gone = isLeft ? 1 : 0
+        self.read = isLeft && course.rows > 0 ? 1 : 0
         self.readTwice = course.rows > 1 ? 1 : 0
     }
 
@@ -71,7 +76,7 @@ struct ChaosTally: Hashable {
     private static var fields: [WritableKeyPath<ChaosTally, Int>] {
         [
             \.pushes, \.arrived, \.rejected, \.allowedDoubles, \.allowedLosses, \.unrepeated, \.endedInDoubt, \.owing,
-            \.doubled, \.unswallowed, \.invented, \.misjudged, \.listedTwice, \.torn, \.read, \.readTwice,
+            \.doubled, \.unswallowed, \.invented, \.misjudged, \.listedTwice, \.torn, \.gone, \.read, \.readTwice,
         ]
     }
 }
@@ -82,7 +87,8 @@ extension ChaosTally: CustomStringConvertible {
         \(self.pushes) pushes: \(self.arrived) at APNs, \(self.rejected) rejected, \(self.allowedDoubles) doubles and \
         \(self.allowedLosses) losses that may be (\(self.unrepeated) after one doubt); owing \(self.owing), doubled \
         \(self.doubled), copies taken for new \(self.unswallowed), invented \(self.invented), \
-        misjudged \(self.misjudged), listed twice \(self.listedTwice), torn \(self.torn), read twice \(self.readTwice)
+        misjudged \(self.misjudged), listed twice \(self.listedTwice), torn \(self.torn), \
+        \(self.gone) gone, \(self.read) read, read twice \(self.readTwice)
         """
     }
 }

@@ -228,6 +228,20 @@ import Testing
         #expect(scene.machine.jobCount == 0)
     }
 
+    @Test func `an APNs that answers everything with 503 is said once, and that it takes again`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        let fault = Outcome.rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503))
+        scene.push([1], 1, on: connection)
+        for _ in 0..<60 {
+            scene.answer([1], fault)
+            scene.wait(.seconds(1))
+        }
+        scene.wait(.minutes(1))
+        scene.answer([1], .accepted(.confirmed))
+        #expect(scene.events == [.outage(upstream: 0, .serviceUnavailable), .outageOver(upstream: 0)])
+    }
+
     @Test func `a notification that expires here is dropped, and counted`() {
         let scene = Scene()
         let connection = scene.connect()
