@@ -125,8 +125,10 @@ package struct Recovery {
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
-            // The copy has come, so that no other is expected, unless it is a follower itself.
-            self.episodes[job] = nil
+            // The copy has come, so that no other is expected, unless it is a follower itself: of another error response
+            // than the one that it answers.
+            let matched = self.episodes.removeValue(forKey: job)
+            if let matched, self.connections[reader.connection]?.told == matched { return }
             self.note(
                 Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
                 on: reader.connection

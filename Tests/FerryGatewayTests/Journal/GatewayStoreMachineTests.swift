@@ -127,6 +127,24 @@ import Testing
         #expect(scene.machine.counts.swallowed == 4)
     }
 
+    @Test func `what came again on the told connection before the kill is new when it comes once more`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        for number in UInt8(1)...5 { scene.push([number], UInt32(number), on: connection) }
+        for number in UInt8(2)...5 { scene.answer([number]) }
+        scene.answer([1], Self.bad)
+        while scene.told.isEmpty { scene.wait(.milliseconds(10)) }
+        for number in UInt8(2)...4 { scene.push([number], UInt32(number), on: connection) }
+        #expect(scene.machine.counts.swallowed == 3)
+        scene.hangUp(connection)
+        scene.wait(.seconds(1))
+        try scene.kill()
+        let next = scene.connect()
+        for number in UInt8(2)...4 { scene.push([number], 10 + UInt32(number), on: next) }
+        #expect(scene.sentTokens == [[2], [3], [4]])
+    }
+
     @Test func `what came again before the kill is new when it comes once more`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
