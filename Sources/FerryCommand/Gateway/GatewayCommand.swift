@@ -54,6 +54,7 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             var upstream = upstream
             upstream.outcomes = .sink(outcomes)
             upstream.options.queueLimit = GatewayUpstream.queueLimit
+            upstream.options.delayLimit = 0
             upstream.logger = UpstreamLog.logger("upstreams.\(name)")
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }

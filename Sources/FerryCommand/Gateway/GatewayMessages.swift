@@ -33,6 +33,8 @@ final class GatewayMessages: Sendable {
     private let losses = Mutex<[Loss: Int]>([:])
     /// The topics that wait.
     private let alarms = Mutex<Set<Topic>>([])
+    /// The upstreams that take nothing.
+    private let outages = Mutex<Set<Int>>([])
 
     init(
         clients: [String],
@@ -61,11 +63,13 @@ final class GatewayMessages: Sendable {
             self.alarms.withLock { _ = $0.remove(Topic(upstream: upstream, name: name)) }
             self.write("ferry: the alarm for \(name) at \(self.upstreams[upstream]) is over")
         case .outage(let upstream, let reason):
+            self.outages.withLock { _ = $0.insert(upstream) }
             self.write(
                 "ferry: alarm: \(self.upstreams[upstream]) answers everything with \(reason.rawValue). Notifications go out "
                     + "again until it takes them (\(counts.unanswered) have no answer)."
             )
         case .outageOver(let upstream):
+            self.outages.withLock { _ = $0.remove(upstream) }
             self.write("ferry: the alarm for \(self.upstreams[upstream]) is over")
         case .deadLetter(let refusal):
             // A million of them would be a million lines: the first of each cause, and the numbers at the end.
@@ -101,7 +105,9 @@ final class GatewayMessages: Sendable {
     /// - Parameter limit: how long it may take.
     func sayStop(_ counts: GatewayCounts, within limit: Duration) {
         let waiting = counts.unanswered > 0 ? "; \(counts.unanswered) wait for an answer of APNs" : ""
-        let alarms = self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
+        let alarms =
+            self.outages.withLock { $0.sorted() }.map { self.upstreams[$0] }
+            + self.alarms.withLock { $0.sorted() }.map { "\($0.name) at \(self.upstreams[$0.upstream])" }
         let alarm = alarms.isEmpty ? "" : "; the alarm for \(alarms.joined(separator: ", ")) goes on"
         self.write(
             "ferry: stops in \(limit.components.seconds) s at most, as soon as each client pauses and nothing waits"

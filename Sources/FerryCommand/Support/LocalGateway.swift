@@ -27,6 +27,7 @@ struct LocalGateway {
         let outcomes = UpstreamOutcomes()
         var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .sink(outcomes))
         forwarding.options.queueLimit = GatewayUpstream.queueLimit
+        forwarding.options.delayLimit = 0
         if let group { forwarding.eventLoopGroup = group }
         let upstream = try HTTP2Provider(forwarding)
         var configuration = Gateway.Configuration(

@@ -63,12 +63,6 @@ package struct Dispatch {
         }
     }
 
-    /// What a client has in ``jobs``.
-    private struct Load {
-        var jobs = 0
-        var bytes = 0
-    }
-
     /// The token of a rejected notification, until its rejection was told or is too old.
     private struct Rejected {
         var key: KnownBad.Key
@@ -89,8 +83,6 @@ package struct Dispatch {
 
     private var jobs: JobTable
     private var byteCount = 0
-    /// What each client has in ``jobs``.
-    private var loads: [Load]
     /// The jobs that wait for their route's gate.
     private var held: [Deque<JobID>]
     private var delayed = Heap<Due>()
@@ -122,7 +114,6 @@ package struct Dispatch {
         self.routes = routes
         self.outgoing = (0..<upstreams).map { _ in Outgoing(identities: identities.count) }
         self.outages = (0..<upstreams).map { _ in Outage() }
-        self.loads = identities.map { _ in Load() }
         self.held = routes.map { _ in [] }
         self.node = node
         self.jobs = JobTable(first: firstJob)
@@ -136,16 +127,8 @@ package struct Dispatch {
     /// The notifications without a last answer.
     package var jobCount: Int { self.jobs.count }
 
-    /// Whether some client may send more.
+    /// Whether more may be read.
     package var hasRoom: Bool { self.jobs.count < self.jobLimit && self.byteCount < DispatchBounds.bytes }
-
-    /// Whether this client may send more. With others, it gets as much as it leaves free: a client that fills all of the
-    /// room would end the connections of the others.
-    package func hasRoom(for identity: Int) -> Bool {
-        guard self.hasRoom, self.identities.count > 1 else { return self.hasRoom }
-        let load = self.loads[identity]
-        return load.jobs < self.jobLimit - self.jobs.count && load.bytes < DispatchBounds.bytes - self.byteCount
-    }
 
     /// Whether new connections of the identity are welcome: its first topic is not refused.
     package func isOpen(identity: Int) -> Bool {
@@ -215,8 +198,6 @@ package struct Dispatch {
             job.topic = job.firstTopic
         }
         self.byteCount += job.bytes.count
-        self.loads[job.scope.identity].jobs += 1
-        self.loads[job.scope.identity].bytes += job.bytes.count
         self.counts.waiting += 1
         self.jobs.insert(job, as: id)
     }
@@ -351,7 +332,7 @@ package struct Dispatch {
         switch outcome {
         case .accepted(.confirmed):
             if self.outages[upstream].answered() { self.events.append(.outageOver(upstream: upstream)) }
-        case .rejected(let rejection):
+        case .rejected(let rejection) where rejection.origin == .apns:
             guard rejection.status ?? 0 >= 500 else {
                 if self.outages[upstream].answered() { self.events.append(.outageOver(upstream: upstream)) }
                 return
@@ -450,6 +431,8 @@ package struct Dispatch {
     /// - Parameter durable: the last segment that the store has; nil: there is no store.
     mutating func abandon(durable: UInt64?) {
         self.keepsUnknown = durable != nil
+        // With a store, what goes out is durable.
+        if durable == nil { for outgoing in self.outgoing { outgoing.batch.removeAll() } }
         for id in self.jobs.ids {
             guard let job = self.jobs[id] else { continue }
             if let durable, job.segment <= durable { continue }
@@ -465,8 +448,6 @@ package struct Dispatch {
     private mutating func end(_ id: JobID, _ job: Job, _ fate: JobFate) -> Settled {
         self.jobs.remove(id)
         self.byteCount -= job.bytes.count
-        self.loads[job.scope.identity].jobs -= 1
-        self.loads[job.scope.identity].bytes -= job.bytes.count
         return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
     }
 

@@ -2,8 +2,7 @@ package import NIOCore
 
 /// The limits and times of the way to APNs.
 package enum DispatchBounds {
-    /// The notifications that may wait for their last answer, all clients together. One of several clients gets as many as
-    /// it leaves free.
+    /// The notifications that may wait for their last answer, all clients together.
     package static let jobs = 1_000_000
     /// Their bytes, device tokens and payloads.
     package static let bytes = 512 << 20

@@ -94,19 +94,14 @@ package final class GatewayMachine {
 
     /// Whether a new connection of this identity is welcome.
     package func isOpen(identity: Int, now: Moment) -> Bool {
-        self.isOpen(now: now) && self.hasRoom(for: identity) && self.dispatch.isOpen(identity: identity)
+        self.isOpen(now: now) && self.dispatch.isOpen(identity: identity)
     }
-
-    /// Whether there is room for notifications of this identity.
-    package func hasRoom(for identity: Int) -> Bool { self.dispatch.hasRoom(for: identity) }
 
     /// Whether any new connection is welcome.
-    package func isOpen(now: Moment) -> Bool {
-        !self.isShuttingDown && self.dispatch.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
-    }
+    package func isOpen(now: Moment) -> Bool { !self.isShuttingDown && self.spool(now: now) == .open }
 
-    private func spool(of identity: Int, now: Moment) -> GatewayConnection.Spool {
-        guard self.hasRoom(for: identity) else { return .full }
+    private func spool(now: Moment) -> GatewayConnection.Spool {
+        guard self.dispatch.hasRoom else { return .full }
         return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
@@ -164,7 +159,7 @@ package final class GatewayMachine {
     package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(of: client.identity, now: now)
+            client.connection.spool = self.spool(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
@@ -177,7 +172,7 @@ package final class GatewayMachine {
     package func inputEnded(_ id: ConnectionID, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(of: client.identity, now: now)
+            client.connection.spool = self.spool(now: now)
             self.perform(client.connection.inputEnded(), client, &filter, now: now)
         }
     }
@@ -186,7 +181,7 @@ package final class GatewayMachine {
     private func durable(_ episode: EpisodeID, now: Moment) {
         guard let client = self.clients[episode.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(of: client.identity, now: now)
+            client.connection.spool = self.spool(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -198,7 +193,7 @@ package final class GatewayMachine {
         self.isShuttingDown = true
         for client in self.clients.values.sorted(by: { $0.connection.id.rawValue < $1.connection.id.rawValue }) {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(of: client.identity, now: now)
+                client.connection.spool = self.spool(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.shutDown(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -370,7 +365,7 @@ package final class GatewayMachine {
         now: Moment
     ) -> Bool {
         guard let client = self.clients[reader.connection] else { return false }
-        client.connection.spool = self.spool(of: client.identity, now: now)
+        client.connection.spool = self.spool(now: now)
         let isHeard = client.connection.answers(for: reader.sequence)
         let action = client.connection.settled(reader.sequence, id, fate, now: now.monotonic, standing: standing)
         self.perform(action, client, &filter, now: now)
@@ -407,7 +402,7 @@ package final class GatewayMachine {
         self.dispatch.release(id)
         guard let client = self.clients[job.first.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(of: client.identity, now: now)
+            client.connection.spool = self.spool(now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.release(job.first.sequence, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -432,7 +427,7 @@ package final class GatewayMachine {
         self.lastSpool = spool
         for client in self.clients.values {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(of: client.identity, now: now)
+                client.connection.spool = self.spool(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -603,7 +598,7 @@ package final class GatewayMachine {
             guard let client = self.clients[timer.connection] else { continue }
             client.timer = .distantFuture
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(of: client.identity, now: now)
+                client.connection.spool = self.spool(now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)

@@ -8,7 +8,8 @@ internal import NIOPosix
 
 /// A provider that the gateway forwards to, made with `outcomes` as its sink.
 package struct GatewayUpstream: Sendable {
-    /// The notifications that the provider should queue at most: what waits there does not take turns.
+    /// The notifications that the provider should queue at most, and it should delay none: what waits there does not take
+    /// turns, and fills the way of the others.
     package static let queueLimit = 1024
 
     package let provider: any PushProvider

@@ -9,8 +9,7 @@ internal import NIOCore
 final class GatewayDriver: @unchecked Sendable {
     private static let strangerPause: TimeAmount = .minutes(1)
     private static let strangerLimit = 1000
-    /// How long a client waits for the store before it is refused.
-    private static let claimLimit: TimeAmount = .seconds(2)
+    private static let isTaken = "Another gateway has taken the store."
 
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
@@ -25,9 +24,12 @@ final class GatewayDriver: @unchecked Sendable {
     private var strangers: [String: NIODeadline] = [:]
     /// The clients that the store has given to this process.
     private var opened: Set<Int> = []
+    /// The connections for which the store is asked.
+    private var openings = 0
     private var onIdle: [() -> Void] = []
     private var isRunning = false
     private var runsAgain = false
+    private var isEnding = false
     private var isFinished = false
 
     init(
@@ -63,23 +65,16 @@ final class GatewayDriver: @unchecked Sendable {
     /// Whether any new connection is welcome. Notes the address of one that is not.
     func isOpen(for address: String) -> Bool {
         let isOpen = self.machine.isOpen(now: .now)
-        if !isOpen { self.noteNoRoom(for: address) }
-        return isOpen
-    }
-
-    private func noteNoRoom(for address: String) {
         // At the end the listener closes, and nobody wonders.
-        guard self.onIdle.isEmpty else { return }
-        self.refused(address, "There is no room for its notifications, or the store cannot be written.")
+        if !isOpen, !self.isEnding {
+            self.refused(address, "There is no room for its notifications, or the store cannot be written.")
+        }
+        return isOpen
     }
 
     /// Whether a new connection of this client is welcome. Notes the address of one that is not.
     func isOpen(identity: Int, for address: String) -> Bool {
         guard self.isOpen(for: address) else { return false }
-        guard self.machine.hasRoom(for: identity) else {
-            self.noteNoRoom(for: address)
-            return false
-        }
         let isOpen = self.machine.isOpen(identity: identity, now: .now)
         if !isOpen { self.refused(address, "Notifications of \(self.names[identity]) wait, as the alarm says.") }
         return isOpen
@@ -89,31 +84,41 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Asks the store for the client, before its first notification is taken.
     ///
+    /// A store in trouble does not hold the client up: what it sends waits in the journal. A close would lose what it has
+    /// written already.
+    ///
     /// - Parameter body: called on the event loop, with whether the client may send.
     func open(identity: Int, for address: String, then body: @escaping (Bool) -> Void) {
         guard !self.opened.contains(identity) else { return body(true) }
-        self.claim(.client(self.names[identity]), for: address) { isOurs in
-            if isOurs { self.opened.insert(identity) }
-            body(isOurs)
+        self.openings += 1
+        self.claim(.client(self.names[identity])) { answer in
+            self.openings -= 1
+            switch answer {
+            case .durable: self.opened.insert(identity)
+            case .unavailable: break
+            case .fenced: self.refused(address, Self.isTaken)
+            }
+            body(answer != .fenced)
+            self.joinEnd()
         }
     }
 
-    private func claim(_ claim: StoreClaim, for address: String, then body: @escaping (Bool) -> Void) {
-        guard let store, let epoch = self.machine.epoch else { return body(true) }
+    /// Ends what was opened after ``shutDown(then:)``, too.
+    private func joinEnd() {
+        if self.isEnding { self.run { $0.shutDown(now: $1) } }
+    }
+
+    private func claim(_ claim: StoreClaim, then body: @escaping (StoreAnswer) -> Void) {
+        guard let store, let epoch = self.machine.epoch else { return body(.durable) }
         let promise = self.eventLoop.makePromise(of: StoreAnswer.self)
-        let deadline = self.eventLoop.scheduleTask(in: Self.claimLimit) {
+        let deadline = self.eventLoop.scheduleTask(in: JournalBounds.patience) {
             promise.succeed(.unavailable("The store does not answer."))
         }
         store.claim(claim, epoch: epoch) { promise.succeed($0) }
         // The promise never fails.
         promise.futureResult.assumeIsolated().whenSuccess { answer in
             deadline.cancel()
-            switch answer {
-            case .durable: break
-            case .unavailable(let reason): self.refused(address, reason)
-            case .fenced: self.refused(address, "Another gateway has taken the store.")
-            }
-            body(answer == .durable)
+            body(answer)
         }
     }
 
@@ -121,12 +126,15 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Asks the store for the client's rows, and hands them to `body`; nil: they are not to be had now.
     func claimFeedback(of identity: Int, for address: String, then body: @escaping (FeedbackRows.Claim?) -> Void) {
-        self.claim(.feedback(self.names[identity]), for: address) { isOurs in
+        self.claim(.feedback(self.names[identity])) { answer in
             var rows: FeedbackRows.Claim?
-            if isOurs {
+            switch answer {
+            case .durable:
                 self.run { machine, now in
                     machine.withFeedback(now: now) { rows = $0.claim(identity, now: now.monotonic) }
                 }
+            case .unavailable(let reason): self.refused(address, reason)
+            case .fenced: self.refused(address, Self.isTaken)
             }
             body(rows)
         }
@@ -257,6 +265,7 @@ final class GatewayDriver: @unchecked Sendable {
     /// answer.
     func shutDown(then body: @escaping () -> Void) {
         self.onIdle.append(body)
+        self.isEnding = true
         self.run { $0.shutDown(now: $1) }
     }
 
@@ -270,7 +279,9 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     private func checkIdle() {
-        guard !self.onIdle.isEmpty, self.machine.connectionCount == 0, self.machine.isIdle else { return }
+        guard !self.onIdle.isEmpty, self.openings == 0, self.machine.connectionCount == 0, self.machine.isIdle else {
+            return
+        }
         self.stopTimer()
         let waiters = self.onIdle
         self.onIdle = []

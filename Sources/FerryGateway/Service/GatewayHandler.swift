@@ -13,7 +13,7 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     private enum State {
         case handshaking
-        /// The store is asked for the client. Nothing more is read.
+        /// The store is asked for the client. No more is asked for than the system has read already.
         case opening(Early)
         case open(ConnectionID)
         case closed
@@ -82,9 +82,9 @@ final class GatewayHandler: ChannelDuplexHandler {
         // Both are gone with the channel.
         let (address, source) = (self.address(context), context.remoteAddress?.bytes ?? [])
         self.driver.open(identity: identity, for: address) { isOurs in
-            // The gateway may be at its end by now.
-            guard isOurs, self.driver.isOpen(identity: identity, for: address) else {
+            guard isOurs else {
                 self.state = .closed
+                self.isReading = true
                 return context.close(promise: nil)
             }
             self.opened(context, identity, source)
@@ -96,9 +96,11 @@ final class GatewayHandler: ChannelDuplexHandler {
         guard case .opening(let early) = self.state else { return }
         let id = self.driver.connected(self, identity: identity, address: source)
         self.state = .open(id)
-        self.setReading(true)
+        self.isReading = true
         self.sample(context)
         for bytes in early.bytes { self.driver.run { $0.received(id, bytes, now: $1) } }
+        // Only now: what is read comes after the early bytes. The driver may have stopped the reading meanwhile.
+        self.setReading(self.isReading)
         if early.hasEnded { self.end() }
         if !context.channel.isActive { self.leave() }
     }
