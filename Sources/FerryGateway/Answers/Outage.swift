@@ -1,4 +1,3 @@
-internal import FerryCore
 internal import NIOCore
 
 /// Whether an upstream answers, but takes nothing: each notification gets a server's fault, such as 503.

@@ -125,8 +125,8 @@ package struct Recovery {
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
-            // The copy has come, so that no other is expected, unless it is a follower itself: of another error response
-            // than the one that it answers.
+            // The copy has come, so that no other is expected. It is a follower itself if another error response was told
+            // on its connection.
             let matched = self.episodes.removeValue(forKey: job)
             if let matched, self.connections[reader.connection]?.told == matched { return }
             self.note(

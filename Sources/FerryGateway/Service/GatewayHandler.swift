@@ -13,7 +13,7 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     private enum State {
         case handshaking
-        /// The store is asked for the client. No more is asked for than the system has read already.
+        /// The store is asked for the client. The handler asks for no bytes meanwhile; those that come all the same wait.
         case opening(Early)
         case open(ConnectionID)
         case closed
