@@ -16,7 +16,7 @@ package import NIOCore
 /// ```
 ///
 /// All notifications that have no last answer are here, whether or not their client still waits: this is the spool.
-package struct Dispatch {
+package struct Dispatch: ~Copyable {
     /// The last answer to a job.
     struct Settled {
         var fate: JobFate
@@ -191,8 +191,7 @@ package struct Dispatch {
     }
 
     /// Takes a notification. ``send(_:now:)`` sends it.
-    mutating func take(_ job: Job, as id: JobID) {
-        var job = job
+    mutating func take(_ job: consuming Job, as id: JobID) {
         if !self.tokenTopics.isEmpty {
             job.firstTopic = self.tokenTopics[.init(identity: job.scope.identity, token: Array(job.token))]
             job.topic = job.firstTopic

@@ -36,7 +36,7 @@ struct JobTable: Sendable {
     }
 
     /// Adds a job with a reserved number.
-    mutating func insert(_ job: Job, as id: JobID) {
+    mutating func insert(_ job: consuming Job, as id: JobID) {
         self.count += 1
         if let index = self.index(id) { self.recent[index] = job } else { self.old[id] = job }
     }

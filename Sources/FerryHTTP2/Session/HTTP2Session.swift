@@ -113,10 +113,8 @@ package struct HTTP2Session: ~Copyable {
         _ inbox: UnsafeMutablePointer<Inbox>,
         _ memory: UnsafeMutablePointer<SessionMemory>
     ) {
-        inbox.pointee.releaseMemory()
         inbox.deinitialize(count: 1)
         inbox.deallocate()
-        memory.pointee.releaseAll()
         memory.deinitialize(count: 1)
         memory.deallocate()
     }

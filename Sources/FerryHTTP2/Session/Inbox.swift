@@ -2,7 +2,7 @@
 ///
 /// The callbacks only append here. The session's owner reads the events after the call has returned. The inbox lives on
 /// the heap, because the callbacks know it by its address.
-struct Inbox {
+struct Inbox: ~Copyable {
     let role: HTTP2Session.Role
     let maximumBodyLength: Int
     private(set) var slots: UnsafeMutablePointer<StreamSlot>
@@ -26,7 +26,7 @@ struct Inbox {
         self.link(0..<self.slotCount)
     }
 
-    func releaseMemory() {
+    deinit {
         for index in 0..<self.slotCount { self.slots[index].releaseMemory() }
         self.slots.deallocate()
     }

@@ -4,7 +4,7 @@ internal import CFerryNGHTTP2
 ///
 /// libnghttp2 allocates about a dozen small blocks for each request. The session keeps its memory until it ends, so its
 /// size is that of its busiest moment. Belongs to the session's thread.
-struct SessionMemory {
+struct SessionMemory: ~Copyable {
     /// The bytes before each block, which hold the number of its size class. The block keeps malloc's alignment.
     private static let prefix = 16
     /// The size of the smallest class in bytes, prefix included. Each further class is twice as large.
@@ -19,7 +19,7 @@ struct SessionMemory {
     private var rest: UnsafeMutableRawPointer?
     private var restCount = 0
 
-    func releaseAll() {
+    deinit {
         for chunk in self.chunks { chunk.deallocate() }
     }
 
