@@ -36,6 +36,9 @@ package enum GatewayBounds {
     /// How long after an error response, or a copy, there is no doubt on a connection that was open then. What the client
     /// had written there before comes first.
     package static let doubtDelay: TimeAmount = .seconds(2)
+    /// The first followers that have to come again in a row on the connection that was told, under new identifiers, before
+    /// they count as copies: a program may repeat itself on purpose. Those before are doubled, once for each client.
+    package static let circle = 3
     /// The last followers of an episode, by which the class is judged: a small cache still has them.
     package static let evidence = 32
     /// An episode with fewer entries is no miss if at least one matched.

@@ -124,11 +124,14 @@ package struct Recovery {
                 Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
                 on: reader.connection
             )
-        case .copy(let reader, let job, let readAt, let key, let isConstant):
+        case .copy(let reader, let job, let readAt, let key, let isConstant, let isCircling):
             // The copy has come, so that no other is expected. It is a follower itself if another error response was told
-            // on its connection.
+            // on its connection, or if its client circles.
             let matched = self.episodes.removeValue(forKey: job)
-            if let matched, self.connections[reader.connection]?.told == matched { return }
+            if let matched, self.connections[reader.connection]?.told == matched {
+                if isCircling { self.episodes[job] = matched }
+                return
+            }
             self.note(
                 Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
                 on: reader.connection

@@ -240,7 +240,8 @@ package final class GatewayMachine {
             identifier: offer.frame.identifier
         )
         let reader = Job.Reader(connection: offer.origin.connection, sequence: offer.sequence)
-        switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
+        let admission = filter.admit(follower, from: offer.origin, now: now.monotonic)
+        switch admission {
         case .forward:
             if let knownBad {
                 self.dispatch.refuseKnownBad(client.identity, token: Array(token), knownBad, as: id)
@@ -266,26 +267,33 @@ package final class GatewayMachine {
                     self.dispatch.send(id, now: now)
                 }
             }
-            return .init(follower, isCopy: false)
-        case .join(let running, let fate):
+            return .init(follower, .new)
+        case .join(let running, let fate), .circle(let running, let fate):
             self.dispatch.counts.swallowed += 1
             follower.job = running
             // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
             follower.fate = fate == .running && self.dispatch.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
-            self.journalCopy(follower, reader, client, now: now)
-            return .init(follower, isCopy: true)
+            let isCircling = if case .circle = admission { true } else { false }
+            self.journalCopy(follower, reader, client, isCircling: isCircling, now: now)
+            return .init(follower, isCircling ? .circling : .copy)
         case .overtaken(let running):
             self.dispatch.counts.swallowed += 1
             follower.job = running
             follower.fate = .accepted
-            self.journalCopy(follower, reader, client, now: now)
-            return .init(follower, isCopy: true)
+            self.journalCopy(follower, reader, client, isCircling: false, now: now)
+            return .init(follower, .copy)
         }
     }
 
-    private func journalCopy(_ follower: Follower, _ reader: Job.Reader, _ client: GatewayClient, now: Moment) {
-        self.journal?.copy(reader, of: follower, client.scope, now: now)
+    private func journalCopy(
+        _ follower: Follower,
+        _ reader: Job.Reader,
+        _ client: GatewayClient,
+        isCircling: Bool,
+        now: Moment
+    ) {
+        self.journal?.copy(reader, of: follower, isCircling: isCircling, client.scope, now: now)
         client.isJournalled = true
     }
 

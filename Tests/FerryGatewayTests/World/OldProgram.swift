@@ -61,6 +61,9 @@ final class OldProgram {
         var resets = false
         /// Whether it writes on the connection that was told until it sees the end: its copies, with their identifiers.
         var staysUntilEnd = false
+        /// Whether it circles: what it writes on the connection that was told counts as unprocessed, and goes out again, there
+        /// or elsewhere, until it sees the end.
+        var circles = false
         /// Whether status 10 makes it send the last accepted notification again, too.
         var repeatsAfterShutdown = false
     }
@@ -71,6 +74,8 @@ final class OldProgram {
         var count = 0
         var response: ErrorResponse?
         var hasEnded = false
+        /// Whether what is written here counts as unprocessed.
+        var isCircling = false
         var lastWrite: NIODeadline
 
         init(_ wire: Wire, now: NIODeadline) {
@@ -97,6 +102,8 @@ final class OldProgram {
     private var outbox: Deque<Item> = []
     /// What is to be sent again, until its time has come.
     private var again: Deque<Item> = []
+    /// What was written on a connection that was told, and is not in ``outbox`` again yet.
+    private var circlingCount = 0
     private var isConnecting = false
     private var isOver = false
     private var blockedAt: NIODeadline?
@@ -121,7 +128,7 @@ final class OldProgram {
     /// Ends the program as soon as everything is written.
     func exit() {
         self.isOver = true
-        guard self.outbox.isEmpty else { return }
+        guard self.outbox.isEmpty, self.circlingCount == 0 else { return }
         let sockets = self.sockets
         self.sockets = []
         for socket in sockets { self.close(socket) }
@@ -164,6 +171,15 @@ final class OldProgram {
         self.world.note(push.name, "\(isCopy ? "copied" : "pushed") as \(identifier) on \(socket.wire.id)")
         socket.wire.write(Frame(push: push, identifier: identifier, bytes: bytes))
         self.planLook(at: socket)
+        if socket.isCircling {
+            self.circlingCount += 1
+            self.world.simulation.after(.milliseconds(1)) {
+                self.circlingCount -= 1
+                if self.world.isForgotten(socket.wire.id) { self.world.account.allowCopy(of: push.name) }
+                self.outbox.append(Item(push: push, isCopy: true))
+                self.write()
+            }
+        }
         guard socket.count >= self.manner.connectionLength else { return }
         self.retire(socket)
     }
@@ -280,7 +296,8 @@ final class OldProgram {
             self.world.account.blamed(cache[place].push)
         }
         let stays = self.manner.staysUntilEnd && !socket.hasEnded
-        if stays { socket.cache = [] } else { self.abandon(socket) }
+        socket.isCircling = self.manner.circles && !socket.hasEnded
+        if stays || socket.isCircling { socket.cache = [] } else { self.abandon(socket) }
         var copies: [(identifier: UInt32, push: Push)] = []
         switch (self.manner.reaction, place) {
         case (.nothing, _), (.followers, nil):

@@ -55,8 +55,15 @@ extension GatewayConnection {
         /// Nil: nothing was written.
         var episode: EpisodeID?
         var startedAt: NIODeadline
-        /// Whether the output is open: the error response is the last thing in it.
-        var hasOutput: Bool
+        var output: Output
+
+        enum Output: Sendable {
+            /// The error response is the last thing in it.
+            case open
+            /// Nothing is gained by keeping it open.
+            case ending
+            case closed
+        }
     }
 
     /// A request to end the connection.

@@ -63,8 +63,8 @@ extension GatewayConnection {
                 self.giveUp()
             case .draining(var drain):
                 self.forgetRejections()
-                if drain.hasOutput, self.outputEnd(drain) <= now {
-                    drain.hasOutput = false
+                if let end = self.outputEnd(drain), end <= now {
+                    drain.output = .closed
                     self.state = .draining(drain)
                     return .closeOutput
                 }
@@ -96,7 +96,7 @@ extension GatewayConnection {
         case .journalling(_, let until), .ignoring(let until):
             next = min(next, until)
         case .draining(let drain):
-            next = min(next, drain.hasOutput ? self.outputEnd(drain) : self.drainEnd(drain))
+            next = min(next, self.outputEnd(drain) ?? self.drainEnd(drain))
         case .deaf:
             next = min(next, self.deafEnd)
         case .closed:
@@ -131,8 +131,14 @@ extension GatewayConnection {
         return self.stop.map { min(end, self.stopAt($0)) } ?? end
     }
 
-    /// When the output is closed behind an error response: when the client has had time to act on it, and pauses.
-    private func outputEnd(_ drain: Drain) -> NIODeadline {
+    /// When the output is closed behind an error response: when the client has had time to act on it, and pauses. Nil: it
+    /// is closed.
+    private func outputEnd(_ drain: Drain) -> NIODeadline? {
+        switch drain.output {
+        case .open: break
+        case .ending: return drain.startedAt
+        case .closed: return nil
+        }
         // While the gateway does not read, the client cannot be silent.
         guard self.isReading else { return self.drainEnd(drain) }
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip

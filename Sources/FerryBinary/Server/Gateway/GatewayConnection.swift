@@ -64,12 +64,19 @@ package struct GatewayConnection: ~Copyable, Sendable {
     package struct Admitted: Sendable {
         /// The notification, with the job that it has or joins, and that job's fate.
         package var follower: Follower
-        /// Whether the notification is a copy that is not forwarded.
-        package var isCopy: Bool
+        package var kind: Kind
 
-        package init(_ follower: Follower, isCopy: Bool) {
+        package enum Kind: Hashable, Sendable {
+            case new
+            /// A copy that is not forwarded.
+            case copy
+            /// The same, of a client that sends it until it sees the end of the connection.
+            case circling
+        }
+
+        package init(_ follower: Follower, _ kind: Kind) {
             self.follower = follower
-            self.isCopy = isCopy
+            self.kind = kind
         }
     }
 
@@ -271,7 +278,11 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     private mutating func append(_ frame: NotificationFrame, _ admitted: Admitted, now: NIODeadline) {
-        if !admitted.isCopy { self.crashMisses += 1 }
+        switch admitted.kind {
+        case .new: self.crashMisses += 1
+        case .copy: break
+        case .circling: self.endOutput()
+        }
         let sequence = self.ledger.append(
             Ledger.Frame(
                 identifier: frame.identifier,
@@ -325,14 +336,14 @@ package struct GatewayConnection: ~Copyable, Sendable {
             followers: self.ledger.followers(of: sequence)
         )
         self.told = (sequence, nil)
-        self.state = .draining(Drain(episode: candidate.episode, startedAt: now, hasOutput: true))
+        self.state = .draining(Drain(episode: candidate.episode, startedAt: now, output: .open))
         self.forgetRejections()
         return .tell(telling)
     }
 
     mutating func closeOutput(now: NIODeadline) -> Action {
         self.deferAll()
-        self.state = .draining(Drain(episode: nil, startedAt: now, hasOutput: false))
+        self.state = .draining(Drain(episode: nil, startedAt: now, output: .closed))
         return .closeOutput
     }
 
@@ -346,6 +357,13 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// Notes that the drain is over. A client that reads late sends again what it writes from now on, too: so that stays
     /// part of the episode.
     mutating func becomeDeaf() { self.state = .deaf }
+
+    /// Lets the output end at once, although the client writes: it shows that it has read the error response.
+    private mutating func endOutput() {
+        guard case .draining(var drain) = self.state, drain.output == .open else { return }
+        drain.output = .ending
+        self.state = .draining(drain)
+    }
 
     /// Notes that no later notification belongs to the episode.
     private mutating func endFollowers() {

@@ -80,6 +80,16 @@ struct Episode: Sendable {
         var before: Int
     }
 
+    /// What the client writes on the connection that was told.
+    private enum Writing {
+        /// Anything. Of late, so many of the first followers came again, one after the other.
+        case on(repeated: Int)
+        /// Its followers, under their old identifiers, and not on the next connection.
+        case inPlace
+        /// Its followers, under new identifiers, until it sees the end of the connection. They come on the next one, too.
+        case inCircles
+    }
+
     /// The conclusion of an episode about its client.
     enum Evidence: Equatable {
         case nothing
@@ -100,6 +110,7 @@ struct Episode: Sendable {
     private var highest: [Int] = []
     private var trims: Deque<Trim> = []
     private var trimmedTo = 0
+    private var writing = Writing.on(repeated: 0)
     private var drainedAt: NIODeadline?
     private var matchedAt: NIODeadline?
 
@@ -168,6 +179,45 @@ struct Episode: Sendable {
         let entry = self.log[position]
         let isEvidenceOnly = isDoubted || entry.isConstant && !isProven
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
+    }
+
+    /// Whether the client was seen to circle.
+    var isCircling: Bool { if case .inCircles = self.writing { true } else { false } }
+
+    /// Notes that a follower came again on the connection that was told, under its old identifier.
+    mutating func cameInPlace() { self.writing = .inPlace }
+
+    /// Returns the follower that came again on the connection that was told, under a new identifier, because the client
+    /// circles: it has read the error response, but not the end behind it, and takes all that it writes there for
+    /// unprocessed. A follower that came elsewhere, or a row of the first followers, tells that from a repeat on purpose.
+    ///
+    /// - Parameter isKnown: whether the client has circled before.
+    mutating func circled(_ offered: Follower, isKnown: Bool) -> Match? {
+        guard self.isDraining, let position = self.log.any(offered.key) else {
+            if case .on = self.writing { self.writing = .on(repeated: 0) }
+            return nil
+        }
+        switch self.writing {
+        case .inPlace:
+            return nil
+        case .on(let repeated):
+            let count = self.log.key(at: repeated) == offered.key ? repeated + 1 : position == 0 ? 1 : 0
+            let isEnough = isKnown || self.matchCount > 0 || count >= GatewayBounds.circle
+            self.writing = .on(repeated: count)
+            guard isEnough, !offered.isConstant else { return nil }
+            self.writing = .inCircles
+        case .inCircles:
+            break
+        }
+        return self.any(offered.key)
+    }
+
+    /// Returns a follower with this key, one that was consumed included.
+    func any(_ key: ReplayKey) -> Match? {
+        self.log.any(key).map { position in
+            let entry = self.log[position]
+            return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: false)
+        }
     }
 
     /// Counts a follower that was consumed as one whose copy came.

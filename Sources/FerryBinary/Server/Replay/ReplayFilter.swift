@@ -42,6 +42,9 @@ package struct ReplayFilter: Sendable {
         case forward
         /// Swallow it: it is a copy of this job's notification. A running job will settle both.
         case join(JobID, JobFate)
+        /// The same. The client sends it again on the connection that was told, and goes on with that until it sees the
+        /// end: close the output.
+        case circle(JobID, JobFate)
         /// Swallow it: its copy came first, is this job's notification, and gets the verdict.
         case overtaken(JobID)
     }
@@ -194,10 +197,10 @@ package struct ReplayFilter: Sendable {
         self.timePassed(now: now)
         var follower = offered
         var isAhead = false
-        if let copy = self.matchOwn(offered, origin, now: now) {
+        if let copy = self.admitOwn(offered, origin, now: now) {
             self.rows[origin.connection] = nil
             self.amplification.count(swallowed: 1, now: now)
-            return .join(copy.job, copy.fate)
+            return copy
         }
         if let (match, hasOvertaken) = self.match(offered, origin, now: now) {
             follower.job = match.job
@@ -276,13 +279,34 @@ package struct ReplayFilter: Sendable {
         return nil
     }
 
-    /// Consumes the follower whose copy this is, of the episode that this connection drains. A client that has not seen the
-    /// end of its connection writes its copies there, and not again. Only the same identifier tells them from repeats:
-    /// clients that number their notifications give a repeat a new one.
-    private mutating func matchOwn(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Episode.Match? {
+    /// Judges a notification that may be the copy of a follower of the connection that it came on. Clients that have not
+    /// seen the end of a connection that was told write there.
+    private mutating func admitOwn(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Admission? {
         guard let draining = origin.draining, let identifier = offered.identifier,
-            let index = self.index(of: draining), self.episodes[index].isDraining
+            let index = self.index(of: draining)
         else { return nil }
+        if let match = self.matchOwn(offered, identifier, index, now: now) { return .join(match.job, match.fate) }
+        return self.circled(offered, index).map { .circle($0.job, $0.fate) }
+    }
+
+    /// Returns the follower that came again because the client circles. If several of its connections were told, a circle may
+    /// lead through all of them.
+    private mutating func circled(_ offered: Follower, _ index: Int) -> Episode.Match? {
+        let isKnown = if case .resends(let reach) = self.replayClass { reach.circles } else { false }
+        if let match = self.episodes[index].circled(offered, isKnown: isKnown) { return match }
+        guard isKnown || self.episodes[index].isCircling, self.episodes[index].isDraining else { return nil }
+        return self.episodes.lazy.filter(\.isCircling).compactMap { $0.any(offered.key) }.first
+    }
+
+    /// Consumes the follower with the same identifier: this is its copy, and no other comes. Only the identifier tells it from
+    /// a repeat: clients that number their notifications give a repeat a new one.
+    private mutating func matchOwn(
+        _ offered: Follower,
+        _ identifier: UInt32,
+        _ index: Int,
+        now: NIODeadline
+    ) -> Episode.Match? {
+        guard self.episodes[index].isDraining else { return nil }
         let match = self.episodes[index].match(
             offered.key,
             identifier: identifier,
@@ -291,6 +315,7 @@ package struct ReplayFilter: Sendable {
             now: now
         )
         guard let match else { return nil }
+        self.episodes[index].cameInPlace()
         // One connection tells one rejection, and has told it: no copy tells the follower's.
         self.drop([(match.job, match.fate)])
         self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
@@ -391,7 +416,11 @@ package struct ReplayFilter: Sendable {
         }
         // The last followers of a drain may still be on their way.
         if let matchCount = self.episodes[index].proves() {
-            self.prove { $0.proven = max($0.proven, matchCount) }
+            let isCircling = self.episodes[index].isCircling
+            self.prove {
+                $0.proven = max($0.proven, matchCount)
+                $0.circles = $0.circles || isCircling
+            }
         }
         self.schedule(index)
     }
@@ -409,7 +438,10 @@ package struct ReplayFilter: Sendable {
         case .nothing:
             break
         case .resends:
-            self.prove { $0.showed(earliest: episode.earliestMatch ?? 0, of: episode.count) }
+            self.prove {
+                $0.showed(earliest: episode.earliestMatch ?? 0, of: episode.count)
+                $0.circles = $0.circles || episode.isCircling
+            }
         case .miss:
             self.misses += 1
             guard self.misses >= GatewayBounds.missLimit, !self.isConfigured else { return }

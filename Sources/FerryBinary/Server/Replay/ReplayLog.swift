@@ -11,9 +11,11 @@ struct ReplayLog<Value: Sendable>: Sendable {
         var next: Int?
     }
 
-    /// The first and the last live position of one key.
+    /// The positions of one key.
     private struct Chain {
-        var first: Int
+        /// The first live one; nil: all values are removed.
+        var first: Int?
+        /// The last live one. If there is none: the last.
         var last: Int
     }
 
@@ -30,9 +32,9 @@ struct ReplayLog<Value: Sendable>: Sendable {
         let position = self.items.count
         self.items.append(Item(key: key, value: value, isLive: true, next: nil))
         self.liveCount += 1
-        if let last = self.chains[key]?.last {
-            self.items[last].next = position
-            self.chains[key]?.last = position
+        if let chain = self.chains[key], let first = chain.first {
+            self.items[chain.last].next = position
+            self.chains[key] = Chain(first: first, last: position)
         } else {
             self.chains[key] = Chain(first: position, last: position)
         }
@@ -42,6 +44,7 @@ struct ReplayLog<Value: Sendable>: Sendable {
     /// Appends a value that is removed already.
     mutating func appendRemoved(_ key: ReplayKey, _ value: Value) {
         self.items.append(Item(key: key, value: value, isLive: false, next: nil))
+        if self.chains[key]?.first == nil { self.chains[key] = Chain(first: nil, last: self.items.count - 1) }
     }
 
     /// Returns the lowest live position with this key that `condition` accepts. It compares
@@ -64,15 +67,21 @@ struct ReplayLog<Value: Sendable>: Sendable {
         let key = self.items[position].key
         guard let chain = self.chains[key] else { return }
         let next = self.items[position].next
-        guard position != chain.first else {
-            if let next { self.chains[key]?.first = next } else { self.chains[key] = nil }
+        guard let first = chain.first, position != first else {
+            self.chains[key]?.first = next
             return
         }
-        var previous = chain.first
+        var previous = first
         while let following = self.items[previous].next, following != position { previous = following }
         self.items[previous].next = next
         if next == nil { self.chains[key]?.last = previous }
     }
+
+    /// The key at `position`, that of a removed value included; nil: there is no such position.
+    func key(at position: Int) -> ReplayKey? { position < self.items.count ? self.items[position].key : nil }
+
+    /// Returns a position with this key, if the log ever had one: a live one, if there is any.
+    func any(_ key: ReplayKey) -> Int? { self.chains[key]?.last }
 
     func isLive(_ position: Int) -> Bool { self.items[position].isLive }
 

@@ -253,27 +253,29 @@ final class GatewayScenario {
             identifier: offer.frame.identifier
         )
         let reader = (offer.origin.connection, offer.sequence)
-        switch self.filter.admit(follower, from: offer.origin, now: self.now) {
+        let admission = self.filter.admit(follower, from: offer.origin, now: self.now)
+        switch admission {
         case .forward where isBad:
             self.locallyRejected.append(name)
-            return .init(follower, isCopy: false)
+            return .init(follower, .new)
         case .forward:
             self.forwarded.append(name)
             self.names[job] = name
             self.jobs[job] = Job(name: name, readers: [reader])
             self.at(self.now) { self.onForward(job, name) }
-            return .init(follower, isCopy: false)
-        case .join(let running, let fate):
+            return .init(follower, .new)
+        case .join(let running, let fate), .circle(let running, let fate):
             self.swallowed.append(name)
             follower.job = running
             follower.fate = fate
             self.jobs[running]?.readers.append(reader)
-            return .init(follower, isCopy: true)
+            let isCircling = if case .circle = admission { true } else { false }
+            return .init(follower, isCircling ? .circling : .copy)
         case .overtaken(let running):
             self.swallowed.append(name)
             follower.job = running
             follower.fate = .accepted
-            return .init(follower, isCopy: true)
+            return .init(follower, .copy)
         }
     }
 

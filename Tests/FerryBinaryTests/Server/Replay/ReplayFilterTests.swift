@@ -55,6 +55,78 @@ import Testing
         #expect(scenario.pushAll([10, 10, 10], on: 2) == 1)
     }
 
+    @Test func `a client that circles on the connection that was told gets each notification delivered once`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<15, drains: true)
+        var identifier: UInt32 = 100
+        var forwarded: [UInt64] = []
+        for _ in 0..<3 {
+            for name in 10..<15 as Range<UInt64> {
+                identifier += 1
+                let admission = scenario.push(name, on: 1, draining: episode, identifier: identifier)
+                if admission == .forward { forwarded.append(name) }
+            }
+        }
+        // Only a row, from the first follower on, shows that they are no repeats.
+        #expect(forwarded == [10, 11])
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.pushAll(10..<15, on: 2) == 0)
+    }
+
+    @Test func `a client that has circled before does so from the first copy on`() {
+        let scenario = FilterScenario(.resends(Reach(circles: true)))
+        let episode = scenario.tell(1, 10..<15, drains: true)
+        // It was on its way when the client read the error response.
+        #expect(scenario.push(15, on: 1, draining: episode, identifier: 15) == .forward)
+        for identifier in 100..<110 as Range<UInt32> {
+            let copy = scenario.push(13, on: 1, draining: episode, identifier: identifier)
+            #expect(copy == .circle(JobID(rawValue: 4), .running))
+        }
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.pushAll(10..<16, on: 2) == 0)
+        #expect(scenario.push(13, on: 2) == .forward)
+    }
+
+    @Test func `a circle of several connections shows by the first copy on another one`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<13, drains: true)
+        #expect(scenario.push(10, on: 2) == .join(JobID(rawValue: 1), .running))
+        #expect(scenario.push(11, on: 1, draining: episode, identifier: 100) == .circle(JobID(rawValue: 2), .running))
+        #expect(scenario.push(12, on: 2) == .join(JobID(rawValue: 3), .running))
+        // It was written before the one on 2, and read later.
+        #expect(scenario.push(12, on: 1, draining: episode, identifier: 101) == .circle(JobID(rawValue: 3), .running))
+        #expect(scenario.push(11, on: 2) == .join(JobID(rawValue: 2), .running))
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.filter.replayClass == .resends(Reach(proven: 3, circles: true)))
+    }
+
+    @Test func `a circle may lead through several connections that were told`() {
+        let scenario = FilterScenario(.resends(Reach(circles: true)))
+        let first = scenario.tell(1, [10, 11], drains: true)
+        let second = scenario.tell(2, [20], drains: true)
+        #expect(scenario.push(11, on: 1, draining: first, identifier: 100) == .circle(JobID(rawValue: 2), .running))
+        for identifier in 200..<203 as Range<UInt32> {
+            let copy = scenario.push(10, on: 2, draining: second, identifier: identifier)
+            #expect(copy == .circle(JobID(rawValue: 1), .running))
+        }
+        #expect(scenario.pushAll([10, 11, 20], on: 3) == 0)
+    }
+
+    @Test func `what comes when the drain is over is no circle`() {
+        let scenario = FilterScenario(.resends(Reach(circles: true)))
+        let episode = scenario.tell(1, 10..<15)
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 100) == .forward)
+    }
+
+    @Test func `a client of unknown class that repeats each push on purpose does not circle`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, [10], drains: true)
+        for (offset, name) in ([10, 11, 11, 12, 12, 13, 13] as [UInt64]).enumerated() {
+            let admission = scenario.push(name, on: 1, draining: episode, identifier: UInt32(100 + offset))
+            #expect(admission == .forward)
+        }
+    }
+
     @Test func `a drained copy consumes its match and is an entry of the new episode`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, [10])
