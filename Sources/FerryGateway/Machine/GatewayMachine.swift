@@ -521,6 +521,7 @@ package final class GatewayMachine {
                 let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
                 return self.perform(action, client, &filter, now: now)
             }
+            self.giveUpJournalled(client, now: now)
             let named = client.connection.job(of: episode.sequence)
             self.journal?.told(episode, named, client.scope, now: now)
             client.isJournalled = true
@@ -549,10 +550,7 @@ package final class GatewayMachine {
             if client.isJournalled { self.journal?.closed(id, now: now) }
             self.actions.append(Action(connection: id, work: .close))
         }
-        if let journalled = client.journalled, client.connection.waitingEpisode != journalled {
-            client.journalled = nil
-            self.journal?.untold(journalled, now: now)
-        }
+        if client.connection.waitingEpisode != client.journalled { self.giveUpJournalled(client, now: now) }
         self.collect(client)
         if client.isReading != client.connection.isReading {
             client.isReading.toggle()
@@ -561,6 +559,13 @@ package final class GatewayMachine {
         guard !client.isTouched else { return }
         client.isTouched = true
         self.touched.append(client)
+    }
+
+    /// Notes that an error response was given up whose episode the journal has.
+    private func giveUpJournalled(_ client: GatewayClient, now: Moment) {
+        guard let journalled = client.journalled else { return }
+        client.journalled = nil
+        self.journal?.untold(journalled, now: now)
     }
 
     private func collect(_ client: GatewayClient) {

@@ -533,6 +533,30 @@ import Testing
         #expect(scene.store.count < 5)
     }
 
+    @Test func `an error response that was given up for the next one keeps no segments`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        self.warm(scene, on: connection)
+        scene.push([1], 1, on: connection)
+        scene.push([2], 2, on: connection)
+        scene.store.hold()
+        scene.answer([1], Self.bad)
+        scene.answer([2], Self.bad)
+        // The store takes too long for the first one, and not for the second.
+        scene.wait(.milliseconds(1500))
+        scene.store.release()
+        scene.collect()
+        #expect(scene.told.map(\.identifier) == [2])
+        scene.hangUp(connection)
+        let next = scene.connect()
+        for number in UInt8(1)...100 {
+            scene.push([3, number], UInt32(number), on: next)
+            scene.answer([3, number])
+            scene.wait(.seconds(8))
+        }
+        #expect(scene.store.count < 50)
+    }
+
     @Test func `a notification that waits for hours does not keep all segments`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()
