@@ -123,7 +123,8 @@ struct Episode: Sendable {
 
     var count: Int { self.log.count }
     var isDraining: Bool { self.drainedAt == nil }
-    var isComplete: Bool { !self.isDraining && self.log.liveCount == 0 }
+    /// Whether nothing can come any more. What a client sent in circles may still be on its way.
+    var isComplete: Bool { !self.isDraining && self.log.liveCount == 0 && !self.isCircling }
 
     /// Returns the position of the new entry.
     mutating func append(_ follower: Follower) -> Int {
@@ -184,6 +185,10 @@ struct Episode: Sendable {
     /// Whether the client was seen to circle.
     var isCircling: Bool { if case .inCircles = self.writing { true } else { false } }
 
+    /// Whether what comes on the connection that was told may be a circle. Behind the drain it is one only of a client that
+    /// has gone on elsewhere: another one repeats itself.
+    var mayCircle: Bool { self.isDraining || self.isCircling && self.matchCount > 0 }
+
     /// Notes that a follower came again on the connection that was told, under its old identifier.
     mutating func cameInPlace() { self.writing = .inPlace }
 
@@ -193,7 +198,7 @@ struct Episode: Sendable {
     ///
     /// - Parameter isKnown: whether the client has circled before.
     mutating func circled(_ offered: Follower, isKnown: Bool) -> Match? {
-        guard self.isDraining, let position = self.log.any(offered.key) else {
+        guard self.mayCircle, let position = self.log.any(offered.key) else {
             if case .on = self.writing { self.writing = .on(repeated: 0) }
             return nil
         }

@@ -294,7 +294,7 @@ package struct ReplayFilter: Sendable {
     private mutating func circled(_ offered: Follower, _ index: Int) -> Episode.Match? {
         let isKnown = if case .resends(let reach) = self.replayClass { reach.circles } else { false }
         if let match = self.episodes[index].circled(offered, isKnown: isKnown) { return match }
-        guard isKnown || self.episodes[index].isCircling, self.episodes[index].isDraining else { return nil }
+        guard isKnown || self.episodes[index].isCircling, self.episodes[index].mayCircle else { return nil }
         return self.episodes.lazy.filter(\.isCircling).compactMap { $0.any(offered.key) }.first
     }
 

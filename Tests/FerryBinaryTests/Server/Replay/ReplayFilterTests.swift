@@ -112,6 +112,30 @@ import Testing
         #expect(scenario.pushAll([10, 11, 20], on: 3) == 0)
     }
 
+    @Test func `what was sent in circles may come after the drain, and ends with the episode`() {
+        let scenario = FilterScenario(.resends(Reach(circles: true)))
+        let episode = scenario.tell(1, [10, 11], drains: true)
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 100) == .circle(JobID(rawValue: 1), .running))
+        #expect(scenario.pushAll([10, 11], on: 2) == 0)
+        scenario.filter.drained(episode, now: scenario.now)
+        scenario.wait(.seconds(5))
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 101) == .circle(JobID(rawValue: 1), .running))
+        scenario.wait(.seconds(16))
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 102) == .forward)
+        #expect(scenario.filter.oldestEpisode == nil)
+    }
+
+    @Test func `a client that sends nothing elsewhere is not in circles when the drain is over`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<14, drains: true)
+        for (offset, name) in (10..<13 as Range<UInt64>).enumerated() {
+            _ = scenario.push(name, on: 1, draining: episode, identifier: UInt32(100 + offset))
+        }
+        #expect(scenario.push(13, on: 1, draining: episode, identifier: 103) == .circle(JobID(rawValue: 4), .running))
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.push(13, on: 1, draining: episode, identifier: 104) == .forward)
+    }
+
     @Test func `what comes when the drain is over is no circle`() {
         let scenario = FilterScenario(.resends(Reach(circles: true)))
         let episode = scenario.tell(1, 10..<15)
