@@ -185,6 +185,9 @@ struct Episode: Sendable {
     /// Whether the client was seen to circle.
     var isCircling: Bool { if case .inCircles = self.writing { true } else { false } }
 
+    /// Whether a follower came again on another connection.
+    var hasCopiesElsewhere: Bool { if case .inPlace = self.writing { false } else { self.matchCount > 0 } }
+
     /// Whether what comes on the connection that was told may be a circle. Behind the drain it is one only of a client that
     /// has gone on elsewhere: another one repeats itself.
     var mayCircle: Bool { self.isDraining || self.isCircling && self.matchCount > 0 }
@@ -194,10 +197,10 @@ struct Episode: Sendable {
 
     /// Returns the follower that came again on the connection that was told, under a new identifier, because the client
     /// circles: it has read the error response, but not the end behind it, and takes all that it writes there for
-    /// unprocessed. A follower that came elsewhere, or a row of the first followers, tells that from a repeat on purpose.
+    /// unprocessed. A row of the first followers tells that from a repeat on purpose.
     ///
-    /// - Parameter isKnown: whether the client has circled before.
-    mutating func circled(_ offered: Follower, isKnown: Bool) -> Match? {
+    /// - Parameter isExpected: whether no row is needed.
+    mutating func circled(_ offered: Follower, isExpected: Bool) -> Match? {
         guard self.mayCircle, let position = self.log.any(offered.key) else {
             if case .on = self.writing { self.writing = .on(repeated: 0) }
             return nil
@@ -207,7 +210,7 @@ struct Episode: Sendable {
             return nil
         case .on(let repeated):
             let count = self.log.key(at: repeated) == offered.key ? repeated + 1 : position == 0 ? 1 : 0
-            let isEnough = isKnown || self.matchCount > 0 || count >= GatewayBounds.circle
+            let isEnough = isExpected || count >= GatewayBounds.circle
             self.writing = .on(repeated: count)
             guard isEnough, !offered.isConstant else { return nil }
             self.writing = .inCircles

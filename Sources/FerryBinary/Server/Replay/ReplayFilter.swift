@@ -292,9 +292,11 @@ package struct ReplayFilter: Sendable {
     /// Returns the follower that came again because the client circles. If several of its connections were told, a circle may
     /// lead through all of them.
     private mutating func circled(_ offered: Follower, _ index: Int) -> Episode.Match? {
-        let isKnown = if case .resends(let reach) = self.replayClass { reach.circles } else { false }
-        if let match = self.episodes[index].circled(offered, isKnown: isKnown) { return match }
-        guard isKnown || self.episodes[index].isCircling, self.episodes[index].mayCircle else { return nil }
+        // A client that sends copies elsewhere has read the error response, and needs what it still writes here there, too.
+        let hasCircled = if case .resends(let reach) = self.replayClass { reach.circles } else { false }
+        let isExpected = hasCircled || self.episodes.contains(where: \.hasCopiesElsewhere)
+        if let match = self.episodes[index].circled(offered, isExpected: isExpected) { return match }
+        guard hasCircled || self.episodes[index].isCircling, self.episodes[index].mayCircle else { return nil }
         return self.episodes.lazy.filter(\.isCircling).compactMap { $0.any(offered.key) }.first
     }
 
