@@ -37,7 +37,8 @@ package enum GatewayBounds {
     /// had written there before comes first.
     package static let doubtDelay: TimeAmount = .seconds(2)
     /// The first followers that have to come again in a row on the connection that was told, under new identifiers, before
-    /// they count as copies: a program may repeat itself on purpose. Those before are doubled, once for each client.
+    /// they count as copies, or the followers that have to come on other connections: a program may repeat itself on
+    /// purpose. Those before are doubled. For frames like those of Pushy, which is known for it, one is enough.
     package static let circle = 3
     /// The last followers of an episode, by which the class is judged: a small cache still has them.
     package static let evidence = 32

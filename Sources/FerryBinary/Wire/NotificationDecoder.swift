@@ -138,6 +138,7 @@ package struct NotificationDecoder: Sendable {
                 length = 1
             }
             if Item.deviceToken <= item && item <= Item.priority {
+                if seen == 0, item == Item.identifier { frame.beginsWithIdentifier = true }
                 let bit = (1 as UInt8) &<< item
                 if seen & bit != 0 {
                     fault = fault ?? .duplicateItem(item)

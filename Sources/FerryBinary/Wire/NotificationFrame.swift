@@ -14,6 +14,8 @@ package struct NotificationFrame: Hashable, Sendable {
     package var payload: Range<Int>
     /// The length of the notification, command byte included.
     package var length: Int
+    /// Whether the identifier is the first item of a ``Command/frame``.
+    package var beginsWithIdentifier = false
 }
 
 /// A whole notification with a fault, so that a gateway cannot take it.

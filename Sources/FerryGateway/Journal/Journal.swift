@@ -93,15 +93,9 @@ package struct Journal {
         self.entry?.live += 1
     }
 
-    mutating func copy(
-        _ reader: Job.Reader,
-        of follower: Follower,
-        isCircling: Bool,
-        _ scope: ReplayScope,
-        now: Moment
-    ) {
+    mutating func copy(_ reader: Job.Reader, of follower: Follower, _ scope: ReplayScope, now: Moment) {
         self.name(reader.connection, scope, now: now)
-        self.buffer.write(copy: reader, of: follower, isCircling: isCircling, readAt: now.epochSeconds)
+        self.buffer.write(copy: reader, of: follower, readAt: now.epochSeconds)
     }
 
     /// Notes the last answer to a job that was in this segment.

@@ -9,8 +9,7 @@ internal import NIOCore
 ///   kind 2, closed        connection 8
 ///   kind 3, read          connection 8, sequence 8, job 8, read at 4, expiration 4, priority 1,
 ///                         length 1, token, length 2, payload
-///   kind 4, copy          connection 8, sequence 8, job 8, read at 4, key 16,
-///                         flags 1 (1: constant payload, 2: circling)
+///   kind 4, copy          connection 8, sequence 8, job 8, read at 4, key 16, is constant 1
 ///   kind 5, answered      job 8, status 1 (0: accepted, or no more to be done)
 ///   kind 6, told          connection 8, sequence 8, job 8 (0: none)
 ///   kind 7, over          connection 8, sequence 8
@@ -34,9 +33,8 @@ enum JournalRecord: Hashable {
         token: ArraySlice<UInt8>,
         payload: ArraySlice<UInt8>
     )
-    /// A notification that was swallowed as a copy of the job's. `isCircling`: on the connection that was told, and it will
-    /// come once more.
-    case copy(Reader, JobID, readAt: UInt32, ReplayKey, isConstant: Bool, isCircling: Bool)
+    /// A notification that was swallowed as a copy of the job's.
+    case copy(Reader, JobID, readAt: UInt32, ReplayKey, isConstant: Bool)
     /// The last answer to a job.
     case answered(JobID, JobFate)
     /// An error response may have been written, which named the job.
@@ -68,10 +66,9 @@ extension ByteBuffer {
         self.writeBytes(job.bytes[job.tokenLength...])
     }
 
-    mutating func write(copy reader: Job.Reader, of follower: Follower, isCircling: Bool, readAt: UInt32) {
+    mutating func write(copy reader: Job.Reader, of follower: Follower, readAt: UInt32) {
         self.writeMultipleIntegers(UInt8(4), reader.connection.rawValue, reader.sequence, follower.job.rawValue, readAt)
-        let flags: UInt8 = (follower.isConstant ? 1 : 0) | (isCircling ? 2 : 0)
-        self.writeMultipleIntegers(follower.key.high, follower.key.low, flags)
+        self.writeMultipleIntegers(follower.key.high, follower.key.low, UInt8(follower.isConstant ? 1 : 0))
     }
 
     mutating func write(answered id: JobID, _ fate: JobFate) {
@@ -114,18 +111,11 @@ extension ByteBuffer {
             return self.readRead()
         case 4:
             guard let reader = self.readReader(), let job = self.readJob(),
-                let (readAt, high, low, flags) = self.readMultipleIntegers(
+                let (readAt, high, low, isConstant) = self.readMultipleIntegers(
                     as: (UInt32, UInt64, UInt64, UInt8).self
                 )
             else { return nil }
-            return .copy(
-                reader,
-                job,
-                readAt: readAt,
-                ReplayKey(high: high, low: low),
-                isConstant: flags & 1 != 0,
-                isCircling: flags & 2 != 0
-            )
+            return .copy(reader, job, readAt: readAt, ReplayKey(high: high, low: low), isConstant: isConstant == 1)
         case 5:
             guard let job = self.readJob(), let status = self.readInteger(as: UInt8.self) else { return nil }
             return .answered(job, status == 0 ? .accepted : .rejected(BinaryStatus(rawValue: status)))

@@ -124,14 +124,11 @@ package struct Recovery {
                 Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
                 on: reader.connection
             )
-        case .copy(let reader, let job, let readAt, let key, let isConstant, let isCircling):
+        case .copy(let reader, let job, let readAt, let key, let isConstant):
             // The copy has come, so that no other is expected. It is a follower itself if another error response was told
-            // on its connection, or if its client circles.
+            // on its connection.
             let matched = self.episodes.removeValue(forKey: job)
-            if let matched, self.connections[reader.connection]?.told == matched {
-                if isCircling { self.episodes[job] = matched }
-                return
-            }
+            if let matched, self.connections[reader.connection]?.told == matched { return }
             self.note(
                 Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
                 on: reader.connection

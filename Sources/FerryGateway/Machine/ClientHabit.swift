@@ -4,12 +4,11 @@ internal import NIOCore
 /// The class of a client, as a row of ``StoreTable/habits``: the next process knows it, too.
 ///
 /// The key is the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, is the time
-/// (4), the kind (1), and for a client that sends again, in circles or not, its proven reach (4) and its limit (4), 0: none.
+/// (4), the kind (1), and for a client that sends again its proven reach (4) and its limit (4), 0: none.
 struct ClientHabit {
     private enum Kind: UInt8 {
         case never = 1
         case resends = 2
-        case circles = 3
     }
 
     /// A client that was replaced has another habit. So one that did not change for this time is found out again.
@@ -36,7 +35,7 @@ struct ClientHabit {
         case .never: value.writeInteger(Kind.never.rawValue)
         case .resends(let reach):
             value.writeMultipleIntegers(
-                (reach.circles ? Kind.circles : .resends).rawValue,
+                Kind.resends.rawValue,
                 UInt32(clamping: reach.proven),
                 UInt32(clamping: reach.limit ?? 0)
             )
@@ -57,10 +56,9 @@ struct ClientHabit {
         switch kind {
         case .never:
             self.replayClass = .never
-        case .resends, .circles:
+        case .resends:
             guard let (proven, limit) = value.readMultipleIntegers(as: (UInt32, UInt32).self) else { return nil }
-            let reach = Reach(proven: Int(proven), limit: limit == 0 ? nil : Int(limit), circles: kind == .circles)
-            self.replayClass = .resends(reach)
+            self.replayClass = .resends(Reach(proven: Int(proven), limit: limit == 0 ? nil : Int(limit)))
         }
     }
 }

@@ -240,8 +240,7 @@ package final class GatewayMachine {
             identifier: offer.frame.identifier
         )
         let reader = Job.Reader(connection: offer.origin.connection, sequence: offer.sequence)
-        let admission = filter.admit(follower, from: offer.origin, now: now.monotonic)
-        switch admission {
+        switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
         case .forward:
             if let knownBad {
                 self.dispatch.refuseKnownBad(client.identity, token: Array(token), knownBad, as: id)
@@ -268,32 +267,29 @@ package final class GatewayMachine {
                 }
             }
             return .init(follower, .new)
-        case .join(let running, let fate), .circle(let running, let fate):
+        case .join(let running, let fate):
             self.dispatch.counts.swallowed += 1
             follower.job = running
             // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
             follower.fate = fate == .running && self.dispatch.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
-            let isCircling = if case .circle = admission { true } else { false }
-            self.journalCopy(follower, reader, client, isCircling: isCircling, now: now)
-            return .init(follower, isCircling ? .circling : .copy)
+            self.journalCopy(follower, reader, client, now: now)
+            return .init(follower, .copy)
         case .overtaken(let running):
             self.dispatch.counts.swallowed += 1
             follower.job = running
             follower.fate = .accepted
-            self.journalCopy(follower, reader, client, isCircling: false, now: now)
+            self.journalCopy(follower, reader, client, now: now)
             return .init(follower, .copy)
+        case .circle:
+            self.dispatch.counts.swallowed += 1
+            follower.fate = .accepted
+            return .init(follower, .circling)
         }
     }
 
-    private func journalCopy(
-        _ follower: Follower,
-        _ reader: Job.Reader,
-        _ client: GatewayClient,
-        isCircling: Bool,
-        now: Moment
-    ) {
-        self.journal?.copy(reader, of: follower, isCircling: isCircling, client.scope, now: now)
+    private func journalCopy(_ follower: Follower, _ reader: Job.Reader, _ client: GatewayClient, now: Moment) {
+        self.journal?.copy(reader, of: follower, client.scope, now: now)
         client.isJournalled = true
     }
 
@@ -528,7 +524,13 @@ package final class GatewayMachine {
             client.journalled = episode
             if let segment = self.journal?.number { self.unopened.append((segment, episode)) }
         case .tell(let telling):
-            filter.open(telling.episode, telling.kind, followers: telling.followers, now: now.monotonic)
+            filter.open(
+                telling.episode,
+                telling.kind,
+                named: telling.named,
+                followers: telling.followers,
+                now: now.monotonic
+            )
             client.journalled = nil
             // A client that never sends again has no episodes.
             if filter.replayClass == .never {

@@ -6,8 +6,21 @@ extension OldProgram.Manner {
         .init(name: "node-apn"),
         .init(name: "node-apn, 4 connections", connections: 4),
         .init(name: "node-apn, cache 50", cacheLength: 50),
-        .init(name: "Pushy", numbering: .fromOne, cacheLength: 8192, connections: 4, circles: true),
-        .init(name: "Pushy, 1 connection", numbering: .fromOne, cacheLength: 8192, circles: true),
+        .init(
+            name: "Pushy",
+            numbering: .fromOne,
+            beginsWithIdentifier: true,
+            cacheLength: 8192,
+            connections: 4,
+            circles: true
+        ),
+        .init(
+            name: "Pushy, 1 connection",
+            numbering: .fromOne,
+            beginsWithIdentifier: true,
+            cacheLength: 8192,
+            circles: true
+        ),
         .init(
             name: "java-apns",
             numbering: .goesOn,

@@ -44,6 +44,8 @@ final class OldProgram {
         var reaction = Reaction.followers
         var command: UInt8 = 2
         var commandOfCopies: UInt8 = 2
+        /// Whether the identifier is the first item of a frame.
+        var beginsWithIdentifier = false
         /// The notifications that a connection remembers.
         var cacheLength = 1000
         /// Whether the error response is taken to name the notification that is written at the time.
@@ -165,7 +167,8 @@ final class OldProgram {
         let bytes = push.bytes(
             command: command,
             identifier: identifier,
-            expiration: self.world.moment.epochSeconds + 86_400
+            expiration: self.world.moment.epochSeconds + 86_400,
+            beginsWithIdentifier: self.manner.beginsWithIdentifier
         )
         self.world.account.written(push, isCopy: isCopy)
         self.world.note(push.name, "\(isCopy ? "copied" : "pushed") as \(identifier) on \(socket.wire.id)")

@@ -15,16 +15,22 @@ struct Push: Hashable {
     ///   1 │ identifier │ expiration │ 4 │ token │ length │ payload
     ///   2 │ length │ 1, 4, token │ 2, length, payload │ 3, 4, identifier │ 4, 4, expiration
     /// ```
-    func bytes(command: UInt8, identifier: UInt32, expiration: UInt32) -> [UInt8] {
+    func bytes(
+        command: UInt8,
+        identifier: UInt32,
+        expiration: UInt32,
+        beginsWithIdentifier: Bool = false
+    ) -> [UInt8] {
         let payload = Array((self.isConstant ? Self.constant : Self.alert).utf8)
         var bytes: [UInt8] = []
         if command == 1 {
             bytes = [1] + Self.big(identifier) + Self.big(expiration) + [0, 4] + Self.big(self.name)
             bytes += [0, UInt8(payload.count)] + payload
         } else {
-            var items: [UInt8] = [1, 0, 4] + Self.big(self.name)
-            items += [2, 0, UInt8(payload.count)] + payload
-            items += [3, 0, 4] + Self.big(identifier) + [4, 0, 4] + Self.big(expiration)
+            let identifier: [UInt8] = [3, 0, 4] + Self.big(identifier)
+            var items: [UInt8] = beginsWithIdentifier ? identifier : []
+            items += [1, 0, 4] + Self.big(self.name) + [2, 0, UInt8(payload.count)] + payload
+            items += (beginsWithIdentifier ? [] : identifier) + [4, 0, 4] + Self.big(expiration)
             bytes = [2] + Self.big(UInt32(items.count)) + items
         }
         return bytes

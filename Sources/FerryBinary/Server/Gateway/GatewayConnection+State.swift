@@ -60,7 +60,7 @@ extension GatewayConnection {
         enum Output: Sendable {
             /// The error response is the last thing in it.
             case open
-            /// Nothing is gained by keeping it open.
+            /// The client does not pause before it sees the end.
             case ending
             case closed
         }

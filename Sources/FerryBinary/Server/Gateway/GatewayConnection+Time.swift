@@ -134,16 +134,18 @@ extension GatewayConnection {
     /// When the output is closed behind an error response: when the client has had time to act on it, and pauses. Nil: it
     /// is closed.
     private func outputEnd(_ drain: Drain) -> NIODeadline? {
-        switch drain.output {
-        case .open: break
-        case .ending: return drain.startedAt
-        case .closed: return nil
-        }
-        // While the gateway does not read, the client cannot be silent.
-        guard self.isReading else { return self.drainEnd(drain) }
         let earliest = drain.startedAt + GatewayBounds.outputDelay + self.roundTrip
-        let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
-        return min(max(earliest, pause), self.drainEnd(drain))
+        switch drain.output {
+        case .open:
+            // While the gateway does not read, the client cannot be silent.
+            guard self.isReading else { return self.drainEnd(drain) }
+            let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
+            return min(max(earliest, pause), self.drainEnd(drain))
+        case .ending:
+            return earliest
+        case .closed:
+            return nil
+        }
     }
 
     private func drainEnd(_ drain: Drain) -> NIODeadline {

@@ -152,7 +152,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
             count += 1
             switch item {
             case .notification(let frame):
-                let offer = Offer(frame: frame, sequence: self.ledger.next, origin: self.origin)
+                let offer = Offer(frame: frame, sequence: self.ledger.next, origin: self.origin(of: frame, now: now))
                 self.append(frame, admit(offer, span), now: now)
             case .refused(let refusal):
                 self.append(refusal, now: now)
@@ -262,12 +262,14 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     // MARK: Reading
 
-    private var origin: ReplayFilter.Origin {
+    private func origin(of frame: NotificationFrame, now: NIODeadline) -> ReplayFilter.Origin {
         ReplayFilter.Origin(
             connection: self.id,
             draining: self.openEpisode,
+            mayHaveHeard: self.state.drain.map { $0.startedAt + self.roundTrip <= now } ?? true,
             isOpening: self.state.mayTell && self.crashMisses < GatewayBounds.crashMisses,
-            openedAt: self.openedAt
+            openedAt: self.openedAt,
+            resemblesPushy: frame.beginsWithIdentifier
         )
     }
 
@@ -333,6 +335,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
             kind: kind,
             response: response,
             job: job,
+            named: self.ledger.key(of: sequence),
             followers: self.ledger.followers(of: sequence)
         )
         self.told = (sequence, nil)
@@ -358,7 +361,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// part of the episode.
     mutating func becomeDeaf() { self.state = .deaf }
 
-    /// Lets the output end at once, although the client writes: it shows that it has read the error response.
+    /// Lets the output end, although the client writes: it goes on until it sees the end.
     private mutating func endOutput() {
         guard case .draining(var drain) = self.state, drain.output == .open else { return }
         drain.output = .ending

@@ -8,6 +8,8 @@ package struct Telling: Hashable, Sendable {
     package var response: ErrorResponse
     /// The job of the rejected notification. Defer its rejection if the episode ends unheard.
     package var job: JobID?
+    /// The key of the notification that the response names.
+    package var named: ReplayKey?
     /// The notifications that the client may send again.
     package var followers: [Follower]
 }

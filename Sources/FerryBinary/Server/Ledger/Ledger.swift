@@ -122,6 +122,11 @@ package struct Ledger: Sendable {
         self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.job }
     }
 
+    /// The key of a notification that is kept.
+    package func key(of sequence: UInt64) -> ReplayKey? {
+        self.index(of: sequence).flatMap { self.entries[$0].frame.follower?.key }
+    }
+
     // MARK: Changes
 
     /// Notes a notification; returns its sequence number.

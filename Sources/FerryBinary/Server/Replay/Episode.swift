@@ -82,8 +82,9 @@ struct Episode: Sendable {
 
     /// What the client writes on the connection that was told.
     private enum Writing {
-        /// Anything. Of late, so many of the first followers came again, one after the other.
-        case on(repeated: Int)
+        /// Anything. Of late, so many of the first followers came again, one after the other. Nil: the notification that the
+        /// error response names came again, as in a list that is sent twice.
+        case on(repeated: Int?)
         /// Its followers, under their old identifiers, and not on the next connection.
         case inPlace
         /// Its followers, under new identifiers, until it sees the end of the connection. They come on the next one, too.
@@ -100,10 +101,14 @@ struct Episode: Sendable {
     let id: EpisodeID
     let kind: EpisodeKind
     let openedAt: NIODeadline
+    /// The key of the notification that the error response names; nil: it is not known any more.
+    private let named: ReplayKey?
     /// The position in the filter's list of overtaking copies from which on they can belong to this drain.
     let overtakersFrom: Int
     private var log = ReplayLog<Entry>()
     private(set) var matchCount = 0
+    /// The followers that came again on other connections.
+    private var copyCount = 0
     private var hasProved = false
     private(set) var earliestMatch: Int?
     /// The highest matched positions, ascending: ``GatewayBounds/matchesThatTrim`` at most.
@@ -114,8 +119,9 @@ struct Episode: Sendable {
     private var drainedAt: NIODeadline?
     private var matchedAt: NIODeadline?
 
-    init(_ id: EpisodeID, _ kind: EpisodeKind, overtakersFrom: Int, now: NIODeadline) {
+    init(_ id: EpisodeID, _ kind: EpisodeKind, named: ReplayKey?, overtakersFrom: Int, now: NIODeadline) {
         self.id = id
+        self.named = named
         self.openedAt = now
         self.kind = kind
         self.overtakersFrom = overtakersFrom
@@ -123,8 +129,10 @@ struct Episode: Sendable {
 
     var count: Int { self.log.count }
     var isDraining: Bool { self.drainedAt == nil }
+    /// Whether all copies have come.
+    var isConsumed: Bool { !self.isDraining && self.log.liveCount == 0 }
     /// Whether nothing can come any more. What a client sent in circles may still be on its way.
-    var isComplete: Bool { !self.isDraining && self.log.liveCount == 0 && !self.isCircling }
+    var isComplete: Bool { self.isConsumed && !self.isCircling }
 
     /// Returns the position of the new entry.
     mutating func append(_ follower: Follower) -> Int {
@@ -179,54 +187,52 @@ struct Episode: Sendable {
         }
         let entry = self.log[position]
         let isEvidenceOnly = isDoubted || entry.isConstant && !isProven
+        if identifier != nil { self.cameInPlace() } else if !isEvidenceOnly { self.copyCount += 1 }
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
     }
 
     /// Whether the client was seen to circle.
     var isCircling: Bool { if case .inCircles = self.writing { true } else { false } }
 
-    /// Whether a follower came again on another connection.
-    var hasCopiesElsewhere: Bool { if case .inPlace = self.writing { false } else { self.matchCount > 0 } }
+    /// Whether followers came again on other connections. A single one may be a repeat on purpose.
+    var hasCopiesElsewhere: Bool {
+        if case .inPlace = self.writing { return false }
+        return self.kind == .rejection && self.copyCount >= GatewayBounds.circle
+    }
 
     /// Whether what comes on the connection that was told may be a circle. Behind the drain it is one only of a client that
     /// has gone on elsewhere: another one repeats itself.
-    var mayCircle: Bool { self.isDraining || self.isCircling && self.matchCount > 0 }
+    var mayCircle: Bool { self.isDraining || self.isCircling && self.evidence == .resends }
 
     /// Notes that a follower came again on the connection that was told, under its old identifier.
-    mutating func cameInPlace() { self.writing = .inPlace }
+    private mutating func cameInPlace() { if case .on = self.writing { self.writing = .inPlace } }
 
-    /// Returns the follower that came again on the connection that was told, under a new identifier, because the client
-    /// circles: it has read the error response, but not the end behind it, and takes all that it writes there for
+    /// Returns whether this is a follower that came again on the connection that was told, under a new identifier, because the
+    /// client circles: it has read the error response, but not the end behind it, and takes all that it writes there for
     /// unprocessed. A row of the first followers tells that from a repeat on purpose.
     ///
-    /// - Parameter isExpected: whether no row is needed.
-    mutating func circled(_ offered: Follower, isExpected: Bool) -> Match? {
-        guard self.mayCircle, let position = self.log.any(offered.key) else {
-            if case .on = self.writing { self.writing = .on(repeated: 0) }
-            return nil
+    /// - Parameter row: the length of the row; nil: none is needed.
+    mutating func circled(_ offered: Follower, row: Int?) -> Bool {
+        guard self.mayCircle, let position = self.log.earliest(offered.key) else {
+            if case .on = self.writing { self.writing = .on(repeated: offered.key == self.named ? nil : 0) }
+            return false
         }
         switch self.writing {
         case .inPlace:
-            return nil
+            return false
         case .on(let repeated):
-            let count = self.log.key(at: repeated) == offered.key ? repeated + 1 : position == 0 ? 1 : 0
-            let isEnough = isExpected || count >= GatewayBounds.circle
-            self.writing = .on(repeated: count)
-            guard isEnough, !offered.isConstant else { return nil }
+            let count = position == repeated ? position + 1 : position == 0 && repeated != nil ? 1 : 0
+            self.writing = .on(repeated: offered.key == self.named ? nil : count)
+            guard !offered.isConstant, row.map({ count >= $0 }) ?? true else { return false }
             self.writing = .inCircles
+            return true
         case .inCircles:
-            break
+            return true
         }
-        return self.any(offered.key)
     }
 
-    /// Returns a follower with this key, one that was consumed included.
-    func any(_ key: ReplayKey) -> Match? {
-        self.log.any(key).map { position in
-            let entry = self.log[position]
-            return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: false)
-        }
-    }
+    /// Whether it has a follower with this key, or had one that was consumed.
+    func had(_ key: ReplayKey) -> Bool { self.log.earliest(key) != nil }
 
     /// Counts a follower that was consumed as one whose copy came.
     mutating func confirm(_ position: Int) {

@@ -8,20 +8,17 @@ package enum ReplayClass: Hashable, Sendable {
     case never
 }
 
-/// How a client sends its followers again, and how many: the size of its cache, as far as it showed.
+/// How many followers a client sends again: the size of its cache, as far as it showed.
 package struct Reach: Hashable, Sendable {
     /// The largest number of followers that came back after one error response.
     package var proven: Int
     /// The number of followers that came back when older ones did not; nil: so far, all came back. If more followers
     /// than this exist, the client has forgotten the notification that an error response would name.
     package var limit: Int?
-    /// Whether the client sends its followers on the connection that was told, too, until it sees the end.
-    package var circles: Bool
 
-    package init(proven: Int = 0, limit: Int? = nil, circles: Bool = false) {
+    package init(proven: Int = 0, limit: Int? = nil) {
         self.proven = proven
         self.limit = limit
-        self.circles = circles
     }
 
     /// Notes that of `count` followers the one at `earliest`, and later ones, came back.

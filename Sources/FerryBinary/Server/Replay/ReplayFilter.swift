@@ -18,21 +18,29 @@ package struct ReplayFilter: Sendable {
         package var connection: ConnectionID
         /// The episode whose drain the notification was read in.
         package var draining: EpisodeID?
+        /// Whether the error response of that episode was written so long ago that the client may have read it.
+        package var mayHaveHeard: Bool
         /// The connection is new, so that the notification may continue one that a crash ended.
         package var isOpening: Bool
         /// When the connection was opened.
         package var openedAt: NIODeadline
+        /// Its frame begins with the identifier, as only those of Pushy do among the known libraries. Pushy circles.
+        package var resemblesPushy: Bool
 
         package init(
             connection: ConnectionID,
             draining: EpisodeID? = nil,
+            mayHaveHeard: Bool = true,
             isOpening: Bool = false,
-            openedAt: NIODeadline = .distantPast
+            openedAt: NIODeadline = .distantPast,
+            resemblesPushy: Bool = false
         ) {
             self.connection = connection
             self.draining = draining
+            self.mayHaveHeard = mayHaveHeard
             self.isOpening = isOpening
             self.openedAt = openedAt
+            self.resemblesPushy = resemblesPushy
         }
     }
 
@@ -42,9 +50,9 @@ package struct ReplayFilter: Sendable {
         case forward
         /// Swallow it: it is a copy of this job's notification. A running job will settle both.
         case join(JobID, JobFate)
-        /// The same. The client sends it again on the connection that was told, and goes on with that until it sees the
-        /// end: close the output.
-        case circle(JobID, JobFate)
+        /// Swallow it: the client sends it on the connection that was told, again and again until it sees the end, and once
+        /// more elsewhere. Close the output.
+        case circle
         /// Swallow it: its copy came first, is this job's notification, and gets the verdict.
         case overtaken(JobID)
     }
@@ -143,13 +151,21 @@ package struct ReplayFilter: Sendable {
 
     /// Opens an episode: for an error response in the turn in which it is written, for a crash at the recovery.
     ///
-    /// - Parameter followers: the notifications that were read after the one that is named, in order; after a crash,
-    ///   the last ones that were read.
-    package mutating func open(_ id: EpisodeID, _ kind: EpisodeKind, followers: [Follower], now: NIODeadline) {
+    /// - Parameters:
+    ///   - named: the key of the notification that the error response names.
+    ///   - followers: the notifications that were read after the one that is named, in order; after a crash, the last ones
+    ///     that were read.
+    package mutating func open(
+        _ id: EpisodeID,
+        _ kind: EpisodeKind,
+        named: ReplayKey? = nil,
+        followers: [Follower],
+        now: NIODeadline
+    ) {
         guard self.replayClass != .never else { return }
         if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictOldestEpisode(now: now) }
         self.episodes.append(
-            Episode(id, kind, overtakersFrom: self.overtakers.count, now: now)
+            Episode(id, kind, named: named, overtakersFrom: self.overtakers.count, now: now)
         )
         for follower in followers { self.append(follower, to: self.episodes.count - 1) }
         if kind.isPast { self.drained(id, now: now) }
@@ -166,10 +182,10 @@ package struct ReplayFilter: Sendable {
     /// Notes that a connection is gone.
     package mutating func closed(_ connection: ConnectionID) { self.rows[connection] = nil }
 
-    /// Ends the oldest episode, to make room. Its copies will be doubles.
+    /// Ends the oldest episode, to make room, or one whose copies have all come. The copies of the oldest will be doubles.
     package mutating func evictOldestEpisode(now: NIODeadline) {
         guard !self.episodes.isEmpty else { return }
-        self.finish(0, isJudged: false, now: now)
+        self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false, now: now)
         self.forgetOvertakers()
         self.evictedCount += 1
     }
@@ -254,7 +270,10 @@ package struct ReplayFilter: Sendable {
             guard self.episodes[index].id.connection != origin.connection,
                 self.episodes[index].kind != .crash || origin.isOpening
             else { continue }
-            let isDoubted = row.doubted == nil && self.isLate(row, origin, for: index, now: now)
+            // A client that circles sends what it has written last behind new notifications.
+            let isDoubted =
+                row.doubted == nil && !self.episodes[index].isCircling
+                && self.isLate(row, origin, for: index, now: now)
             let match = self.episodes[index].match(offered.key, isProven: isProven, isDoubted: isDoubted, now: now)
             guard let match else { continue }
             if isDoubted {
@@ -286,18 +305,18 @@ package struct ReplayFilter: Sendable {
             let index = self.index(of: draining)
         else { return nil }
         if let match = self.matchOwn(offered, identifier, index, now: now) { return .join(match.job, match.fate) }
-        return self.circled(offered, index).map { .circle($0.job, $0.fate) }
+        return origin.mayHaveHeard && self.isCircle(offered, origin, index) ? .circle : nil
     }
 
-    /// Returns the follower that came again because the client circles. If several of its connections were told, a circle may
-    /// lead through all of them.
-    private mutating func circled(_ offered: Follower, _ index: Int) -> Episode.Match? {
-        // A client that sends copies elsewhere has read the error response, and needs what it still writes here there, too.
-        let hasCircled = if case .resends(let reach) = self.replayClass { reach.circles } else { false }
-        let isExpected = hasCircled || self.episodes.contains(where: \.hasCopiesElsewhere)
-        if let match = self.episodes[index].circled(offered, isExpected: isExpected) { return match }
-        guard hasCircled || self.episodes[index].isCircling, self.episodes[index].mayCircle else { return nil }
-        return self.episodes.lazy.filter(\.isCircling).compactMap { $0.any(offered.key) }.first
+    /// Whether the client circles, and sends this notification again elsewhere. If several of its connections were told, a
+    /// circle may lead through all of them.
+    private mutating func isCircle(_ offered: Follower, _ origin: Origin, _ index: Int) -> Bool {
+        // A client that sends copies elsewhere needs what it still writes here there, too.
+        let isExpected = self.episodes.contains(where: \.hasCopiesElsewhere)
+        let row = origin.resemblesPushy ? 1 : GatewayBounds.circle
+        if self.episodes[index].circled(offered, row: isExpected ? nil : row) { return true }
+        guard self.episodes[index].isCircling, self.episodes[index].mayCircle else { return false }
+        return self.episodes.contains { $0.isCircling && $0.had(offered.key) }
     }
 
     /// Consumes the follower with the same identifier: this is its copy, and no other comes. Only the identifier tells it from
@@ -317,7 +336,6 @@ package struct ReplayFilter: Sendable {
             now: now
         )
         guard let match else { return nil }
-        self.episodes[index].cameInPlace()
         // One connection tells one rejection, and has told it: no copy tells the follower's.
         self.drop([(match.job, match.fate)])
         self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
@@ -418,11 +436,7 @@ package struct ReplayFilter: Sendable {
         }
         // The last followers of a drain may still be on their way.
         if let matchCount = self.episodes[index].proves() {
-            let isCircling = self.episodes[index].isCircling
-            self.prove {
-                $0.proven = max($0.proven, matchCount)
-                $0.circles = $0.circles || isCircling
-            }
+            self.prove { $0.proven = max($0.proven, matchCount) }
         }
         self.schedule(index)
     }
@@ -440,10 +454,7 @@ package struct ReplayFilter: Sendable {
         case .nothing:
             break
         case .resends:
-            self.prove {
-                $0.showed(earliest: episode.earliestMatch ?? 0, of: episode.count)
-                $0.circles = $0.circles || episode.isCircling
-            }
+            self.prove { $0.showed(earliest: episode.earliestMatch ?? 0, of: episode.count) }
         case .miss:
             self.misses += 1
             guard self.misses >= GatewayBounds.missLimit, !self.isConfigured else { return }

@@ -13,10 +13,10 @@ struct ReplayLog<Value: Sendable>: Sendable {
 
     /// The positions of one key.
     private struct Chain {
-        /// The first live one; nil: all values are removed.
-        var first: Int?
-        /// The last live one. If there is none: the last.
-        var last: Int
+        /// The first one, live or not.
+        let earliest: Int
+        /// The first and the last live one; nil: all values are removed.
+        var live: ClosedRange<Int>?
     }
 
     private var items: [Item] = []
@@ -32,25 +32,23 @@ struct ReplayLog<Value: Sendable>: Sendable {
         let position = self.items.count
         self.items.append(Item(key: key, value: value, isLive: true, next: nil))
         self.liveCount += 1
-        if let chain = self.chains[key], let first = chain.first {
-            self.items[chain.last].next = position
-            self.chains[key] = Chain(first: first, last: position)
-        } else {
-            self.chains[key] = Chain(first: position, last: position)
-        }
+        let chain = self.chains[key] ?? Chain(earliest: position)
+        if let live = chain.live { self.items[live.upperBound].next = position }
+        let first = chain.live?.lowerBound ?? position
+        self.chains[key] = Chain(earliest: chain.earliest, live: first...position)
         return position
     }
 
     /// Appends a value that is removed already.
     mutating func appendRemoved(_ key: ReplayKey, _ value: Value) {
         self.items.append(Item(key: key, value: value, isLive: false, next: nil))
-        if self.chains[key]?.first == nil { self.chains[key] = Chain(first: nil, last: self.items.count - 1) }
+        if self.chains[key] == nil { self.chains[key] = Chain(earliest: self.items.count - 1) }
     }
 
     /// Returns the lowest live position with this key that `condition` accepts. It compares
     /// ``GatewayBounds/equalKeys`` positions at most.
     func first(_ key: ReplayKey, where condition: (Int, Value) -> Bool = { _, _ in true }) -> Int? {
-        var next = self.chains[key]?.first
+        var next = self.chains[key]?.live?.lowerBound
         for _ in 0..<GatewayBounds.equalKeys {
             guard let position = next else { return nil }
             if condition(position, self.items[position].value) { return position }
@@ -65,23 +63,20 @@ struct ReplayLog<Value: Sendable>: Sendable {
         self.items[position].isLive = false
         self.liveCount -= 1
         let key = self.items[position].key
-        guard let chain = self.chains[key] else { return }
+        guard let live = self.chains[key]?.live else { return }
         let next = self.items[position].next
-        guard let first = chain.first, position != first else {
-            self.chains[key]?.first = next
+        guard position != live.lowerBound else {
+            self.chains[key]?.live = next.map { $0...live.upperBound }
             return
         }
-        var previous = first
+        var previous = live.lowerBound
         while let following = self.items[previous].next, following != position { previous = following }
         self.items[previous].next = next
-        if next == nil { self.chains[key]?.last = previous }
+        if next == nil { self.chains[key]?.live = live.lowerBound...previous }
     }
 
-    /// The key at `position`, that of a removed value included; nil: there is no such position.
-    func key(at position: Int) -> ReplayKey? { position < self.items.count ? self.items[position].key : nil }
-
-    /// Returns a position with this key, if the log ever had one: a live one, if there is any.
-    func any(_ key: ReplayKey) -> Int? { self.chains[key]?.last }
+    /// The first position that ever had this key; nil: none had it.
+    func earliest(_ key: ReplayKey) -> Int? { self.chains[key]?.earliest }
 
     func isLive(_ position: Int) -> Bool { self.items[position].isLive }
 

@@ -253,8 +253,7 @@ final class GatewayScenario {
             identifier: offer.frame.identifier
         )
         let reader = (offer.origin.connection, offer.sequence)
-        let admission = self.filter.admit(follower, from: offer.origin, now: self.now)
-        switch admission {
+        switch self.filter.admit(follower, from: offer.origin, now: self.now) {
         case .forward where isBad:
             self.locallyRejected.append(name)
             return .init(follower, .new)
@@ -264,18 +263,21 @@ final class GatewayScenario {
             self.jobs[job] = Job(name: name, readers: [reader])
             self.at(self.now) { self.onForward(job, name) }
             return .init(follower, .new)
-        case .join(let running, let fate), .circle(let running, let fate):
+        case .join(let running, let fate):
             self.swallowed.append(name)
             follower.job = running
             follower.fate = fate
             self.jobs[running]?.readers.append(reader)
-            let isCircling = if case .circle = admission { true } else { false }
-            return .init(follower, isCircling ? .circling : .copy)
+            return .init(follower, .copy)
         case .overtaken(let running):
             self.swallowed.append(name)
             follower.job = running
             follower.fate = .accepted
             return .init(follower, .copy)
+        case .circle:
+            self.swallowed.append(name)
+            follower.fate = .accepted
+            return .init(follower, .circling)
         }
     }
 
@@ -295,7 +297,13 @@ final class GatewayScenario {
             guard self.journalDelay > .zero else { return self.journalled(episode) }
             self.at(self.now + self.journalDelay) { self.journalled(episode) }
         case .tell(let telling):
-            self.filter.open(telling.episode, telling.kind, followers: telling.followers, now: self.now)
+            self.filter.open(
+                telling.episode,
+                telling.kind,
+                named: telling.named,
+                followers: telling.followers,
+                now: self.now
+            )
             if let job = telling.job {
                 self.namedJobs[telling.episode] = job
                 self.toldJobs.append(job)

@@ -37,6 +37,7 @@ final class FilterScenario {
         _ connection: UInt64,
         _ names: some Sequence<UInt64>,
         kind: EpisodeKind = .rejection,
+        named: UInt64? = nil,
         isConstant: Bool = false,
         drains: Bool = false
     ) -> EpisodeID {
@@ -45,6 +46,7 @@ final class FilterScenario {
         self.filter.open(
             id,
             kind,
+            named: named.map(Self.key),
             followers: names.map { self.follower($0, isConstant: isConstant, identifier: UInt32($0)) },
             now: self.now
         )
@@ -57,18 +59,22 @@ final class FilterScenario {
         _ name: UInt64,
         on connection: UInt64,
         draining: EpisodeID? = nil,
+        mayHaveHeard: Bool = true,
         isConstant: Bool = false,
         isOpening: Bool = false,
         openedAt: NIODeadline? = nil,
-        identifier: UInt32? = nil
+        identifier: UInt32? = nil,
+        resemblesPushy: Bool = false
     ) -> ReplayFilter.Admission {
         self.filter.admit(
             self.follower(name, isConstant: isConstant, identifier: identifier),
             from: .init(
                 connection: ConnectionID(connection),
                 draining: draining,
+                mayHaveHeard: mayHaveHeard,
                 isOpening: isOpening,
-                openedAt: openedAt ?? self.now
+                openedAt: openedAt ?? self.now,
+                resemblesPushy: resemblesPushy
             ),
             now: self.now
         )

@@ -55,94 +55,132 @@ import Testing
         #expect(scenario.pushAll([10, 10, 10], on: 2) == 1)
     }
 
-    @Test func `a client that circles on the connection that was told gets each notification delivered once`() {
+    // MARK: Circles
+
+    @Test func `a row of the first followers on the connection that was told is a circle`() {
         let scenario = FilterScenario()
-        let episode = scenario.tell(1, 10..<15, drains: true)
+        let episode = scenario.tell(1, 10..<15, named: 9, drains: true)
         var identifier: UInt32 = 100
         var forwarded: [UInt64] = []
         for _ in 0..<3 {
             for name in 10..<15 as Range<UInt64> {
                 identifier += 1
                 let admission = scenario.push(name, on: 1, draining: episode, identifier: identifier)
-                if admission == .forward { forwarded.append(name) }
+                if admission == .forward { forwarded.append(name) } else { #expect(admission == .circle) }
             }
         }
-        // Only a row, from the first follower on, shows that they are no repeats.
         #expect(forwarded == [10, 11])
         scenario.filter.drained(episode, now: scenario.now)
         #expect(scenario.pushAll(10..<15, on: 2) == 0)
     }
 
-    @Test func `a client that has circled before does so from the first copy on`() {
-        let scenario = FilterScenario(.resends(Reach(circles: true)))
-        let episode = scenario.tell(1, 10..<15, drains: true)
+    @Test func `frames like those of Pushy circle from the first copy on`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<13, named: 9, drains: true)
         // It was on its way when the client read the error response.
-        #expect(scenario.push(15, on: 1, draining: episode, identifier: 15) == .forward)
-        for identifier in 100..<110 as Range<UInt32> {
-            let copy = scenario.push(13, on: 1, draining: episode, identifier: identifier)
-            #expect(copy == .circle(JobID(rawValue: 4), .running))
+        #expect(scenario.push(13, on: 1, draining: episode, identifier: 13, resemblesPushy: true) == .forward)
+        for (offset, name) in ([10, 11, 12, 13, 10, 10] as [UInt64]).enumerated() {
+            let identifier = UInt32(100 + offset)
+            let copy = scenario.push(name, on: 1, draining: episode, identifier: identifier, resemblesPushy: true)
+            #expect(copy == .circle)
         }
         scenario.filter.drained(episode, now: scenario.now)
-        #expect(scenario.pushAll(10..<16, on: 2) == 0)
-        #expect(scenario.push(13, on: 2) == .forward)
+        // The last ones come behind new notifications.
+        #expect(scenario.pushAll([20, 10, 21, 22, 23, 11, 24, 25, 26, 12, 13], on: 2) == 7)
+        #expect(scenario.isProven)
     }
 
-    @Test func `a circle of several connections shows by the first copy on another one`() {
+    @Test func `copies on another connection show a circle, which may come behind them`() {
         let scenario = FilterScenario()
-        let episode = scenario.tell(1, 10..<13, drains: true)
-        #expect(scenario.push(10, on: 2) == .join(JobID(rawValue: 1), .running))
-        #expect(scenario.push(11, on: 1, draining: episode, identifier: 100) == .circle(JobID(rawValue: 2), .running))
-        #expect(scenario.push(12, on: 2) == .join(JobID(rawValue: 3), .running))
+        let episode = scenario.tell(1, 10..<16, drains: true)
+        #expect(scenario.pushAll(10..<13, on: 2) == 0)
+        #expect(scenario.push(14, on: 1, draining: episode, identifier: 100) == .circle)
         // It was written before the one on 2, and read later.
-        #expect(scenario.push(12, on: 1, draining: episode, identifier: 101) == .circle(JobID(rawValue: 3), .running))
-        #expect(scenario.push(11, on: 2) == .join(JobID(rawValue: 2), .running))
-        scenario.filter.drained(episode, now: scenario.now)
-        #expect(scenario.filter.replayClass == .resends(Reach(proven: 3, circles: true)))
+        #expect(scenario.push(12, on: 1, draining: episode, identifier: 101) == .circle)
+        #expect(scenario.pushAll(13..<16, on: 2) == 0)
     }
 
     @Test func `a circle may lead through several connections that were told`() {
-        let scenario = FilterScenario(.resends(Reach(circles: true)))
-        let first = scenario.tell(1, [10, 11], drains: true)
+        let scenario = FilterScenario()
+        let first = scenario.tell(1, 10..<14, drains: true)
         let second = scenario.tell(2, [20], drains: true)
-        #expect(scenario.push(11, on: 1, draining: first, identifier: 100) == .circle(JobID(rawValue: 2), .running))
-        for identifier in 200..<203 as Range<UInt32> {
-            let copy = scenario.push(10, on: 2, draining: second, identifier: identifier)
-            #expect(copy == .circle(JobID(rawValue: 1), .running))
+        #expect(scenario.pushAll(10..<13, on: 3) == 0)
+        #expect(scenario.push(13, on: 1, draining: first, identifier: 100) == .circle)
+        #expect(scenario.push(20, on: 2, draining: second, identifier: 200) == .circle)
+        for identifier in 201..<204 as Range<UInt32> {
+            #expect(scenario.push(13, on: 2, draining: second, identifier: identifier) == .circle)
         }
-        #expect(scenario.pushAll([10, 11, 20], on: 3) == 0)
+        #expect(scenario.pushAll([13, 20], on: 3) == 0)
     }
 
     @Test func `what was sent in circles may come after the drain, and ends with the episode`() {
-        let scenario = FilterScenario(.resends(Reach(circles: true)))
-        let episode = scenario.tell(1, [10, 11], drains: true)
-        #expect(scenario.push(10, on: 1, draining: episode, identifier: 100) == .circle(JobID(rawValue: 1), .running))
-        #expect(scenario.pushAll([10, 11], on: 2) == 0)
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<14, drains: true)
+        #expect(scenario.pushAll(10..<13, on: 2) == 0)
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 100) == .circle)
+        #expect(scenario.pushAll([13], on: 2) == 0)
         scenario.filter.drained(episode, now: scenario.now)
         scenario.wait(.seconds(5))
-        #expect(scenario.push(10, on: 1, draining: episode, identifier: 101) == .circle(JobID(rawValue: 1), .running))
+        #expect(scenario.push(10, on: 1, draining: episode, identifier: 101) == .circle)
         scenario.wait(.seconds(16))
         #expect(scenario.push(10, on: 1, draining: episode, identifier: 102) == .forward)
         #expect(scenario.filter.oldestEpisode == nil)
     }
 
-    @Test func `a client that sends nothing elsewhere is not in circles when the drain is over`() {
+    @Test func `behind the drain, a client that sends nothing elsewhere repeats itself`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, 10..<14, drains: true)
         for (offset, name) in (10..<13 as Range<UInt64>).enumerated() {
             _ = scenario.push(name, on: 1, draining: episode, identifier: UInt32(100 + offset))
         }
-        #expect(scenario.push(13, on: 1, draining: episode, identifier: 103) == .circle(JobID(rawValue: 4), .running))
+        #expect(scenario.push(13, on: 1, draining: episode, identifier: 103) == .circle)
         scenario.filter.drained(episode, now: scenario.now)
         #expect(scenario.push(13, on: 1, draining: episode, identifier: 104) == .forward)
     }
 
-    @Test func `what comes when the drain is over is no circle`() {
-        let scenario = FilterScenario(.resends(Reach(circles: true)))
-        let episode = scenario.tell(1, 10..<15)
-        #expect(scenario.push(10, on: 1, draining: episode, identifier: 100) == .forward)
+    @Test func `before the client can have read the error response, it repeats itself`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, [10], drains: true)
+        let early = scenario.push(
+            10,
+            on: 1,
+            draining: episode,
+            mayHaveHeard: false,
+            identifier: 100,
+            resemblesPushy: true
+        )
+        #expect(early == .forward)
+        scenario.filter.drained(episode, now: scenario.now)
+        #expect(scenario.pushAll([10, 10], on: 2) == 0)
     }
 
-    @Test func `a client of unknown class that repeats each push on purpose does not circle`() {
+    @Test func `one copy elsewhere shows no circle`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<14, drains: true)
+        #expect(scenario.pushAll([10], on: 2) == 0)
+        #expect(scenario.push(12, on: 1, draining: episode, identifier: 100) == .forward)
+    }
+
+    @Test func `a list that is repeated on the connection that was told is no circle`() {
+        let scenario = FilterScenario()
+        // The refused one is 9.
+        let episode = scenario.tell(1, 10..<14, named: 9, drains: true)
+        for identifier in 100..<115 as Range<UInt32> {
+            let name = UInt64(9 + (identifier - 100) % 5)
+            #expect(scenario.push(name, on: 1, draining: episode, identifier: identifier) == .forward)
+        }
+    }
+
+    @Test func `a message that is sent again and again is no circle`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, [10, 11], drains: true)
+        for identifier in 100..<120 as Range<UInt32> {
+            let name = UInt64(10 + identifier % 2)
+            #expect(scenario.push(name, on: 1, draining: episode, identifier: identifier) == .forward)
+        }
+    }
+
+    @Test func `a client that repeats each push on purpose does not circle`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, [10], drains: true)
         for (offset, name) in ([10, 11, 11, 12, 12, 13, 13] as [UInt64]).enumerated() {
@@ -150,6 +188,8 @@ import Testing
             #expect(admission == .forward)
         }
     }
+
+    // MARK: Drains
 
     @Test func `a drained copy consumes its match and is an entry of the new episode`() {
         let scenario = FilterScenario()
