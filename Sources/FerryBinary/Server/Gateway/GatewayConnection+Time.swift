@@ -142,7 +142,7 @@ extension GatewayConnection {
             let pause = max(self.pace.heardAt, self.resumedAt) + GatewayBounds.outputQuiet + self.roundTrip
             return min(max(earliest, pause), self.drainEnd(drain))
         case .ending:
-            return earliest
+            return min(earliest, self.drainEnd(drain))
         case .closed:
             return nil
         }

@@ -101,7 +101,7 @@ struct Episode: Sendable {
     let id: EpisodeID
     let kind: EpisodeKind
     let openedAt: NIODeadline
-    /// The key of the notification that the error response names; nil: it is not known any more.
+    /// The key of the notification that the error response names; nil: it has none, as one that the gateway refused.
     private let named: ReplayKey?
     /// The position in the filter's list of overtaking copies from which on they can belong to this drain.
     let overtakersFrom: Int
@@ -194,6 +194,9 @@ struct Episode: Sendable {
     /// Whether the client was seen to circle.
     var isCircling: Bool { if case .inCircles = self.writing { true } else { false } }
 
+    /// Whether a list that is sent twice is known by the notification before the first follower.
+    var isNamed: Bool { self.named != nil }
+
     /// Whether followers came again on other connections. A single one may be a repeat on purpose.
     var hasCopiesElsewhere: Bool {
         if case .inPlace = self.writing { return false }
@@ -212,7 +215,7 @@ struct Episode: Sendable {
     /// unprocessed. A row of the first followers tells that from a repeat on purpose.
     ///
     /// - Parameter row: the length of the row; nil: none is needed.
-    mutating func circled(_ offered: Follower, row: Int?) -> Bool {
+    mutating func circled(_ offered: Follower, row: Int?, isProven: Bool) -> Bool {
         guard self.mayCircle, let position = self.log.earliest(offered.key) else {
             if case .on = self.writing { self.writing = .on(repeated: offered.key == self.named ? nil : 0) }
             return false
@@ -223,7 +226,7 @@ struct Episode: Sendable {
         case .on(let repeated):
             let count = position == repeated ? position + 1 : position == 0 && repeated != nil ? 1 : 0
             self.writing = .on(repeated: offered.key == self.named ? nil : count)
-            guard !offered.isConstant, row.map({ count >= $0 }) ?? true else { return false }
+            guard repeated != nil, !offered.isConstant || isProven, count >= row ?? 0 else { return false }
             self.writing = .inCircles
             return true
         case .inCircles:

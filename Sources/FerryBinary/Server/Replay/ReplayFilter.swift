@@ -163,7 +163,7 @@ package struct ReplayFilter: Sendable {
         now: NIODeadline
     ) {
         guard self.replayClass != .never else { return }
-        if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictOldestEpisode(now: now) }
+        if self.episodes.count >= GatewayBounds.episodesPerScope { self.evictEpisode(now: now) }
         self.episodes.append(
             Episode(id, kind, named: named, overtakersFrom: self.overtakers.count, now: now)
         )
@@ -183,7 +183,7 @@ package struct ReplayFilter: Sendable {
     package mutating func closed(_ connection: ConnectionID) { self.rows[connection] = nil }
 
     /// Ends the oldest episode, to make room, or one whose copies have all come. The copies of the oldest will be doubles.
-    package mutating func evictOldestEpisode(now: NIODeadline) {
+    package mutating func evictEpisode(now: NIODeadline) {
         guard !self.episodes.isEmpty else { return }
         self.finish(self.episodes.firstIndex(where: \.isConsumed) ?? 0, isJudged: false, now: now)
         self.forgetOvertakers()
@@ -271,9 +271,10 @@ package struct ReplayFilter: Sendable {
                 self.episodes[index].kind != .crash || origin.isOpening
             else { continue }
             // A client that circles sends what it has written last behind new notifications.
-            let isDoubted =
-                row.doubted == nil && !self.episodes[index].isCircling
-                && self.isLate(row, origin, for: index, now: now)
+            let circles =
+                self.episodes[index].isCircling
+                || self.episodes[index].kind == .restored && origin.resemblesPushy
+            let isDoubted = row.doubted == nil && !circles && self.isLate(row, origin, for: index, now: now)
             let match = self.episodes[index].match(offered.key, isProven: isProven, isDoubted: isDoubted, now: now)
             guard let match else { continue }
             if isDoubted {
@@ -305,18 +306,30 @@ package struct ReplayFilter: Sendable {
             let index = self.index(of: draining)
         else { return nil }
         if let match = self.matchOwn(offered, identifier, index, now: now) { return .join(match.job, match.fate) }
-        return origin.mayHaveHeard && self.isCircle(offered, origin, index) ? .circle : nil
+        return self.isCircle(offered, origin, index) ? .circle : nil
     }
 
     /// Whether the client circles, and sends this notification again elsewhere. If several of its connections were told, a
     /// circle may lead through all of them.
     private mutating func isCircle(_ offered: Follower, _ origin: Origin, _ index: Int) -> Bool {
-        // A client that sends copies elsewhere needs what it still writes here there, too.
-        let isExpected = self.episodes.contains(where: \.hasCopiesElsewhere)
-        let row = origin.resemblesPushy ? 1 : GatewayBounds.circle
-        if self.episodes[index].circled(offered, row: isExpected ? nil : row) { return true }
+        let isProven = if case .resends = self.replayClass { true } else { false }
+        let row = self.rowOfCircle(origin, index, isProven: isProven)
+        if self.episodes[index].circled(offered, row: row, isProven: isProven) { return true }
+        // A follower of another connection.
         guard self.episodes[index].isCircling, self.episodes[index].mayCircle else { return false }
         return self.episodes.contains { $0.isCircling && $0.had(offered.key) }
+    }
+
+    /// How many of the first followers have to come again in a row before they count as a circle; nil: any one is enough.
+    private func rowOfCircle(_ origin: Origin, _ index: Int, isProven: Bool) -> Int? {
+        // Pushy sends again what it wrote before it read the error response, too.
+        if origin.resemblesPushy {
+            return isProven || self.episodes.contains(where: \.hasCopiesElsewhere) ? nil : 1
+        }
+        guard origin.mayHaveHeard else { return .max }
+        // A client that sends copies elsewhere needs what it still writes here there, too.
+        if self.episodes[index].hasCopiesElsewhere || self.episodes.contains(where: \.isCircling) { return nil }
+        return self.episodes[index].isNamed ? GatewayBounds.circle : .max
     }
 
     /// Consumes the follower with the same identifier: this is its copy, and no other comes. Only the identifier tells it from

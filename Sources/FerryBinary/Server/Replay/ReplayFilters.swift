@@ -29,7 +29,7 @@ package struct ReplayFilters: Sendable {
     /// The number of filters.
     package var count: Int { self.filters.count }
 
-    /// Calls `body` with the filter of a scope, and then ends the oldest episodes until the bounds hold.
+    /// Calls `body` with the filter of a scope, and then ends episodes until the bounds hold.
     ///
     /// - Parameter new: the filter of a scope that has no filter so far.
     package mutating func with<Result>(
@@ -109,7 +109,7 @@ package struct ReplayFilters: Sendable {
             oldest = (scope, openedAt)
         }
         guard let scope = oldest?.scope else { return false }
-        self.counted(scope) { $0[scope]?.evictOldestEpisode(now: now) }
+        self.counted(scope) { $0[scope]?.evictEpisode(now: now) }
         return true
     }
 }

@@ -129,7 +129,7 @@ import Testing
 
     @Test func `behind the drain, a client that sends nothing elsewhere repeats itself`() {
         let scenario = FilterScenario()
-        let episode = scenario.tell(1, 10..<14, drains: true)
+        let episode = scenario.tell(1, 10..<14, named: 9, drains: true)
         for (offset, name) in (10..<13 as Range<UInt64>).enumerated() {
             _ = scenario.push(name, on: 1, draining: episode, identifier: UInt32(100 + offset))
         }
@@ -140,18 +140,38 @@ import Testing
 
     @Test func `before the client can have read the error response, it repeats itself`() {
         let scenario = FilterScenario()
-        let episode = scenario.tell(1, [10], drains: true)
-        let early = scenario.push(
-            10,
-            on: 1,
-            draining: episode,
-            mayHaveHeard: false,
-            identifier: 100,
-            resemblesPushy: true
-        )
-        #expect(early == .forward)
-        scenario.filter.drained(episode, now: scenario.now)
-        #expect(scenario.pushAll([10, 10], on: 2) == 0)
+        let episode = scenario.tell(1, 10..<14, named: 9, drains: true)
+        for name in 10..<13 as Range<UInt64> {
+            let identifier = UInt32(90 + name)
+            #expect(
+                scenario.push(name, on: 1, draining: episode, mayHaveHeard: false, identifier: identifier) == .forward
+            )
+        }
+        // The row goes on.
+        #expect(scenario.push(13, on: 1, draining: episode, identifier: 103) == .circle)
+    }
+
+    @Test func `constants circle if the client is known to send again`() {
+        let scenario = FilterScenario(.resends(Reach()))
+        let episode = scenario.tell(1, [10], isConstant: true, drains: true)
+        for identifier in 100..<103 as Range<UInt32> {
+            let copy = scenario.push(
+                10,
+                on: 1,
+                draining: episode,
+                isConstant: true,
+                identifier: identifier,
+                resemblesPushy: true
+            )
+            #expect(copy == .circle)
+        }
+        #expect(scenario.push(10, on: 2, isConstant: true) == .join(JobID(rawValue: 1), .running))
+    }
+
+    @Test func `a circle of several connections begins with any follower, if the client is known to send again`() {
+        let scenario = FilterScenario(.resends(Reach()))
+        let episode = scenario.tell(1, 10..<14, named: 9, drains: true)
+        #expect(scenario.push(12, on: 1, draining: episode, identifier: 100, resemblesPushy: true) == .circle)
     }
 
     @Test func `one copy elsewhere shows no circle`() {
