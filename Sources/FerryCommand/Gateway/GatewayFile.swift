@@ -224,9 +224,9 @@ struct GatewayPlan {
             fingerprints.insert(token.bytes)
         }
         if let cert = client.cert {
-            fingerprints.insert(
-                try CertificateSummary(certificate: OptionFile("'cert'", path(cert)).bytes()).fingerprint
-            )
+            let file = path(cert)
+            let chain = try CertificateChain(certificates: OptionFile("'cert'", file).bytes(), source: file)
+            if let own = chain.certificates.first { fingerprints.insert(own.fingerprint) }
         }
         guard !fingerprints.isEmpty else {
             throw self.fault("say how it is known: 'cert', 'fingerprints', 'userID' or 'anyone'")

@@ -89,7 +89,8 @@ final class GatewayMessages: Sendable {
         case .storeTaken:
             self.write("ferry: alarm: another gateway has taken the store. This one delivers nothing more: stop it.")
         case .stranger(let address, let reason):
-            self.write("ferry: \(address) was refused: \(reason)")
+            let advice = reason.replacing("the legacy profile", with: "'legacyTLS' in 'listen'")
+            self.write("ferry: \(address) was refused: \(advice)")
         case .refused, .gone:
             break
         }

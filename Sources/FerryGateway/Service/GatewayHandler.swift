@@ -38,6 +38,9 @@ final class GatewayHandler: ChannelDuplexHandler {
     private var wantsRead = false
     private var sampledAt: NIODeadline?
 
+    /// The address of the client. A socket that the client has reset does not know it any more.
+    private var peer: String?
+
     init(driver: GatewayDriver, clients: GatewayClients, tls: TLSHandler) {
         self.driver = driver
         self.clients = clients
@@ -48,11 +51,14 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Closes before the handshake if no client is welcome: one that has written something would take it for sent.
     func channelActive(context: ChannelHandlerContext) {
+        self.peer = context.remoteAddress?.ipAddress
         guard self.driver.isOpen(for: self.address(context)) else { return context.close(promise: nil) }
         context.fireChannelActive()
     }
 
-    private func address(_ context: ChannelHandlerContext) -> String { context.remoteAddress?.ipAddress ?? "a client" }
+    private func address(_ context: ChannelHandlerContext) -> String {
+        context.remoteAddress?.ipAddress ?? self.peer ?? "a client"
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 

@@ -64,6 +64,16 @@ import Testing
         }
     }
 
+    @Test func `the file of a client's certificate is named if it holds none`() async throws {
+        try await GatewayHarness.run { harness in
+            let client = #"[{"name": "shop", "cert": "key.p8", "topics": ["com.example.shop"]}]"#
+            let output = try await harness.check(["clients": client])
+            #expect(output.status == 2)
+            #expect(output.messages.hasPrefix("ferry: clients[0]: "))
+            #expect(output.messages.contains("key.p8 holds no certificate"), "\(output.messages)")
+        }
+    }
+
     @Test func `--check makes no file, and finds a list that cannot be written`() async throws {
         try await GatewayHarness.run { harness in
             let files = { try FileManager.default.contentsOfDirectory(atPath: harness.directory.path("")).count }

@@ -89,6 +89,17 @@ import Testing
         )
     }
 
+    @Test func `a refused client's advice names the member of the configuration`() {
+        let lines = Lines()
+        let reason = "It speaks TLS 1.0 and 1.1 only; use the legacy profile."
+        Self.messages(lines).say(.stranger(address: "192.0.2.1", reason), GatewayCounts())
+        #expect(
+            lines.all == [
+                "ferry: 192.0.2.1 was refused: It speaks TLS 1.0 and 1.1 only; use 'legacyTLS' in 'listen'."
+            ]
+        )
+    }
+
     @Test func `an upstream's trouble is one line with the name of the member`() {
         let lines = Lines()
         let logger = Logger(label: "test") { _ in
