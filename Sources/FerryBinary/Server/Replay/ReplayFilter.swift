@@ -324,7 +324,7 @@ package struct ReplayFilter: Sendable {
     private func rowOfCircle(_ origin: Origin, _ index: Int, isProven: Bool) -> Int? {
         // Pushy sends again what it wrote before it read the error response, too.
         if origin.resemblesPushy {
-            return isProven || self.episodes.contains(where: \.hasCopiesElsewhere) ? nil : 1
+            return isProven || self.episodes.contains { $0.isCircling || $0.hasCopiesElsewhere } ? nil : 1
         }
         guard origin.mayHaveHeard else { return .max }
         // A client that sends copies elsewhere needs what it still writes here there, too.
