@@ -25,6 +25,10 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
                "clients": [{"name": "shop", "cert": "push.pem", "topics": ["com.example.shop"]}],
                "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}}
 
+            Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert' and 'key' in \
+            an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode' and 'resends' in a client; 'fsync' in \
+            'store'; and 'repeatsUnknown'. Docs/gateway.md says what each means.
+
             Examples:
               ferry gateway --config gateway.json
               ferry gateway --config gateway.json --check
@@ -59,7 +63,8 @@ struct GatewayCommand: AsyncParsableCommand, SocketCommand {
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }
         if self.check {
-            if let path = plan.rejections { try RejectionFile.check(path: path) }
+            if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
+            if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
             return try Console.print("\(self.config): good")
         }
         let names = plan.gateway.identities.map(\.name)

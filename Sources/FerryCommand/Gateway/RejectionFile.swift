@@ -31,25 +31,12 @@ final class RejectionFile: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// Finds out whether the file could be written, and makes none.
-    ///
-    /// - Throws: ``CommandFailure`` when it could not.
-    static func check(path: String) throws(CommandFailure) {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw self.failure(path, errno) }
-            let directory = URL(filePath: path).deletingLastPathComponent().path
-            guard access(directory, W_OK | X_OK) == 0 else { throw self.failure(path, errno) }
-            return
-        }
-        guard status.st_mode & S_IFMT != S_IFDIR else { throw self.failure(path, EISDIR) }
-        // Opening it would tell the reader of a FIFO that its writer has gone.
-        guard access(path, W_OK) == 0 else { throw self.failure(path, errno) }
+    private static func failure(_ path: String, _ code: Int32) -> CommandFailure {
+        GatewayOutput.failure("'rejections'", path, code)
     }
 
-    private static func failure(_ path: String, _ code: Int32) -> CommandFailure {
-        .usage("'rejections': \(path) cannot be written: \(String(cString: strerror(code)))")
-    }
+    /// The time of a line, in UNIX seconds.
+    private static var now: Int { Int(Date.now.timeIntervalSince1970) }
 
     func append(_ event: GatewayEvent) {
         let line: String
@@ -59,7 +46,7 @@ final class RejectionFile: Sendable {
         case .gone(let identity, let topic, let token, let since):
             line =
                 #"{"event":"gone","client":\#(self.clients[identity]),"topic":"\#(topic)","token":"\#(token.hexadecimal)","#
-                + #""time":\#(since)}"#
+                + #""time":\#(since),"at":\#(Self.now)}"#
         case .alarm, .allClear, .outage, .outageOver, .storeTrouble, .storeAllClear, .storeTaken, .stranger: return
         }
         // One call for a line, so that lines do not mix. A full disk must not stop the gateway: error responses and the
@@ -74,6 +61,7 @@ final class RejectionFile: Sendable {
         let apnsID = refusal.apnsID.map { #""\#($0)""# } ?? "null"
         return
             #"{"event":"\#(event)","client":\#(self.clients[refusal.identity]),"token":\#(token),"#
-            + #""reason":"\#(refusal.reason.rawValue)","status":\#(status),"apnsId":\#(apnsID)}"#
+            + #""reason":"\#(refusal.reason.rawValue)","status":\#(status),"apnsId":\#(apnsID),"#
+            + #""at":\#(Self.now)}"#
     }
 }

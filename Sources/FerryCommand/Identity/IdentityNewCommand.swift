@@ -94,7 +94,8 @@ struct IdentityNewCommand: AsyncParsableCommand {
 
             Next:
             1. Fill in 'p8', 'keyID' and 'teamID' in \(configuration): the key that signs provider tokens. For a \
-            trial without APNs, 'to' and 'ca' beside them name ferry simulate --http2, and its --tls-dir has the key.
+            trial without APNs, 'to' and 'ca' beside them name ferry simulate --http2. Its --tls-dir has the key, whose \
+            'keyID' is FERRYKEY01 and 'teamID' FERRYTEAM1.
             2. ferry gateway --config \(configuration) --check, and then without --check
             3. Give the old stack the client's certificate in the form that it knows, let it trust \
             \(files.path(.ca)), and let it connect to \(self.hosts), port \(BinaryConfiguration.defaultPort).

@@ -54,8 +54,9 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
 
     @Option(
         help: """
-            A directory of ca.pem, server and client certificates, and token-key.p8, made when there are none. Without it \
-            they are made in memory, and no client can verify the server.
+            A directory of ca.pem, server and client certificates, and token-key.p8, made when there are none. The key's \
+            identifier is FERRYKEY01, and its team FERRYTEAM1. Without it they are made in memory, and no client can \
+            verify the server.
             """
     )
     var tlsDir: String?

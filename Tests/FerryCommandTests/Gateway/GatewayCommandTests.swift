@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `--check makes no file, and finds a list that cannot be written`() async throws {
+    @Test func `--check makes no file, and finds a list or a store that cannot be written`() async throws {
         try await GatewayHarness.run { harness in
             let files = { try FileManager.default.contentsOfDirectory(atPath: harness.directory.path("")).count }
             _ = try harness.configuration()
@@ -89,6 +89,10 @@ import Testing
             let missing = try await harness.check(["rejections": #""missing/list""#])
             #expect(missing.status == 2)
             #expect(missing.messages.contains("cannot be written: No such file"), "\(missing.messages)")
+            let store = try await harness.check(["store": #"{"path": "missing/gateway.db"}"#])
+            #expect(store.status == 2)
+            #expect(store.messages.contains("'store.path': "), "\(store.messages)")
+            #expect(store.messages.contains("cannot be written: No such file"), "\(store.messages)")
             _ = try harness.directory.write("list", "old\n")
             #expect(try await harness.check(["rejections": #""list""#]).status == 0)
             #expect(try harness.directory.read("list") == "old\n")
@@ -184,6 +188,25 @@ import Testing
             let (second, _) = try await harness.start(store)
             await second.killAndWait()
             #expect(try second.messages.contains("gateway.db-mark was missing, and is made anew."))
+        }
+    }
+
+    @Test func `a line of the list says what happened to which token, and when`() async throws {
+        try await GatewayHarness.run { harness in
+            var configuration = SimulatedAPNs.Configuration(credentials: harness.credentials)
+            configuration.script.rules = [HTTP2Rule(prefix: [0], status: 410)]
+            let apns = try await SimulatedAPNs.start(configuration)
+            let before = Int(Date.now.timeIntervalSince1970)
+            let (gateway, port) = try await harness.start(port: apns.port, ["rejections": #""list""#])
+            _ = try await harness.push(1...1, to: port)
+            #expect(try await eventually { try harness.directory.read("list").hasSuffix("}\n") })
+            let list = try harness.directory.read("list")
+            let line = try JSONSerialization.jsonObject(with: Data(list.utf8)) as? [String: Any]
+            let keys: Set = ["event", "client", "topic", "token", "time", "at"]
+            #expect(line.map { Set($0.keys) } == keys, "\(list)")
+            #expect((line?["at"] as? Int).map { before...before + 600 ~= $0 } == true, "\(list)")
+            await gateway.killAndWait()
+            await apns.stop()
         }
     }
 }
