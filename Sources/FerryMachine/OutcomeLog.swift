@@ -19,6 +19,8 @@ package struct OutcomeLog {
     package private(set) var strayBytes = 0
     /// The trouble since the peer last accepted or rejected a notification; nil if there was none.
     package private(set) var trouble: ProviderError?
+    /// The causes of the outcomes since the owner last took them. Nil: there is no observer.
+    private var causes: OutcomeCauses?
     private var contradictions: [Contradiction] = []
 
     package init() {}
@@ -75,9 +77,20 @@ package struct OutcomeLog {
             }
         }
         self.counts.add(outcome, count: given)
+        self.causes?.add(outcome, count: given)
         if let contradiction {
             self.contradict(count: contradictedCount, tags: contradicted, kind: contradiction)
         }
+    }
+
+    /// Counts the causes of outcomes from now on, for ``takeCauses()``.
+    package mutating func countCauses() { self.causes = OutcomeCauses() }
+
+    /// Returns the causes of the outcomes since the last call.
+    package mutating func takeCauses() -> OutcomeCauses {
+        guard let causes else { return OutcomeCauses() }
+        self.causes = OutcomeCauses()
+        return causes
     }
 
     /// Notes trouble with connections, credentials or peer. Outcomes that it leads to carry it.

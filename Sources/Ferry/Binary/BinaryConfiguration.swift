@@ -4,6 +4,7 @@ public import FerryOpenSSL
 public import Logging
 public import NIOCore
 internal import NIOPosix
+public import Tracing
 
 /// The settings of a ``BinaryProvider``: the gateway, the credentials, the behaviour and the event loop.
 public struct BinaryConfiguration: Sendable {
@@ -43,6 +44,11 @@ public struct BinaryConfiguration: Sendable {
     /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.binary")
+    /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: nothing is counted.
+    public var observer: (any ProviderObserver)?
+    /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
+    /// it returns. Nil: no spans.
+    public var tracer: (any Tracer)?
     /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses
 

@@ -48,9 +48,11 @@ public final class BinaryProvider: LoopProvider {
                     eventLoopGroup: configuration.eventLoopGroup,
                     outcomes: configuration.outcomes,
                     queueLimit: options.queueLimit,
-                    logger: configuration.logger
+                    logger: configuration.logger,
+                    observer: configuration.observer
                 )
-            )
+            ),
+            spans: configuration.tracer.map { ProviderSpans($0, host: configuration.host, port: configuration.port) }
         )
         if options.cachePolicy == .hold, !options.autoAdjustCache {
             configuration.logger.debug(

@@ -18,6 +18,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         var logger: Logger
         /// The source of provider tokens. Nil if the provider uses a certificate.
         var tokens: ProviderTokenSource?
+        var observer: (any ProviderObserver)?
         /// Whether to poll the socket for a moment before the event loop sleeps, while one answer holds up all
         /// progress.
         var looksBeforeSleeping = false
@@ -70,6 +71,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The time at which the stream's reader is woken for outcomes that wait for others.
     private var wakesReaderAt: NIODeadline?
     private var tokens: TokenDesk?
+    /// Nil: there is no observer, and nothing is counted for one.
+    private var meter: ActivityMeter?
     /// Nil: the event loop is shared, and polling would block its other users.
     private var busyPoll: BusyPoll?
     /// The levels of failed connections, and of errors that need a person.
@@ -83,6 +86,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.eventLoop = options.eventLoopGroup.next()
         self.connector = connector
         self.machine = machine
+        self.meter = options.observer.map { ActivityMeter($0) }
+        if options.observer != nil { self.machine.outcomes.countCauses() }
         self.queueLimit = max(options.queueLimit, 1)
         let logger = options.logger
         self.logger = logger
@@ -155,7 +160,10 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     private func collect() {
         let delivery = self.queue.collect()
-        for run in delivery.runs { self.machine.submit(run, now: .now) }
+        for run in delivery.runs {
+            self.meter?.took(run.count)
+            self.machine.submit(run, now: .now)
+        }
         if !delivery.withdrawn.isEmpty { self.machine.withdraw(Set(delivery.withdrawn), now: .now) }
     }
 
@@ -202,6 +210,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func report(_ event: ProviderEvent, among others: [ProviderEvent] = []) {
         self.logger.log(event, trouble: self.troubleLevel(event, among: others))
         if let error = event.providerError { self.published.withLock { $0.lastError = error } }
+        self.meter?.saw(event)
         self.events.send(event)
     }
 
@@ -301,6 +310,19 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             delayed: self.machine.delayedCount,
             unread: self.stream?.unreadCount ?? 0
         )
+        self.tellObserver()
+    }
+
+    private func tellObserver() {
+        guard let observer = self.meter?.observer else { return }
+        var standing = ProviderActivity.Standing()
+        standing.queued = self.machine.queuedCount
+        standing.delayed = self.machine.delayedCount
+        standing.unsettled = self.machine.unsettledCount
+        standing.unread = self.stream?.unreadCount ?? 0
+        standing.connections = self.connections.count
+        guard let activity = self.meter?.endTurn(&self.machine.outcomes, standing) else { return }
+        observer.observed(activity)
     }
 
     private func schedule() {

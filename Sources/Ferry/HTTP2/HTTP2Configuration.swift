@@ -4,6 +4,7 @@ public import FerryOpenSSL
 public import Logging
 public import NIOCore
 internal import NIOPosix
+public import Tracing
 
 /// The settings of an ``HTTP2Provider``: the server, the credentials, the behaviour and the event loop.
 public struct HTTP2Configuration: Sendable {
@@ -58,6 +59,11 @@ public struct HTTP2Configuration: Sendable {
     /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.http2")
+    /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: nothing is counted.
+    public var observer: (any ProviderObserver)?
+    /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
+    /// it returns. Nil: no spans.
+    public var tracer: (any Tracer)?
 
     /// Makes a configuration for any server that behaves like APNs.
     ///

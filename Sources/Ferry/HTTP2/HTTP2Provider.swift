@@ -58,9 +58,13 @@ public final class HTTP2Provider: LoopProvider {
                     queueLimit: options.queueLimit,
                     logger: configuration.logger,
                     tokens: configuration.tokens,
+                    observer: configuration.observer,
                     looksBeforeSleeping: options.looksBeforeSleeping
                 )
-            )
+            ),
+            spans: configuration.tracer.map {
+                ProviderSpans($0, host: configuration.host, port: configuration.port, topic: configuration.topic)
+            }
         )
     }
 }

@@ -7,9 +7,12 @@ internal import NIOCore
 /// ends as released.
 public final class ProviderBody: Sendable {
     private let driver: any ProviderLoop
+    /// Nil: the provider makes no spans.
+    private let spans: ProviderSpans?
 
-    init(_ driver: any ProviderLoop) {
+    init(_ driver: any ProviderLoop, spans: ProviderSpans?) {
         self.driver = driver
+        self.spans = spans
     }
 
     deinit {
@@ -27,6 +30,18 @@ public final class ProviderBody: Sendable {
     // MARK: Notifications
 
     func submit(_ batch: inout PushBatch) async throws(SubmitError) {
+        guard let spans, !batch.isEmpty else { return try await self.take(&batch) }
+        let span = spans.begin(submitting: batch.count)
+        do {
+            try await self.take(&batch)
+            spans.end(span)
+        } catch {
+            spans.end(span, error)
+            throw error
+        }
+    }
+
+    private func take(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
             try self.checkCancellation()
             if case .closed = self.wakeIfNews(self.driver.queue.offer(&batch)) { throw .shutDown }
@@ -39,6 +54,22 @@ public final class ProviderBody: Sendable {
     }
 
     func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
+        guard let spans else { return try await self.outcome(of: notification, to: device) }
+        let span = spans.begin(sending: notification)
+        do {
+            let outcome = try await self.outcome(of: notification, to: device)
+            spans.end(span, outcome)
+            return outcome
+        } catch {
+            spans.end(span, error)
+            throw error
+        }
+    }
+
+    private func outcome(
+        of notification: PushNotification,
+        to device: DeviceToken
+    ) async throws(SubmitError) -> Outcome {
         let tag = self.driver.awaited.reserve()
         do {
             try await self.submit(notification, to: device, awaited: tag)

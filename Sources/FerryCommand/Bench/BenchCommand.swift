@@ -55,6 +55,9 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     @Flag(help: "Of HTTP/2: only the same requests without a provider, which is what all else is measured by.")
     var bare = false
 
+    @Flag(help: "Of binary and HTTP/2: with metrics, whose numbers stay in this process.")
+    var metrics = false
+
     @Option(
         name: .customLong("run"),
         help: ArgumentHelp("Which run, if not all; may be repeated.", valueName: "name")
@@ -78,6 +81,9 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         if let count, !(1000...1_000_000_000 ~= count) { throw ValidationError("--count takes 1000 to 1000000000.") }
         if self.bare, self.target != .http2 || !self.only.isEmpty {
             throw ValidationError("--bare is a run of http2 alone.")
+        }
+        if self.metrics, self.target == .gateway || self.bare {
+            throw ValidationError("--metrics is an option of binary and http2, and not of --bare.")
         }
         if self.target != .gateway, self.upstreamDelay != nil || self.store != nil {
             throw ValidationError("--upstream-delay-ms and --store are options of gateway.")
@@ -117,8 +123,8 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         let count = self.count ?? self.target.count
         let benchmark: any Benchmark =
             switch self.target {
-            case .binary: try BinaryBench(count: count)
-            case .http2: try HTTP2Bench(count: count)
+            case .binary: try BinaryBench(count: count, hasMetrics: self.metrics)
+            case .http2: try HTTP2Bench(count: count, hasMetrics: self.metrics)
             case .gateway: try GatewayBench(count: count, self.gatewayOptions())
             }
         var results: [BenchResult] = []

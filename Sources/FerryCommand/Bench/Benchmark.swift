@@ -38,6 +38,7 @@ extension Benchmark {
     /// Measures a provider, and shuts it down.
     ///
     /// - Parameters:
+    ///   - metrics: the provider's, if it has some.
     ///   - kind: how notifications are given to the provider.
     ///   - sink: the provider's sink, made for ``count(of:)``.
     ///   - proof: the outcome that each notification must have.
@@ -49,6 +50,7 @@ extension Benchmark {
         _ kind: BenchLoad.Kind,
         _ provider: any PushProvider,
         _ sink: BenchSink,
+        metrics: BenchMetrics?,
         proof: KeyPath<OutcomeCounts, Int>,
         received: () -> Int
     ) async throws -> BenchResult {
@@ -68,7 +70,8 @@ extension Benchmark {
 
         let (expected, total) = (count + warmUp, load.accepted + sink.accepted)
         guard report.outcomes[keyPath: proof] == expected, report.outcomes.settled == expected, total == expected,
-            sink.others == 0, received() == expected, report.contradicted == 0
+            sink.others == 0, received() == expected, report.contradicted == 0,
+            metrics.map({ $0.total("ferry_notifications_total") == expected }) ?? true
         else {
             throw BenchImbalance(
                 description: "\(scenario.rawValue): of \(expected) the provider reports \(report.outcomes.accepted) "

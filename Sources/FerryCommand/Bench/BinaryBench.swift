@@ -61,10 +61,12 @@ struct BinaryBench: Benchmark {
 
     let count: Int
     let threads = BenchThreads()
+    private let hasMetrics: Bool
     private let credentials: TestCredentials
 
-    init(count: Int) throws {
+    init(count: Int, hasMetrics: Bool) throws {
         self.count = count
+        self.hasMetrics = hasMetrics
         self.credentials = try TestCredentials()
     }
 
@@ -88,6 +90,8 @@ struct BinaryBench: Benchmark {
             identity: self.credentials.client,
             outcomes: .sink(sink)
         )
+        let metrics = self.hasMetrics ? BenchMetrics() : nil
+        configuration.observer = metrics.map { ProviderMetrics(factory: $0) }
         configuration.logger = .silent
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
@@ -98,6 +102,7 @@ struct BinaryBench: Benchmark {
             scenario.kind,
             BinaryProvider(configuration),
             sink,
+            metrics: metrics,
             proof: \.accepted,
             received: { gateway.counts.accepted }
         )

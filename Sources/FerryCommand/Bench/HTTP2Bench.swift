@@ -55,10 +55,12 @@ struct HTTP2Bench: Benchmark {
 
     let count: Int
     let threads = BenchThreads()
+    private let hasMetrics: Bool
     private let credentials: TestCredentials
 
-    init(count: Int) throws {
+    init(count: Int, hasMetrics: Bool) throws {
         self.count = count
+        self.hasMetrics = hasMetrics
         self.credentials = try TestCredentials()
     }
 
@@ -99,6 +101,8 @@ struct HTTP2Bench: Benchmark {
             topic: Self.topic,
             outcomes: .sink(sink)
         )
+        let metrics = self.hasMetrics ? BenchMetrics() : nil
+        configuration.observer = metrics.map { ProviderMetrics(factory: $0) }
         configuration.logger = .silent
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
@@ -109,6 +113,7 @@ struct HTTP2Bench: Benchmark {
             kind,
             HTTP2Provider(configuration),
             sink,
+            metrics: metrics,
             proof: \.confirmed,
             received: { server.counts.accepted }
         )

@@ -24,7 +24,7 @@ public enum Outcome: Hashable, Sendable {
 
     /// The reason why a notification was certainly not delivered.
     @nonexhaustive
-    public enum UndeliveredCause: UInt8, Hashable, Sendable {
+    public enum UndeliveredCause: UInt8, CaseIterable, Hashable, Sendable {
         /// The provider was shut down before the notification was written.
         case shutDown
         /// The caller withdrew it before it was written.
@@ -49,7 +49,7 @@ public enum Outcome: Hashable, Sendable {
 
     /// The reason why the fate of a written notification is unknown.
     @nonexhaustive
-    public enum UncertainCause: UInt8, Hashable, Sendable {
+    public enum UncertainCause: UInt8, CaseIterable, Hashable, Sendable {
         /// The connection ended, and nothing shows how far the peer had read.
         case positionUnknown
         /// The peer closed every connection that carried only this notification, without an answer.

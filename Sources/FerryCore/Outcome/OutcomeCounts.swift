@@ -33,6 +33,18 @@ public struct OutcomeCounts: Hashable, Sendable {
         case .uncertain: self.uncertain += count
         }
     }
+
+    /// Returns how many more these are than `earlier`, kind by kind.
+    package func since(_ earlier: OutcomeCounts) -> OutcomeCounts {
+        var more = OutcomeCounts()
+        more.confirmed = self.confirmed - earlier.confirmed
+        more.presumed = self.presumed - earlier.presumed
+        more.rejected = self.rejected - earlier.rejected
+        more.expired = self.expired - earlier.expired
+        more.undelivered = self.undelivered - earlier.undelivered
+        more.uncertain = self.uncertain - earlier.uncertain
+        return more
+    }
 }
 
 extension OutcomeCounts: CustomStringConvertible {

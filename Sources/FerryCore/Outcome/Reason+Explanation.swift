@@ -4,6 +4,14 @@ extension Reason {
     /// Source: Apple's table of error strings, and the status codes of the "Binary Provider API".
     public var explanation: String? { Self.explanations[self] }
 
+    /// Every reason that Ferry knows.
+    package static var known: [Reason] { Array(Self.explanations.keys) }
+
+    /// The reason as one of a closed set of values: `unknown` stands for all that Ferry does not know.
+    package func dimension(unknown: String) -> String {
+        Self.explanations[self] == nil ? unknown : self.rawValue
+    }
+
     private static let explanations: [Reason: String] = [
         .badCollapseID: "The collapse id is longer than 64 bytes.",
         .badDeviceToken: "The device token is invalid, or belongs to the other environment. Forget it if other device "

@@ -39,7 +39,7 @@ public struct ProviderError: Error, Sendable, Hashable, CustomStringConvertible 
 
     /// The kind of error. Open: later versions may add codes.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Kind: String {
+        private enum Kind: String, CaseIterable {
             case connectFailed, connectTimeout, connectionLost, credentialsRejected, peerNotTrusted
             case connectionRetryLimit, protocolViolation, tooManyRejections, noProviderToken
         }
@@ -71,6 +71,9 @@ public struct ProviderError: Error, Sendable, Hashable, CustomStringConvertible 
         public static let protocolViolation = Code(.protocolViolation)
 
         /// The code's name.
+        /// Every code that Ferry gives.
+        package static var all: [Code] { Kind.allCases.map { Code($0) } }
+
         public var description: String { self.kind.rawValue }
     }
 }

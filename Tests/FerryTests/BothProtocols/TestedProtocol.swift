@@ -1,5 +1,6 @@
 import Ferry
 import FerryTesting
+import Tracing
 
 /// A protocol to test a provider with. It contains only the differences between the two.
 enum TestedProtocol: String, CaseIterable {
@@ -23,21 +24,31 @@ enum TestedProtocol: String, CaseIterable {
         var arrived: @Sendable () throws -> [Int: Int]
     }
 
+    /// The settings that both protocols have.
+    struct Settings: Sendable {
+        var queueLimit = 4096
+        var observer: (any ProviderObserver)?
+        var tracer: (any Tracer)?
+    }
+
     /// Starts a peer and a provider, and runs `body` with them. A test that ends with the provider open fails.
     func run(
         _ trouble: Trouble = Trouble(),
         queueLimit: Int = 4096,
+        observer: (any ProviderObserver)? = nil,
+        tracer: (any Tracer)? = nil,
         _ body: (Run) async throws -> Void
     ) async throws {
+        let settings = Settings(queueLimit: queueLimit, observer: observer, tracer: tracer)
         switch self {
-        case .binary: try await Self.runBinary(trouble, queueLimit, body)
-        case .http2: try await Self.runHTTP2(trouble, queueLimit, body)
+        case .binary: try await Self.runBinary(trouble, settings, body)
+        case .http2: try await Self.runHTTP2(trouble, settings, body)
         }
     }
 
     private static func runBinary(
         _ trouble: Trouble,
-        _ queueLimit: Int,
+        _ settings: Settings,
         _ body: (Run) async throws -> Void
     ) async throws {
         var script = GatewayScript()
@@ -46,7 +57,9 @@ enum TestedProtocol: String, CaseIterable {
         if trouble.isSilent { script.handshake = .silent }
         try await Harness.run(script) { harness in
             var configuration = harness.proving
-            configuration.options.queueLimit = queueLimit
+            configuration.options.queueLimit = settings.queueLimit
+            configuration.observer = settings.observer
+            configuration.tracer = settings.tracer
             try await body(
                 Run(
                     provider: try BinaryProvider(configuration),
@@ -59,7 +72,7 @@ enum TestedProtocol: String, CaseIterable {
 
     private static func runHTTP2(
         _ trouble: Trouble,
-        _ queueLimit: Int,
+        _ settings: Settings,
         _ body: (Run) async throws -> Void
     ) async throws {
         let credentials = try TestCredentials()
@@ -86,7 +99,9 @@ enum TestedProtocol: String, CaseIterable {
             )
             configuration.trustRoots = credentials.trustRoots
             configuration.serverName = "localhost"
-            configuration.options.queueLimit = queueLimit
+            configuration.options.queueLimit = settings.queueLimit
+            configuration.observer = settings.observer
+            configuration.tracer = settings.tracer
             configuration.options.connectTimeout = Harness.forever
             configuration.options.attemptTimeout = Harness.forever
             configuration.options.deadline = Harness.forever

@@ -1,3 +1,4 @@
+import CoreMetrics
 import Ferry
 import FerryTesting
 import Foundation
@@ -258,3 +259,15 @@ func pageToken(vault: some Vault) throws {
 }
 
 protocol Vault: Sendable { func currentToken() throws -> String }
+
+// MARK: Metrics and spans
+
+func observe(_ configuration: inout HTTP2Configuration) {
+    configuration.observer = ProviderMetrics(factory: MetricsSystem.factory, dimensions: [("provider", "production")])
+}
+
+struct Rejections: ProviderObserver {
+    func observed(_ activity: ProviderActivity) {
+        for (reason, count) in activity.causes.rejected { print(reason, count) }
+    }
+}

@@ -1,0 +1,76 @@
+/// Receives what a provider does, for metrics.
+///
+/// A provider without an observer counts nothing for it.
+public protocol ProviderObserver: Sendable {
+    /// Called after each turn of the provider's event loop in which something changed. One call tells of all notifications
+    /// of that turn.
+    ///
+    /// Called on the event loop: it must not block, because it stops everything else on that loop. Calls for one provider
+    /// never overlap.
+    func observed(_ activity: ProviderActivity)
+}
+
+/// What a provider did since its observer was last called, and where it stands now.
+///
+/// It holds no device token, topic, tag or connection, so that its values may become dimensions.
+public struct ProviderActivity: Hashable, Sendable {
+    /// The number of notifications that the provider took from its callers.
+    public var taken = 0
+    /// The number of notifications that got their outcome.
+    public var outcomes = OutcomeCounts()
+    /// Why notifications were not accepted.
+    public var causes = OutcomeCauses()
+    /// The number of copies beyond the first that were written.
+    public var resent = 0
+    /// The number of outcomes that turned out wrong.
+    public var contradicted = 0
+    /// The number of connections that were opened.
+    public var connected = 0
+    /// The number of open connections that ended.
+    public var disconnected = 0
+    /// Trouble with connections, credentials or peer, by kind.
+    public var failures: [ProviderError.Code: Int] = [:]
+
+    /// Where the provider stands now.
+    public var standing = Standing()
+
+    /// The sizes of a provider's queues.
+    public struct Standing: Hashable, Sendable {
+        /// Notifications that wait to be written, those of ``delayed`` too.
+        public var queued = 0
+        /// Notifications that wait for the time of their next attempt.
+        public var delayed = 0
+        /// Notifications that were written and have no outcome yet.
+        public var unsettled = 0
+        /// Outcomes that wait for the reader of ``PushProvider/outcomes``.
+        public var unread = 0
+        /// Open connections.
+        public var connections = 0
+
+        public init() {}
+    }
+
+    public init() {}
+}
+
+/// How many notifications were not accepted, by cause.
+///
+/// The sum of each table is the count of the same name in ``OutcomeCounts``.
+public struct OutcomeCauses: Hashable, Sendable {
+    public var rejected: [Reason: Int] = [:]
+    public var undelivered: [Outcome.UndeliveredCause: Int] = [:]
+    public var uncertain: [Outcome.UncertainCause: Int] = [:]
+
+    public init() {}
+
+    /// Adds `count` notifications with `outcome`. Outcomes without a cause are not counted.
+    public mutating func add(_ outcome: Outcome, count: Int = 1) {
+        guard count > 0 else { return }
+        switch outcome {
+        case .accepted, .expired: break
+        case .rejected(let rejection): self.rejected[rejection.reason, default: 0] += count
+        case .undelivered(let cause): self.undelivered[cause, default: 0] += count
+        case .uncertain(let cause): self.uncertain[cause, default: 0] += count
+        }
+    }
+}
