@@ -21,6 +21,11 @@ public struct HTTP2Configuration: Sendable {
     public static let productionHost = "api.push.apple.com"
     /// The host of APNs for development.
     public static let sandboxHost = "api.sandbox.push.apple.com"
+    /// The host of APNs for broadcasts in Apple's examples. Apple's text names ``productionHost``. Nobody has tried which of
+    /// them takes broadcasts: set ``host``.
+    public static let productionBroadcastHost = "api-broadcast.push.apple.com"
+    /// The same for development.
+    public static let sandboxBroadcastHost = "api-broadcast.sandbox.push.apple.com"
     /// The port of APNs.
     public static let defaultPort = 443
     /// The other port of APNs, for a firewall that blocks HTTPS in general and opens only this port.

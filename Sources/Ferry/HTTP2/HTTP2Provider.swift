@@ -1,4 +1,4 @@
-internal import FerryCore
+public import FerryCore
 internal import FerryHTTP2
 internal import FerryOpenSSL
 
@@ -66,6 +66,34 @@ public final class HTTP2Provider: LoopProvider {
                 ProviderSpans($0, host: configuration.host, port: configuration.port, topic: configuration.topic)
             }
         )
+    }
+}
+
+extension HTTP2Provider {
+    /// Sends one notification to all devices that follow a broadcast channel, and returns its outcome.
+    ///
+    /// It waits in the same queue as other notifications, has the same deadline, and is repeated in the same way. A
+    /// cancellation has the effect that ``PushProvider/send(_:to:)`` describes. One answer stands for all devices: APNs does not
+    /// tell which of them got the notification.
+    ///
+    /// | of the request | where it comes from |
+    /// |---|---|
+    /// | path | the notification's topic, or that of the configuration: the bundle ID, without a suffix |
+    /// | `apns-push-type` | liveactivity; another push type is refused |
+    /// | `apns-priority` | the notification's, or 10 |
+    /// | `apns-expiration` | the notification's, or 0. A channel that stores no messages takes 0 only |
+    /// | `apns-request-id` | the notification's ``PushNotification/apnsID``, or a new one |
+    ///
+    /// The payload has at most 5120 bytes. A collapse id is refused: a broadcast has none.
+    ///
+    /// Source: "Sending broadcast push notification requests to APNs" (Apple).
+    ///
+    /// - Throws: ``SubmitError`` when the notification was not taken.
+    public func broadcast(
+        _ notification: PushNotification,
+        to channel: ChannelID
+    ) async throws(SubmitError) -> Outcome {
+        try await self.body.send(notification, to: .channel(channel))
     }
 }
 

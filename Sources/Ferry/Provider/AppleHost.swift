@@ -18,8 +18,10 @@ package struct AppleHost: Equatable, Sendable {
         case BinaryConfiguration.sandboxHost: self.init(.binary, .sandbox)
         case FeedbackConfiguration.productionHost: self.init(.feedback, .production)
         case FeedbackConfiguration.sandboxHost: self.init(.feedback, .sandbox)
-        case HTTP2Configuration.productionHost: self.init(.http2, .production)
-        case HTTP2Configuration.sandboxHost, "api.development.push.apple.com": self.init(.http2, .sandbox)
+        case HTTP2Configuration.productionHost, HTTP2Configuration.productionBroadcastHost:
+            self.init(.http2, .production)
+        case HTTP2Configuration.sandboxHost, HTTP2Configuration.sandboxBroadcastHost, "api.development.push.apple.com":
+            self.init(.http2, .sandbox)
         default: return nil
         }
     }

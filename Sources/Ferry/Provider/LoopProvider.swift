@@ -38,7 +38,7 @@ extension LoopProvider {
 
     /// Sends one notification and returns its outcome: see ``PushProvider/send(_:to:)``.
     public func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
-        try await self.body.send(notification, to: device)
+        try await self.body.send(notification, to: .device(device))
     }
 
     /// A new subscription to the provider's events: see ``PushProvider/events(bufferingNewest:)``.

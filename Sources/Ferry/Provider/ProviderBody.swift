@@ -53,11 +53,11 @@ public final class ProviderBody: Sendable {
         _ = self.wakeIfNews(self.driver.queue.offer(&batch))
     }
 
-    func send(_ notification: PushNotification, to device: DeviceToken) async throws(SubmitError) -> Outcome {
-        guard let spans else { return try await self.outcome(of: notification, to: device) }
+    func send(_ notification: PushNotification, to destination: PushDestination) async throws(SubmitError) -> Outcome {
+        guard let spans else { return try await self.outcome(of: notification, to: destination) }
         let span = spans.begin(sending: notification)
         do {
-            let outcome = try await self.outcome(of: notification, to: device)
+            let outcome = try await self.outcome(of: notification, to: destination)
             spans.end(span, outcome)
             return outcome
         } catch {
@@ -68,11 +68,11 @@ public final class ProviderBody: Sendable {
 
     private func outcome(
         of notification: PushNotification,
-        to device: DeviceToken
+        to destination: PushDestination
     ) async throws(SubmitError) -> Outcome {
         let tag = self.driver.awaited.reserve()
         do {
-            try await self.submit(notification, to: device, awaited: tag)
+            try await self.submit(notification, to: destination, awaited: tag)
         } catch {
             self.driver.awaited.release(tag)
             throw error
@@ -86,12 +86,12 @@ public final class ProviderBody: Sendable {
 
     private func submit(
         _ notification: PushNotification,
-        to device: DeviceToken,
+        to destination: PushDestination,
         awaited tag: UInt64
     ) async throws(SubmitError) {
         while true {
             try self.checkCancellation()
-            switch self.wakeIfNews(self.driver.queue.offer(notification, to: device, awaited: tag)) {
+            switch self.wakeIfNews(self.driver.queue.offer(notification, to: destination, awaited: tag)) {
             case .closed: throw .shutDown
             case .full: await self.driver.queue.waitForRoom()
             case .taken: return

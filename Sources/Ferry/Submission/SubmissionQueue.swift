@@ -96,12 +96,12 @@ final class SubmissionQueue: Sendable {
     }
 
     /// Takes one notification that a task awaits, if a place is free.
-    func offer(_ notification: PushNotification, to device: DeviceToken, awaited tag: UInt64) -> Answer {
+    func offer(_ notification: PushNotification, to destination: PushDestination, awaited tag: UInt64) -> Answer {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
             guard state.handedOver + state.occupied < self.limit else { return .full }
             do {
-                try state.awaited.append(notification, to: device, tag: tag, fields: .awaited)
+                try state.awaited.append(notification, to: destination, tag: tag, fields: .awaited)
             } catch {
                 // A batch refuses a notification only at 4 GiB. After the flush `awaited` is empty and accepts it.
                 state.flushAwaited()

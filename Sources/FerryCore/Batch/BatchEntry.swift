@@ -3,7 +3,7 @@
 /// The bytes stand in the arena from `offset` on, without gaps, in this order:
 ///
 /// ```
-/// device token | payload | topic | collapse id | apns-id (16 bytes, only with the flag)
+/// device token or channel id | payload | topic | collapse id | apns-id (16 bytes, only with the flag)
 /// ```
 package struct BatchEntry {
     /// The caller's tag; for an awaited entry, the provider's own.
@@ -38,6 +38,7 @@ package struct BatchEntry {
         package init(rawValue: UInt8 = 0) { self.rawValue = rawValue }
 
         package static let awaited = Fields(rawValue: 1 << 2)
+        package static let broadcast = Fields(rawValue: 1 << 3)
 
         @inlinable @inline(__always)
         package var hasExpiration: Bool {
@@ -58,6 +59,12 @@ package struct BatchEntry {
             get { self.rawValue & 1 << 2 != 0 }
             set { self.rawValue = self.rawValue & ~(1 << 2) | (newValue ? 1 << 2 : 0) }
         }
+
+        /// Whether the entry goes to a broadcast channel: its token is the channel's identifier.
+        @inlinable @inline(__always)
+        package var isBroadcast: Bool { self.rawValue & 1 << 3 != 0 }
+
+        package func union(_ other: Fields) -> Fields { Fields(rawValue: self.rawValue | other.rawValue) }
     }
 
     // Not an option set: its methods would be generic calls across modules, for every notification.

@@ -1,5 +1,5 @@
 extension BatchRun {
-    /// Returns the device token of the entry at `index`, rebuilt from its bytes.
+    /// Returns the device token of the entry at `index`, which must be no broadcast, rebuilt from its bytes.
     package func device(at index: Int) -> DeviceToken {
         let entry = self.entries[index]
         return DeviceToken(unchecked: self.slice(at: Int(entry.offset), count: Int(entry.tokenLength)))

@@ -43,17 +43,17 @@ public struct PushBatch: ~Copyable, Sendable {
         to device: DeviceToken,
         tag: PushTag
     ) throws(PushValidationError) {
-        try self.append(notification, to: device, tag: tag.rawValue, fields: BatchEntry.Fields())
+        try self.append(notification, to: .device(device), tag: tag.rawValue, fields: BatchEntry.Fields())
     }
 
     package mutating func append(
         _ notification: PushNotification,
-        to device: DeviceToken,
+        to destination: PushDestination,
         tag: UInt64,
         fields: BatchEntry.Fields
     ) throws(PushValidationError) {
         let added = notification.withBytes { payload, topic, collapseID in
-            device.bytes.withUnsafeBufferPointer { token in
+            destination.bytes.withUnsafeBufferPointer { token in
                 self.append(
                     token: token,
                     payload: payload,
@@ -64,7 +64,7 @@ public struct PushBatch: ~Copyable, Sendable {
                     priority: notification.priority,
                     expiration: notification.expiration,
                     tag: tag,
-                    fields: fields
+                    fields: fields.union(destination.fields)
                 )
             }
         }

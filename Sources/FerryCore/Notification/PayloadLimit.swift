@@ -2,9 +2,10 @@
 package enum PayloadLimit {
     /// APNs over HTTP/2: 4 KB, for every push type but voip. Source: "Generating a remote notification" (Apple).
     package static let http2 = 4096
-    /// APNs over HTTP/2: 5 KB, for voip. Broadcasts of Live Activities may have as much, but they are not sent to a
-    /// device token.
+    /// APNs over HTTP/2: 5 KB, for voip.
     package static let voip = 5120
+    /// APNs over HTTP/2, to a broadcast channel: 5 KB. Source: "Sending broadcast push notification requests to APNs" (Apple).
+    package static let broadcast = 5120
     /// Apple's gateway since iOS 8. Source: "Binary Provider API" (Apple).
     package static let binary = 2048
     /// Apple's gateway before iOS 8.

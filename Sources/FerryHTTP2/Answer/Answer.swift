@@ -11,7 +11,8 @@ internal import Foundation
 /// Source: "Handling notification responses from APNs" (Apple).
 package struct Answer: Hashable, Sendable {
     package var status: HTTPStatus
-    /// `apns-id`, from the request or made by APNs; nil when it was missing or no UUID.
+    /// `apns-id`, or the `apns-request-id` of a broadcast, from the request or made by APNs; nil when it was missing or no
+    /// UUID.
     package var apnsID: APNSID?
     /// `apns-unique-id`: the notification's name in the delivery log of the development environment.
     package var uniqueID: String?
@@ -86,6 +87,8 @@ package struct AnswerDecoder: Sendable {
         } else if name.equals("apns-unique-id") {
             let isUsable = 1...Self.maximumUniqueIDLength ~= value.count && value.allSatisfy { 0x21...0x7e ~= $0 }
             self.uniqueID = isUsable ? String(decoding: value, as: UTF8.self) : nil
+        } else if name.equals("apns-request-id") {
+            self.apnsID = APNSID(text: value)
         } else if name.equals("retry-after") {
             self.retryAfter = UInt32(String(decoding: value.prefix(11), as: UTF8.self))
         }

@@ -67,7 +67,7 @@ extension HTTP2Client {
                 rejection,
                 tag: isAwaited ? nil : PushTag(attempt.run.entries[0].tag),
                 notification: attempt.run.notification(at: 0),
-                device: attempt.run.device(at: 0)
+                device: attempt.run.entries[0].fields.isBroadcast ? nil : attempt.run.device(at: 0)
             )
         )
     }

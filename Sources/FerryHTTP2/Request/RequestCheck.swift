@@ -25,6 +25,7 @@ package struct RequestCheck: Sendable {
 
     /// Returns the fault of an entry whose bytes stand in `arena`; nil when there is none.
     package func fault(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> RequestFault? {
+        if entry.fields.isBroadcast { return self.broadcastFault(of: entry, in: arena) }
         let topic = Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
         let collapseID = topic + Int(entry.topicLength)
         return self.fault(

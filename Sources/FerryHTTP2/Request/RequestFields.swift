@@ -16,6 +16,7 @@ package struct RequestFields: ~Copyable {
     private var authorization: StableBytes?
     private var lastExpiration: UInt32?
     private static let pathPrefix: StaticString = "/3/device/"
+    private static let broadcastPrefix: StaticString = "/4/broadcasts/apps/"
 
     /// - Parameter authority: the value of `:authority`.
     package init(authority: String, check: RequestCheck) {
@@ -41,6 +42,7 @@ package struct RequestFields: ~Copyable {
         self.block.clear()
         self.block.append(":method", "POST")
         self.block.append(":scheme", "https")
+        if entry.fields.isBroadcast { return self.writeBroadcast(entry, in: arena, requestID: apnsID, known: known) }
         let token = UnsafeBufferPointer(start: arena + Int(entry.offset), count: Int(entry.tokenLength))
         let prefix = Self.pathPrefix
         self.block.append(":path", upTo: prefix.utf8CodeUnitCount + token.count * 2) { target in
@@ -61,11 +63,7 @@ package struct RequestFields: ~Copyable {
         }
         if let rules = self.check.table[pushType] { self.block.append("apns-push-type", rules.headerValue) }
         if priority > 0 { self.block.append("apns-priority", UInt64(priority)) }
-        if entry.fields.hasExpiration {
-            let isIndexed = !known.contains(.expiration) || entry.expiration == self.lastExpiration
-            self.block.append("apns-expiration", UInt64(entry.expiration), isIndexed ? .usual : .literal)
-            self.lastExpiration = entry.expiration
-        }
+        if entry.fields.hasExpiration { self.appendExpiration(entry.expiration, known: known) }
         if entry.collapseIDLength > 0 {
             let bytes = UnsafeBufferPointer(start: collapseID, count: Int(entry.collapseIDLength))
             self.block.append("apns-collapse-id", bytes, known.contains(.collapseID) ? .literal : .usual)
@@ -74,6 +72,56 @@ package struct RequestFields: ~Copyable {
             apnsID.writeText(to: UnsafeMutableBufferPointer(start: target, count: APNSID.textLength))
             return APNSID.textLength
         }
+    }
+
+    /// Writes the fields of a broadcast after the method and the scheme.
+    ///
+    /// Source: "Sending broadcast push notification requests to APNs" (Apple), which requires push type, expiration and
+    /// priority.
+    private mutating func writeBroadcast(
+        _ entry: BatchEntry,
+        in arena: UnsafePointer<UInt8>,
+        requestID: APNSID,
+        known: IndexedNames
+    ) {
+        let channel = arena + Int(entry.offset)
+        let topic = channel + Int(entry.tokenLength) + Int(entry.payloadLength)
+        if entry.topicLength > 0 {
+            self.appendBroadcastPath(UnsafeBufferPointer(start: topic, count: Int(entry.topicLength)))
+        } else {
+            self.check.defaultTopic.withBytes(pushType: 0) { self.appendBroadcastPath($0) }
+        }
+        self.block.append(":authority", self.authority.bytes)
+        if let authorization { self.block.append("authorization", authorization.bytes, .literal) }
+        self.block.append(
+            "apns-channel-id",
+            UnsafeBufferPointer(start: channel, count: Int(entry.tokenLength))
+        )
+        self.block.append("apns-push-type", "liveactivity")
+        self.block.append("apns-priority", UInt64(entry.priority > 0 ? entry.priority : Priority.immediate.rawValue))
+        self.appendExpiration(entry.fields.hasExpiration ? entry.expiration : 0, known: known)
+        self.block.append("apns-request-id", upTo: APNSID.textLength, .literal) { target in
+            requestID.writeText(to: UnsafeMutableBufferPointer(start: target, count: APNSID.textLength))
+            return APNSID.textLength
+        }
+    }
+
+    private mutating func appendBroadcastPath(_ bundleID: UnsafeBufferPointer<UInt8>) {
+        let prefix = Self.broadcastPrefix
+        let count = prefix.utf8CodeUnitCount + bundleID.count
+        self.block.append(":path", upTo: count) { target in
+            target.update(from: prefix.utf8Start, count: prefix.utf8CodeUnitCount)
+            if let base = bundleID.baseAddress {
+                (target + prefix.utf8CodeUnitCount).update(from: base, count: bundleID.count)
+            }
+            return count
+        }
+    }
+
+    private mutating func appendExpiration(_ expiration: UInt32, known: IndexedNames) {
+        let isIndexed = !known.contains(.expiration) || expiration == self.lastExpiration
+        self.block.append("apns-expiration", UInt64(expiration), isIndexed ? .usual : .literal)
+        self.lastExpiration = expiration
     }
 
     private mutating func appendDefaultTopic(pushType: UInt8) {
@@ -107,6 +155,10 @@ package struct IndexedNames: OptionSet, Sendable {
 
     /// The fields of this set that the request for an entry has.
     init(of entry: BatchEntry) {
+        guard !entry.fields.isBroadcast else {
+            self = .expiration
+            return
+        }
         self = .apnsID
         if entry.collapseIDLength > 0 { self.insert(.collapseID) }
         if entry.fields.hasExpiration { self.insert(.expiration) }

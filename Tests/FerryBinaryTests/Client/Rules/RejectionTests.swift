@@ -345,7 +345,7 @@ import Testing
             for name in names {
                 try batch.append(
                     notification,
-                    to: DeviceToken(Scenario.token(name)),
+                    to: .device(DeviceToken(Scenario.token(name))),
                     tag: UInt64(name),
                     fields: BatchEntry.Fields()
                 )

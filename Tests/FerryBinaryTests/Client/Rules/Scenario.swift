@@ -77,7 +77,7 @@ final class Scenario {
                         json: Array("{\"a\":\"\(String(repeating: "x", count: max(payload - 8, 0)))\"}".utf8),
                         expiration: expiration.map { Expiration(epochSeconds: $0) }
                     ),
-                    to: DeviceToken(token?(name) ?? Self.token(name)),
+                    to: .device(DeviceToken(token?(name) ?? Self.token(name))),
                     tag: UInt64(name),
                     fields: isAwaited ? .awaited : BatchEntry.Fields()
                 )

@@ -100,7 +100,7 @@ final class Scenario {
                 let (notification, token) = try make(name)
                 try batch.append(
                     notification,
-                    to: DeviceToken(token),
+                    to: .device(DeviceToken(token)),
                     tag: UInt64(name),
                     fields: isAwaited ? .awaited : BatchEntry.Fields()
                 )

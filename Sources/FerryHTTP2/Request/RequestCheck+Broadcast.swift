@@ -1,0 +1,71 @@
+internal import FerryCore
+
+/// What APNs would refuse in a broadcast.
+///
+/// Source: "Sending broadcast push notification requests to APNs" (Apple).
+extension RequestCheck {
+    /// Returns the fault of a broadcast whose bytes stand in `arena`; nil when there is none.
+    func broadcastFault(of entry: BatchEntry, in arena: UnsafePointer<UInt8>) -> RequestFault? {
+        let topic = UnsafeBufferPointer(
+            start: arena + Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength),
+            count: Int(entry.topicLength)
+        )
+        if let fault = self.faultOfBundleID(topic) { return fault }
+        guard entry.pushType == 0 || entry.pushType == PushType.liveactivity.code else {
+            return .broadcastOfAnotherType
+        }
+        if entry.priority != 0, Priority(rawValue: entry.priority) == nil { return .priority(entry.priority, nil) }
+        guard entry.collapseIDLength == 0 else { return .broadcastWithCollapseID }
+        let length = Int(entry.payloadLength)
+        return 1...PayloadLimit.broadcast ~= length ? nil : .payload(length: length, limit: PayloadLimit.broadcast)
+    }
+
+    /// - Parameter topic: empty when the notification names none.
+    private func faultOfBundleID(_ topic: UnsafeBufferPointer<UInt8>) -> RequestFault? {
+        if topic.isEmpty {
+            guard self.defaultTopic.exists else { return .missingTopic }
+            return self.defaultTopic.withBytes(pushType: 0) { Self.isBundleID($0) ? nil : .malformedBundleID }
+        }
+        guard Self.isBundleID(topic) else { return .malformedBundleID }
+        guard !self.defaultTopic.isBundleID(topic) else { return nil }
+        for index in self.table.all.indices where self.table.all[index].suffix.ends(topic) {
+            return .broadcastWithSuffix(self.table.all[index])
+        }
+        return nil
+    }
+
+    /// Whether the bytes may stand in the path.
+    private static func isBundleID(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        bytes.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+    }
+}
+
+// MARK: - Each fault's sentence
+
+extension RequestFault {
+    fileprivate static let broadcastOfAnotherType = RequestFault(
+        .invalidPushType,
+        "a broadcast has the push type liveactivity, or none"
+    )
+
+    fileprivate static let broadcastWithCollapseID = RequestFault(.badCollapseID, "a broadcast has no collapse id")
+
+    fileprivate static let malformedBundleID = RequestFault(
+        .badTopic,
+        "the topic of a broadcast is the app's bundle ID: letters, digits, hyphens and periods"
+    )
+
+    fileprivate static func broadcastWithSuffix(_ rules: PushTypeRules) -> RequestFault {
+        RequestFault(
+            .topicDisallowed,
+            "the topic ends in \(rules.suffix.text); that of a broadcast is the app's bundle ID alone"
+        )
+    }
+}
