@@ -69,24 +69,34 @@ extension Reason {
         .tooManyRequests: .processingError,
         .expiredProviderToken: .processingError,
         .tooManyProviderTokenUpdates: .processingError,
+        .channelServiceUnavailable: .processingError,
 
         // Sending again does not help, and some clients would try for ever after status 1. No code is about fields that
         // the binary protocol does not have. The binary protocol refused bad credentials in the handshake. Status 128
         // blames frames, and these were well formed.
         .badCertificate: .unknown,
         .badCertificateEnvironment: .unknown,
+        .badChannelID: .unknown,
         .badCollapseID: .unknown,
         .badEnvironmentKeyIDInToken: .unknown,
         .badExpirationDate: .unknown,
         .badMessageID: .unknown,
         .badPath: .unknown,
         .badPriority: .unknown,
+        .badRequestParams: .unknown,
+        .badRequestPayload: .unknown,
+        .cannotCreateChannelConfig: .unknown,
+        .channelNotRegistered: .unknown,
         .duplicateHeaders: .unknown,
+        .featureNotEnabled: .unknown,
         .forbidden: .unknown,
         .invalidProviderToken: .unknown,
         .invalidPushType: .unknown,
         .methodNotAllowed: .unknown,
+        .missingChannelID: .unknown,
         .missingProviderToken: .unknown,
+        .missingPushType: .unknown,
+        .topicMismatch: .unknown,
         .unrelatedKeyIDInToken: .unknown,
     ]
 }

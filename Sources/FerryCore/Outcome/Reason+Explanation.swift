@@ -57,6 +57,19 @@ extension Reason {
         .shutdown: "The server is shutting down. Use another connection.",
         .tooManyRequests: "Too many notifications to the same device token in a row. Wait before the next.",
 
+        .badChannelID: "The channel id is malformed.",
+        .badRequestParams: "A parameter of the request is invalid.",
+        .badRequestPayload: "The request's body is not the JSON that APNs wants.",
+        .cannotCreateChannelConfig: "The channel cannot be made: an app has at most 10,000 in each environment. Delete "
+            + "channels that are no longer used.",
+        .channelNotRegistered: "There is no such channel: it was deleted, or belongs to another app or to the other "
+            + "environment.",
+        .featureNotEnabled: "Broadcast is not switched on for the app. Switch it on in the developer account.",
+        .missingChannelID: "No channel id was given.",
+        .missingPushType: "No push type was given.",
+        .topicMismatch: "The client certificate is not for this app.",
+        .channelServiceUnavailable: "APNs is unavailable. Try again later.",
+
         .noErrorsEncountered: "No error was met.",
         .processingError: "The gateway failed to process the notification.",
         .invalidTokenSize: "The device token has a length that the gateway does not take.",

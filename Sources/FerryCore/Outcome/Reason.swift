@@ -3,7 +3,8 @@
 /// Open: a reason that Apple adds later is kept as it came. ``init(binaryStatus:)`` and ``binaryStatus`` convert
 /// between reasons and status codes of the binary protocol.
 ///
-/// Source: "Handling notification responses from APNs" (Apple), table of error strings.
+/// Source: "Handling notification responses from APNs" (Apple), table of error strings; for broadcast and channels,
+/// "Handling error responses from Apple Push Notification service" (Apple).
 public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The string of the key `reason` in the body of an HTTP/2 response.
     public var rawValue: String
@@ -96,6 +97,33 @@ extension Reason {
     public static let shutdown = Reason(rawValue: "Shutdown")
     /// HTTP 429.
     public static let tooManyRequests = Reason(rawValue: "TooManyRequests")
+}
+
+// MARK: - Reasons of broadcast and channels alone
+
+// Source: "Handling error responses from Apple Push Notification service" (Apple).
+
+extension Reason {
+    /// HTTP 400.
+    public static let badChannelID = Reason(rawValue: "BadChannelId")
+    /// HTTP 400.
+    public static let badRequestParams = Reason(rawValue: "BadRequestParams")
+    /// HTTP 400.
+    public static let badRequestPayload = Reason(rawValue: "BadRequestPayload")
+    /// HTTP 400.
+    public static let cannotCreateChannelConfig = Reason(rawValue: "CannotCreateChannelConfig")
+    /// HTTP 400.
+    public static let channelNotRegistered = Reason(rawValue: "ChannelNotRegistered")
+    /// HTTP 400.
+    public static let featureNotEnabled = Reason(rawValue: "FeatureNotEnabled")
+    /// HTTP 400.
+    public static let missingChannelID = Reason(rawValue: "MissingChannelId")
+    /// HTTP 400.
+    public static let missingPushType = Reason(rawValue: "MissingPushType")
+    /// HTTP 403.
+    public static let topicMismatch = Reason(rawValue: "TopicMismatch")
+    /// HTTP 503. Apple writes it with a space here, and without one for notifications: ``serviceUnavailable``.
+    public static let channelServiceUnavailable = Reason(rawValue: "Service Unavailable")
 }
 
 // MARK: - Reasons of the binary protocol alone

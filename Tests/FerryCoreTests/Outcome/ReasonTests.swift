@@ -25,7 +25,8 @@ import Testing
         arguments: [
             ("Unregistered", 8), ("ExpiredToken", 8), ("DeviceTokenNotForTopic", 8), ("BadTopic", 6),
             ("TopicDisallowed", 3),
-            ("InternalServerError", 1), ("ServiceUnavailable", 1), ("BadPriority", 255), ("InvalidProviderToken", 255),
+            ("InternalServerError", 1), ("ServiceUnavailable", 1), ("Service Unavailable", 1),
+            ("ChannelNotRegistered", 255), ("BadPriority", 255), ("InvalidProviderToken", 255),
             ("SomethingNew", 255), ("", 255), ("Status", 255), ("Status256", 255), ("Status-1", 255), ("Status77", 77),
         ] as [(String, UInt8)]
     )
@@ -34,14 +35,14 @@ import Testing
     }
 
     @Test func `No reason but a shutdown tells a legacy client that the notification was accepted`() {
-        for reason in Self.http where reason != .shutdown {
+        for reason in Self.http + Self.channels where reason != .shutdown {
             #expect(![0, 10].contains(reason.binaryStatus), "\(reason)")
         }
     }
 
     @Test func `Every known reason is explained, an unknown one is kept`() {
         #expect(Self.http.count == 32)
-        for reason in Self.http {
+        for reason in Self.http + Self.channels {
             #expect(reason.explanation != nil, "\(reason)")
         }
         for status: UInt8 in [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 128, 255] {
@@ -61,5 +62,11 @@ import Testing
         "ExpiredProviderToken", "Forbidden", "InvalidProviderToken", "MissingProviderToken", "UnrelatedKeyIdInToken",
         "BadEnvironmentKeyIdInToken", "BadPath", "MethodNotAllowed", "ExpiredToken", "Unregistered", "PayloadTooLarge",
         "TooManyProviderTokenUpdates", "TooManyRequests", "InternalServerError", "ServiceUnavailable", "Shutdown",
+    ].map(Reason.init(rawValue:))
+
+    /// The words that only Apple's table for broadcast and channels has.
+    private static let channels = [
+        "BadChannelId", "BadRequestParams", "BadRequestPayload", "CannotCreateChannelConfig", "ChannelNotRegistered",
+        "FeatureNotEnabled", "MissingChannelId", "MissingPushType", "TopicMismatch", "Service Unavailable",
     ].map(Reason.init(rawValue:))
 }
