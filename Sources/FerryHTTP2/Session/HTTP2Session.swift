@@ -208,6 +208,12 @@ package struct HTTP2Session: ~Copyable {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].sourceCount == 0 } ?? true
     }
 
+    /// Whether the first frame of a request was written. Valid until the stream is closed. Client only.
+    package func hasBegun(_ stream: Stream) -> Bool {
+        let streamID = self.streamID(of: stream)
+        return streamID > 0 && nghttp2_session_find_stream(self.session, streamID) != nil
+    }
+
     /// Whether the message's body was longer than ``Settings/maximumBodyLength``.
     package func isBodyTruncated(_ stream: Stream) -> Bool {
         self.inbox.pointee.index(of: stream).map { self.inbox.pointee.slots[$0].isBodyTruncated } ?? false
@@ -246,15 +252,46 @@ package struct HTTP2Session: ~Copyable {
         _ fields: borrowing HeaderBlock,
         body: UnsafeBufferPointer<UInt8>
     ) throws(HTTP2Error) -> Stream {
+        let slot = try self.openSlot()
+        self.inbox.pointee.slots[slot].send(body)
+        return try self.submit(fields, slot, hasBody: true)
+    }
+
+    /// Makes a request. Client only.
+    ///
+    /// - Parameter body: is copied. If it is empty, the fields are the last frame.
+    /// - Throws: ``HTTP2Error/Code/noMoreStreams``.
+    package mutating func request(_ fields: borrowing HeaderBlock, copying body: [UInt8]) throws(HTTP2Error) -> Stream {
+        let slot = try self.openSlot()
+        if !body.isEmpty { self.inbox.pointee.slots[slot].send(copyOf: body) }
+        return try self.submit(fields, slot, hasBody: !body.isEmpty)
+    }
+
+    private mutating func openSlot() throws(HTTP2Error) -> Int {
         guard nghttp2_session_check_request_allowed(self.session) != 0 else {
             throw HTTP2Error(.noMoreStreams, "No more requests can be made on this connection.")
         }
-        let slot = self.inbox.pointee.open(streamID: 0)
-        self.inbox.pointee.slots[slot].send(body)
+        return self.inbox.pointee.open(streamID: 0)
+    }
+
+    private mutating func submit(
+        _ fields: borrowing HeaderBlock,
+        _ slot: Int,
+        hasBody: Bool
+    ) throws(HTTP2Error) -> Stream {
         var provider = nghttp2_data_provider()
         provider.read_callback = SessionCallbacks.readSource
         let streamID = fields.withFields { fields, count in
-            nghttp2_submit_request(self.session, nil, fields, count, &provider, Inbox.userData(slot))
+            withUnsafePointer(to: &provider) { provider in
+                nghttp2_submit_request(
+                    self.session,
+                    nil,
+                    fields,
+                    count,
+                    hasBody ? provider : nil,
+                    Inbox.userData(slot)
+                )
+            }
         }
         guard streamID > 0 else {
             self.inbox.pointee.free(slot)
