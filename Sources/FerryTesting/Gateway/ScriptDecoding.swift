@@ -69,6 +69,17 @@ extension KeyedDecodingContainer {
         return choice
     }
 
+    /// Reads a list of words; nil if the key is absent.
+    func choices<Choice: CaseIterable & RawRepresentable<String> & Hashable>(_ key: Key) throws -> Set<Choice>? {
+        guard try self.contains(key) && !self.decodeNil(forKey: key) else { return nil }
+        let words = try? self.decode([String].self, forKey: key)
+        let choices = (words ?? []).compactMap(Choice.init(rawValue:))
+        guard let words, choices.count == words.count else {
+            throw self.fault(key, "is a list of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return Set(choices)
+    }
+
     /// - Parameter sentence: the error message: how the conditions of a rule combine.
     func requireCondition(_ isMet: Bool, _ sentence: String) throws {
         guard !isMet else { return }

@@ -37,14 +37,18 @@ package struct APNsAnswer: Hashable, Sendable {
         return bytes
     }
 
-    /// Returns Apple's status for a reason; 400 if the reason is not in the table.
+    /// Returns Apple's status for a reason; 400 if the reason is in no table.
     package static func status(of reason: Reason) -> Int {
-        ReasonRule.of(reason)?.status.rawValue ?? 400
+        (ReasonRule.of(reason)?.status ?? ChannelReasonRule.of(reason)?.status)?.rawValue ?? 400
     }
 
     /// Returns the most frequent reason of a status.
-    package static func usualReason(of status: Int) -> Reason? {
+    ///
+    /// - Parameter isAboutChannels: whether the request is about channels, and not a notification.
+    package static func usualReason(of status: Int, isAboutChannels: Bool = false) -> Reason? {
         switch status {
+        case 503 where isAboutChannels: .channelServiceUnavailable
+        case 400...402 where isAboutChannels: .badRequestParams
         case 200: nil
         case 403: .invalidProviderToken
         case 404: .badPath

@@ -12,7 +12,7 @@ extension APNsMachine {
         guard streamID > 0, streamID <= self.lastStreamID else { return }
         self.place += 1
         self.collect(stream)
-        if let fault = self.check.fault(of: &self.request, bodyLength: self.bodyLength(of: stream), now: now) {
+        if let fault = self.fault(stream, now) {
             return self.reply(APNsAnswer(fault), to: stream, place: self.place)
         }
         guard let rule = self.takeRule() else { return self.accept(stream, now, &actions) }
@@ -27,6 +27,11 @@ extension APNsMachine {
         self.begin(rule, now, &actions)
     }
 
+    private mutating func fault(_ stream: HTTP2Session.Stream, _ now: Moment) -> Reason? {
+        if let channel { return self.fault(of: channel, stream, now) }
+        return self.check.fault(of: &self.request, bodyLength: self.bodyLength(of: stream), now: now)
+    }
+
     /// Returns the rule that applies to the request, if there is one.
     private mutating func takeRule() -> HTTP2Rule? {
         if let rule = self.waitingRule {
@@ -34,7 +39,12 @@ extension APNsMachine {
             return rule
         }
         guard self.rules.hasRulesAboutOne else { return nil }
-        return self.rules.rule(token: self.request.token, place: self.place, isEarly: false)
+        return self.rules.rule(
+            token: self.request.token,
+            channel: self.channel?.validAction,
+            place: self.place,
+            isEarly: false
+        )
     }
 
     /// Applies a rule to a request, after the rule's delay.
@@ -55,7 +65,13 @@ extension APNsMachine {
         let isWaiting = self.waitingRule?.action == .earlyAnswer
         let found =
             isWaiting
-            ? self.waitingRule : self.rules.rule(token: self.request.token, place: self.place + 1, isEarly: true)
+            ? self.waitingRule
+            : self.rules.rule(
+                token: self.request.token,
+                channel: self.channel?.validAction,
+                place: self.place + 1,
+                isEarly: true
+            )
         guard let rule = found else { return }
         if isWaiting { self.waitingRule = nil }
         self.place += 1
@@ -77,15 +93,18 @@ extension APNsMachine {
         case .silence:
             self.counts.unanswered += 1
         case .resetAfterHeaders:
-            var answer = rule.answer(now: now.epochSeconds)
+            var answer = rule.answer(now: now.epochSeconds, isAboutChannels: self.channel != nil)
             if rule.status == nil, rule.reason == nil { answer = .accepted }
-            self.count(answer, stream, place: place)
-            self.fill(with: answer)
+            _ = self.carryOut(answer, stream, place: place)
             // Fails only on a stream that is closed already, which needs no answer.
             try? self.session.beginResponse(to: stream, self.block)
             self.resets.append((stream, rule.errorCode ?? HTTP2ErrorCode.internalError.rawValue))
+        case .loseAnswer:
+            _ = self.carryOut(.accepted, stream, place: place)
+            self.session.reset(stream, errorCode: rule.errorCode ?? HTTP2ErrorCode.internalError.rawValue)
         case .respond, .earlyAnswer:
-            self.reply(rule.answer(now: now.epochSeconds), to: stream, place: place)
+            let answer = rule.answer(now: now.epochSeconds, isAboutChannels: self.channel != nil)
+            self.reply(answer, to: stream, place: place)
         case .goAway, .settings, .slowWindow, .close, .reset, .stopReading:
             break
         }
@@ -98,15 +117,28 @@ extension APNsMachine {
     }
 
     private mutating func reply(_ answer: APNsAnswer, to stream: HTTP2Session.Stream, place: Int) {
-        self.count(answer, stream, place: place)
-        self.fill(with: answer)
+        let body = self.carryOut(answer, stream, place: place)
         // Fails only on a stream that is closed already, which needs no answer.
-        try? self.session.respond(to: stream, self.block, body: answer.body)
+        try? self.session.respond(to: stream, self.block, body: body)
     }
 
-    /// Counts and records a request whose fields were collected.
-    private mutating func count(_ answer: APNsAnswer, _ stream: HTTP2Session.Stream, place: Int) {
-        guard answer.isAccepted else {
+    /// Carries out, counts and records a request whose fields were collected. Builds the fields of its answer, and returns
+    /// the body.
+    private mutating func carryOut(_ answer: APNsAnswer, _ stream: HTTP2Session.Stream, place: Int) -> [UInt8] {
+        guard let channel else {
+            self.count(answer.isAccepted, stream)
+            if answer.isAccepted, let recorder = self.recorder { self.record(stream, place, recorder) }
+            self.fill(with: answer)
+            return answer.body
+        }
+        let reply = self.carryOut(channel, answer, stream)
+        self.count(reply.answer.reason == nil, stream)
+        self.fill(with: reply)
+        return reply.body
+    }
+
+    private mutating func count(_ isAccepted: Bool, _ stream: HTTP2Session.Stream) {
+        guard isAccepted else {
             self.counts.rejected += 1
             return
         }
@@ -116,7 +148,6 @@ extension APNsMachine {
             self.isWarm = true
             self.session.update(maxConcurrentStreams: UInt32(clamping: self.rules.script.maxConcurrentStreams))
         }
-        if let recorder = self.recorder { self.record(stream, place, recorder) }
     }
 
     private func record(_ stream: HTTP2Session.Stream, _ place: Int, _ recorder: any APNsRecorder) {
@@ -144,7 +175,7 @@ extension APNsMachine {
         if self.rules.script.hasUniqueID { self.appendRandomID("apns-unique-id") }
     }
 
-    private mutating func appendRandomID(_ name: StaticString) {
+    mutating func appendRandomID(_ name: StaticString) {
         let id = APNSID.random(using: &self.random)
         self.block.append(name, upTo: APNSID.textLength, .literal) { target in
             id.writeText(to: UnsafeMutableBufferPointer(start: target, count: APNSID.textLength))
@@ -159,6 +190,7 @@ extension APNsMachine {
 
     private mutating func collect(_ stream: HTTP2Session.Stream) {
         Self.collect(self.session, stream, into: &self.request)
+        self.channel = ChannelRequest(self.request)
     }
 
     private static func collect(

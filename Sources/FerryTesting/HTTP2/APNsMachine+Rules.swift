@@ -45,7 +45,7 @@ extension APNsMachine {
         case .stopReading:
             self.state = .stalled
             actions.append(.stopReading)
-        case .respond, .earlyAnswer, .refuseStream, .resetAfterHeaders, .silence:
+        case .respond, .earlyAnswer, .refuseStream, .resetAfterHeaders, .loseAnswer, .silence:
             break
         }
     }

@@ -64,10 +64,14 @@ package struct APNsMachine: ~Copyable {
     package internal(set) var counts = Counts()
     let rules: HTTP2Rules
     let recorder: (any APNsRecorder)?
+    /// The channels, which all connections share.
+    let channels: ChannelTable
     let connection: Int
     var state = State.serving
     var session: HTTP2Session
     var request = APNsRequest()
+    /// What the collected request asks for, if it is about channels.
+    var channel: ChannelRequest?
     var block = HeaderBlock()
     var check: APNsRequestCheck
     var random = SplitMix64(seed: .random(in: .min ... .max))
@@ -102,12 +106,14 @@ package struct APNsMachine: ~Copyable {
     ///   - connection: the connection's number, for the recorder.
     ///   - certificateTopics: the topics of the client's certificate; nil if the client showed no certificate.
     ///   - keys: the keys that sign valid provider tokens.
+    ///   - channels: the channels, which all connections share.
     ///   - recorder: the recorder of accepted requests. Nil: they are only counted.
     package init(
         rules: HTTP2Rules,
         connection: Int = 1,
         certificateTopics: [String]? = nil,
         keys: [ProviderTokenVerifier.Key] = [],
+        channels: ChannelTable = ChannelTable(),
         recorder: (any APNsRecorder)? = nil
     ) throws(HTTP2Error) {
         let script = rules.script
@@ -124,6 +130,7 @@ package struct APNsMachine: ~Copyable {
         self.session = try HTTP2Session(role: .server, settings: settings)
         self.rules = rules
         self.connection = connection
+        self.channels = channels
         self.recorder = recorder
         self.isWarm = !isCold
         self.check = APNsRequestCheck(

@@ -5,7 +5,7 @@ internal import FerryHTTP2
 package struct APNsRequest: ~Copyable {
     /// The fields that APNs knows.
     package enum Field: Int, CaseIterable, Sendable {
-        case method, path, authorization, topic, pushType, priority, expiration, id, collapseID
+        case method, path, authorization, topic, pushType, priority, expiration, id, collapseID, channelID, requestID
     }
 
     /// The most bytes of all values together: the limit of ``HTTP2Session`` for the fields of a request.
@@ -13,7 +13,7 @@ package struct APNsRequest: ~Copyable {
 
     private let values: UnsafeMutablePointer<UInt8>
     private var valuesCount = 0
-    private var ranges = InlineArray<9, Range<Int>?>(repeating: nil)
+    private var ranges = InlineArray<11, Range<Int>?>(repeating: nil)
     private let tokenStart: UnsafeMutablePointer<UInt8>
     private var tokenCount = 0
     /// True if a field that APNs knows arrived twice.
@@ -92,6 +92,8 @@ extension APNsRequest.Field {
         case 13 where name.equals("apns-priority"): self = .priority
         case 14 where name.equals("apns-push-type"): self = .pushType
         case 15 where name.equals("apns-expiration"): self = .expiration
+        case 15 where name.equals("apns-channel-id"): self = .channelID
+        case 15 where name.equals("apns-request-id"): self = .requestID
         case 16 where name.equals("apns-collapse-id"): self = .collapseID
         default: return nil
         }

@@ -26,10 +26,10 @@ package import FerryMachine
 ///
 /// The body need not be JSON: APNs answers before it parses it.
 package struct APNsRequestCheck: ~Copyable {
-    private let script: HTTP2Script
+    let script: HTTP2Script
     /// The topics of the client's certificate; nil without a certificate.
-    private let certificateTopics: [String]?
-    private var authorization: APNsAuthorization?
+    let certificateTopics: [String]?
+    var authorization: APNsAuthorization?
     /// The topic and push type of the last valid request. Nearly all requests have the same, so they need no second
     /// check.
     private var lastTopic: [UInt8] = []

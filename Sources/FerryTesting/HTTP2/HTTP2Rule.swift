@@ -8,8 +8,8 @@ public import Foundation
 
 /// A fault of a ``SimulatedAPNs``, and when it happens.
 ///
-/// The conditions of a rule are ``tokens``, ``prefix`` and ``at``, of which all that are set must hold, or ``after`` or
-/// ``every`` alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions
+/// The conditions of a rule are ``tokens``, ``prefix``, ``channels`` and ``at``, of which all that are set must hold, or
+/// ``after`` or ``every`` alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions
 /// hold is applied. Rules apply only to valid requests, except for ``Action/earlyAnswer``.
 ///
 /// In JSON, with the keys that the comments of the properties begin with:
@@ -19,6 +19,7 @@ public import Foundation
 /// {"every": 10, "status": 503, "times": 3}
 /// {"after": 1000, "action": "goAway", "lastStream": "none", "reason": "Shutdown"}
 /// {"prefix": "bad0", "action": "refuseStream"}
+/// {"channels": ["create"], "action": "loseAnswer"}
 /// {"after": 500, "action": "settings", "maxConcurrentStreams": 1}
 /// ```
 public struct HTTP2Rule: Hashable, Sendable {
@@ -26,6 +27,9 @@ public struct HTTP2Rule: Hashable, Sendable {
     public var tokens: Set<DeviceToken>?
     /// `prefix`, a hexadecimal string: holds for requests to devices whose token begins with these bytes.
     public var prefix: [UInt8]?
+    /// `channels`, some of `create`, `read`, `delete` and `list`: holds for these requests about channels. Rules with
+    /// ``tokens`` or ``prefix`` never hold for them.
+    public var channels: Set<ChannelAction>?
     /// `at`, from 1: holds for the request at this position on its connection.
     public var at: Int?
     /// `after`, from 0: holds once on a connection, as soon as it has accepted this many requests. An action on a
@@ -52,7 +56,7 @@ public struct HTTP2Rule: Hashable, Sendable {
     /// `lastStream`: the last stream of a GOAWAY. The default is ``LastStream/all``.
     public var lastStream: LastStream
     /// `errorCode`: the error code of a GOAWAY or RST_STREAM. The default is NO_ERROR for GOAWAY, REFUSED_STREAM for
-    /// ``Action/refuseStream``, and INTERNAL_ERROR for ``Action/resetAfterHeaders``.
+    /// ``Action/refuseStream``, and INTERNAL_ERROR for ``Action/resetAfterHeaders`` and ``Action/loseAnswer``.
     public var errorCode: UInt32?
     /// `closes`: if true, the server closes the connection when all streams up to the GOAWAY's last one are answered.
     /// If false, the client must close it. The default is true.
@@ -82,6 +86,8 @@ public struct HTTP2Rule: Hashable, Sendable {
         /// The status is 200 without ``HTTP2Rule/status`` and ``HTTP2Rule/reason``. With 200, the request counts as
         /// accepted.
         case resetAfterHeaders
+        /// `loseAnswer`: the request is accepted, and then its stream is reset instead of an answer.
+        case loseAnswer
         /// `silence`: the request is not accepted and never answered. Its stream stays open.
         case silence
         /// `goAway`: the server sends GOAWAY, see ``HTTP2Rule/lastStream``.
@@ -100,6 +106,18 @@ public struct HTTP2Rule: Hashable, Sendable {
         case stopReading
     }
 
+    /// The requests about channels.
+    public enum ChannelAction: String, CaseIterable, Codable, Hashable, Sendable {
+        /// `create`: a channel is made.
+        case create
+        /// `read`: a channel is read.
+        case read
+        /// `delete`: a channel is deleted.
+        case delete
+        /// `list`: all channels of an app are listed.
+        case list
+    }
+
     /// The last stream of a GOAWAY. Requests up to it may have been processed. Later requests are not accepted and
     /// never answered.
     public enum LastStream: String, CaseIterable, Codable, Hashable, Sendable {
@@ -112,10 +130,11 @@ public struct HTTP2Rule: Hashable, Sendable {
         case all
     }
 
-    /// Creates a rule. It needs either `after`, or `every`, or at least one of `tokens`, `prefix` and `at`.
+    /// Creates a rule. It needs either `after`, or `every`, or at least one of `tokens`, `prefix`, `channels` and `at`.
     public init(
         tokens: Set<DeviceToken>? = nil,
         prefix: [UInt8]? = nil,
+        channels: Set<ChannelAction>? = nil,
         at: Int? = nil,
         after: Int? = nil,
         every: Int? = nil,
@@ -135,6 +154,7 @@ public struct HTTP2Rule: Hashable, Sendable {
     ) {
         self.tokens = tokens
         self.prefix = prefix
+        self.channels = channels
         self.at = at
         self.after = after
         self.every = every

@@ -29,6 +29,13 @@ package final class HTTP2Rules: Sendable {
     private struct Prepared {
         var index: Int
         var condition: RuleCondition
+        /// The requests about channels for which the rule holds; nil: all requests.
+        var channels: Set<HTTP2Rule.ChannelAction>?
+
+        func holds(token: UnsafeBufferPointer<UInt8>, channel: HTTP2Rule.ChannelAction?, place: Int) -> Bool {
+            if let channels, !(channel.map(channels.contains) ?? false) { return false }
+            return self.condition.holds(token: token, place: place)
+        }
     }
 
     package init(_ script: HTTP2Script) {
@@ -38,7 +45,8 @@ package final class HTTP2Rules: Sendable {
             let rule = script.rules[index]
             return Prepared(
                 index: index,
-                condition: RuleCondition(tokens: rule.tokens, prefix: rule.prefix, place: rule.at)
+                condition: RuleCondition(tokens: rule.tokens, prefix: rule.prefix, place: rule.at),
+                channels: rule.channels
             )
         }
         self.aboutOne = prepared.filter { script.rules[$0.index].action != .earlyAnswer }
@@ -53,9 +61,16 @@ package final class HTTP2Rules: Sendable {
     }
 
     /// Returns the rule for the request at `place` of its connection, and counts it as applied.
-    func rule(token: UnsafeBufferPointer<UInt8>, place: Int, isEarly: Bool) -> HTTP2Rule? {
+    ///
+    /// - Parameter channel: the action of a request about channels.
+    func rule(
+        token: UnsafeBufferPointer<UInt8>,
+        channel: HTTP2Rule.ChannelAction?,
+        place: Int,
+        isEarly: Bool
+    ) -> HTTP2Rule? {
         let found = (isEarly ? self.early : self.aboutOne).first {
-            $0.condition.holds(token: token, place: place) && self.claims.claim($0.index)
+            $0.holds(token: token, channel: channel, place: place) && self.claims.claim($0.index)
         }
         return found.map { self.script.rules[$0.index] }
     }
@@ -87,21 +102,24 @@ extension HTTP2Rule {
     /// True if the rule acts on one request, false if it acts on the connection.
     var concernsRequest: Bool {
         switch self.action {
-        case .respond, .earlyAnswer, .refuseStream, .resetAfterHeaders, .silence: true
+        case .respond, .earlyAnswer, .refuseStream, .resetAfterHeaders, .loseAnswer, .silence: true
         case .goAway, .settings, .slowWindow, .close, .reset, .stopReading: false
         }
     }
 
     /// Returns the answer of the rule.
     ///
-    /// - Parameter now: the current time, in seconds since the UNIX epoch.
-    func answer(now: UInt32) -> APNsAnswer {
+    /// - Parameters:
+    ///   - now: the current time, in seconds since the UNIX epoch.
+    ///   - isAboutChannels: whether the request is about channels, and not a notification.
+    func answer(now: UInt32, isAboutChannels: Bool) -> APNsAnswer {
         let usual: Reason? = self.action == .earlyAnswer && self.status == nil ? .payloadTooLarge : nil
         let reason = self.reason ?? usual
         let status = self.status ?? reason.map(APNsAnswer.status(of:)) ?? 400
         return APNsAnswer(
             status: status,
-            reason: status == 200 ? nil : reason ?? APNsAnswer.usualReason(of: status),
+            reason: status == 200
+                ? nil : reason ?? APNsAnswer.usualReason(of: status, isAboutChannels: isAboutChannels),
             timestamp: self.timestamp?.unixMilliseconds ?? (status == 410 ? Int64(now) * 1000 : nil),
             retryAfter: self.retryAfter
         )

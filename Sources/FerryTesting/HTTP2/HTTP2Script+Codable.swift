@@ -51,7 +51,7 @@ extension HTTP2Script: Codable {
 
 extension HTTP2Rule: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case tokens, prefix, at, after, every, times, action, status, reason, timestamp
+        case tokens, prefix, channels, at, after, every, times, action, status, reason, timestamp
         case retryAfter = "retryAfterSeconds", lastStream, errorCode, closes, maxConcurrentStreams, windowBytes
         case hold = "holdSeconds", delay = "delaySeconds"
     }
@@ -66,6 +66,7 @@ extension HTTP2Rule: Codable {
         self.init(
             tokens: try container.hexadecimals(.tokens).map { Set($0.map(DeviceToken.init(unchecked:))) },
             prefix: try container.hexadecimal(.prefix),
+            channels: try container.choices(.channels),
             at: try container.number(.at, in: 1 ... .max),
             after: try container.number(.after, in: 0 ... .max),
             every: try container.number(.every, in: 1 ... .max),
@@ -88,11 +89,11 @@ extension HTTP2Rule: Codable {
     }
 
     private func check(_ container: KeyedDecodingContainer<CodingKeys>) throws {
-        let isAboutOne = self.tokens != nil || self.prefix != nil || self.at != nil
+        let isAboutOne = self.tokens != nil || self.prefix != nil || self.channels != nil || self.at != nil
         let occasions = [isAboutOne, self.after != nil, self.every != nil].filter(\.self).count
         try container.requireCondition(
             occasions == 1,
-            "A rule says when it holds: by 'after' alone, by 'every' alone, or by some of 'tokens', 'prefix' and 'at'."
+            "A rule says when it holds: by 'after' alone, by 'every' alone, or by some of 'tokens', 'prefix', 'channels' and 'at'."
         )
         try container.require(
             (self.action == .settings) == (self.maxConcurrentStreams != nil),
@@ -106,6 +107,7 @@ extension HTTP2Rule: Codable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(self.tokens?.map(\.hex).sorted(), forKey: .tokens)
         try container.encodeIfPresent(self.prefix?.hexadecimal, forKey: .prefix)
+        try container.encodeIfPresent(self.channels?.map(\.rawValue).sorted(), forKey: .channels)
         try container.encodeIfPresent(self.at, forKey: .at)
         try container.encodeIfPresent(self.after, forKey: .after)
         try container.encodeIfPresent(self.every, forKey: .every)

@@ -5,7 +5,8 @@ public import NIOCore
 /// A simulated APNs over HTTP/2, for tests. It listens on its own port, speaks TLS, and misbehaves as a script says.
 ///
 /// It checks requests as APNs does, and answers with APNs' status, reason and `apns-id`. An ``HTTP2Script`` adds
-/// faults.
+/// faults. The same port takes requests about broadcast channels, which live as long as the service: at most 10,000 for each
+/// app.
 ///
 /// ```swift
 /// let credentials = try TestCredentials()
@@ -67,7 +68,7 @@ public final class SimulatedAPNs: Sendable {
     ) async throws -> SimulatedAPNs {
         let (rules, recorder) = (HTTP2Rules(configuration.script), configuration.recorder)
         let keys = [configuration.credentials.providerTokenKey]
-        let tally = Tally<APNsCounts>()
+        let (tally, channels) = (Tally<APNsCounts>(), ChannelTable())
         var listener = try configuration.listener()
         if rules.stopsReading { listener.receiveBuffer = Listener.Configuration.smallBuffer }
         let service = try await SimulatedService.start(
@@ -83,6 +84,7 @@ public final class SimulatedAPNs: Sendable {
                         connection: connection.number,
                         certificateTopics: certificate?.topics.map(\.name),
                         keys: keys,
+                        channels: channels,
                         recorder: recorder
                     )
                 }

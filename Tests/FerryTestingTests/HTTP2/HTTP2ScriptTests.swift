@@ -28,7 +28,8 @@ struct HTTP2ScriptTests {
                 {"after": 6, "action": "slowWindow", "windowBytes": 1, "holdSeconds": 0.5},
                 {"at": 1, "action": "refuseStream"}, {"at": 2, "action": "resetAfterHeaders"},
                 {"at": 3, "action": "silence"}, {"at": 4, "action": "earlyAnswer"}, {"at": 5, "action": "close"},
-                {"at": 6, "action": "reset"}
+                {"at": 6, "action": "reset"},
+                {"channels": ["create", "list"], "action": "loseAnswer"}
               ]
             }}
             """
@@ -54,6 +55,7 @@ struct HTTP2ScriptTests {
             HTTP2Rule(at: 1, action: .refuseStream), HTTP2Rule(at: 2, action: .resetAfterHeaders),
             HTTP2Rule(at: 3, action: .silence), HTTP2Rule(at: 4, action: .earlyAnswer),
             HTTP2Rule(at: 5, action: .close), HTTP2Rule(at: 6, action: .reset),
+            HTTP2Rule(channels: [.create, .list], action: .loseAnswer),
         ])
         expected.handshake = .silent
         expected.maxConcurrentStreams = 7
@@ -90,8 +92,10 @@ struct HTTP2ScriptTests {
             (#"{"rules": [{"at": 1, "action": "respnd"}]}"#, "not 'respnd'"),
             (
                 #"{"rules": [{"at": 1, "action": "goaway"}]}"#,
-                "refuseStream, resetAfterHeaders, silence, goAway, settings"
+                "refuseStream, resetAfterHeaders, loseAnswer, silence, goAway, settings"
             ),
+            (#"{"rules": [{"channels": ["made"]}]}"#, "'channels' is a list of create, read, delete, list."),
+            (#"{"rules": [{"channels": "create"}]}"#, "'channels' is a list of create, read, delete, list."),
             (#"{"rules": [{"at": 1, "status": 1e99}]}"#, "'status' is a whole number, 200 to 599."),
             (#"{"rules": [{"at": 1, "lastStream": 3}]}"#, "'lastStream' is one of none, current, all."),
             (#"{"rules": [{"status": 400}]}"#, "A rule says when it holds: by 'after' alone, by 'every' alone, or by"),

@@ -1,0 +1,63 @@
+internal import FerryCore
+internal import FerryHTTP2
+internal import FerryMachine
+
+/// The checks of APNs on a request about channels, in this order. The answer is the first fault.
+///
+/// | request | fault |
+/// |---|---|
+/// | a field that APNs knows came twice | DuplicateHeaders |
+/// | `:path` is not that of a bundle ID's channels | BadPath |
+/// | `:method` is not one of the path | MethodNotAllowed |
+/// | `authorization`, on a connection without a client certificate | see ``ProviderTokenVerifier`` |
+/// | the client's certificate is not for the bundle ID | TopicMismatch |
+/// | the script does not allow the bundle ID, or it ends in the suffix of a push type | TopicDisallowed |
+/// | `apns-request-id` is not a UUID | BadMessageId |
+/// | a creation without a body | PayloadEmpty |
+/// | with a body of more than 4096 bytes | PayloadTooLarge |
+/// | with a body that is no JSON object | BadRequestPayload |
+/// | without `push-type` | MissingPushType |
+/// | with another `push-type` than `LiveActivity` | InvalidPushType |
+/// | without `message-storage-policy` 0 or 1 | BadRequestParams |
+/// | of one channel more than 10,000 | CannotCreateChannelConfig |
+/// | a reading or deletion without `apns-channel-id` | MissingChannelId |
+/// | with one that is not Base64 | BadChannelId |
+/// | with one that the app does not have | ChannelNotRegistered |
+extension APNsRequestCheck {
+    /// Returns the first fault; nil if APNs carries the request out.
+    mutating func fault(
+        of channel: ChannelRequest,
+        _ request: borrowing APNsRequest,
+        body: () throws(ChannelFault) -> ChannelBody,
+        in table: ChannelTable,
+        now: Moment
+    ) -> Reason? {
+        if request.hasDuplicates { return .duplicateHeaders }
+        let action: HTTP2Rule.ChannelAction
+        switch channel.action {
+        case .refused(let reason): return reason
+        case .valid(let valid): action = valid
+        }
+        if let fault = self.authorization?.fault(of: request[.authorization], now: now) { return fault }
+        if let topics = self.certificateTopics, !topics.contains(channel.bundleID) { return .topicMismatch }
+        if let topics = self.script.topics, !topics.contains(channel.bundleID) { return .topicDisallowed }
+        if self.hasSuffix(channel.bundleID) { return .topicDisallowed }
+        if let id = request[.requestID], APNSID(text: id) == nil { return .badMessageID }
+        switch action {
+        case .create:
+            do { _ = try body() } catch { return error.reason }
+            return table.isFull(channel.bundleID) ? .cannotCreateChannelConfig : nil
+        case .read, .delete:
+            guard let text = request[.channelID] else { return .missingChannelID }
+            guard let id = ChannelID(text) else { return .badChannelID }
+            return table.policy(of: id, of: channel.bundleID) == nil ? .channelNotRegistered : nil
+        case .list:
+            return nil
+        }
+    }
+
+    private func hasSuffix(_ bundleID: String) -> Bool {
+        var bundleID = bundleID
+        return bundleID.withUTF8 { bundleID in PushTypeTable().all.contains { $0.suffix.ends(bundleID) } }
+    }
+}
