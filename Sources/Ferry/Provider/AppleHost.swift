@@ -4,6 +4,8 @@ package import FerryOpenSSL
 package struct AppleHost: Equatable, Sendable {
     package enum Service: Sendable {
         case binary, feedback, http2
+        /// The management of broadcast channels, over HTTP/2.
+        case channels
     }
 
     package var service: Service
@@ -22,6 +24,8 @@ package struct AppleHost: Equatable, Sendable {
             self.init(.http2, .production)
         case HTTP2Configuration.sandboxHost, HTTP2Configuration.sandboxBroadcastHost, "api.development.push.apple.com":
             self.init(.http2, .sandbox)
+        case ChannelManagerConfiguration.productionHost: self.init(.channels, .production)
+        case ChannelManagerConfiguration.sandboxHost: self.init(.channels, .sandbox)
         default: return nil
         }
     }
@@ -32,17 +36,25 @@ package struct AppleHost: Equatable, Sendable {
     }
 
     /// Whether Apple has switched the host off, on 2021-03-31.
-    package var isRetired: Bool { self.service != .http2 }
+    package var isRetired: Bool {
+        switch self.service {
+        case .binary, .feedback: true
+        case .http2, .channels: false
+        }
+    }
 
     package var port: Int {
         switch self.service {
         case .binary: BinaryConfiguration.defaultPort
         case .feedback: FeedbackConfiguration.defaultPort
         case .http2: HTTP2Configuration.defaultPort
+        case .channels:
+            self.environment == .production
+                ? ChannelManagerConfiguration.productionPort : ChannelManagerConfiguration.sandboxPort
         }
     }
 
-    /// The host that replaces a retired one.
+    /// The host for notifications in the same environment. It replaces a retired one.
     package var successor: String {
         self.environment == .production ? HTTP2Configuration.productionHost : HTTP2Configuration.sandboxHost
     }
@@ -61,9 +73,19 @@ package struct AppleHost: Equatable, Sendable {
         guard let apple = AppleHost(host) else { return }
         let advice: String
         switch (apple.service, service) {
-        case (.http2, .http2): return
+        case (.http2, .http2), (.channels, .channels): return
         case (.http2, .binary), (.http2, .feedback):
             throw ConfigurationError(.wrongService, "\(host) speaks HTTP/2 only: use HTTP2Provider.")
+        case (.channels, _):
+            throw ConfigurationError(
+                .wrongService,
+                "\(host) is for channels only: use ChannelManager, and send to \(apple.successor) with HTTP2Provider."
+            )
+        case (_, .channels):
+            let own =
+                apple.environment == .production
+                ? ChannelManagerConfiguration.productionHost : ChannelManagerConfiguration.sandboxHost
+            throw ConfigurationError(.wrongService, "\(host) is not for channels: they are managed at \(own).")
         case (.binary, _), (.feedback, .binary), (.feedback, .http2):
             advice = "send with HTTP2Provider to \(apple.successor), or name a gateway that is not Apple's"
         case (.feedback, .feedback):

@@ -1,4 +1,4 @@
-/// A provider, feedback reader or source of tokens cannot be made as it is configured.
+/// A provider, feedback reader, channel manager or source of tokens cannot be made as it is configured.
 public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of fault it is.
     public let code: Code
@@ -14,7 +14,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case wrongService, wrongEnvironment, malformedHost, invalidPort, invalidProxy, malformedIdentifier,
-                keyNotHere
+                keyNotHere, malformedBundleID
         }
 
         private let kind: Kind
@@ -37,5 +37,8 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         public static let malformedIdentifier = Self(kind: .malformedIdentifier)
         /// The tokens of the source are made elsewhere, so it has no key that could be replaced.
         public static let keyNotHere = Self(kind: .keyNotHere)
+        /// The bundle ID of a channel manager is empty, too long, or holds other characters than letters, digits, hyphens,
+        /// underscores and dots.
+        public static let malformedBundleID = Self(kind: .malformedBundleID)
     }
 }

@@ -182,7 +182,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     private func demand(_ endpoint: Endpoint) -> HostFacts.HTTP2Demand {
         // A provider token is useful with HTTP/2 only.
-        if self.http2 || self.token.areGiven || AppleHost(endpoint.host)?.service == .http2 { return .needed }
+        if self.http2 || self.token.areGiven || AppleHost(endpoint.host)?.isRetired == false { return .needed }
         return Self.http2Ports.contains(self.port(endpoint)) ? .offered : .none
     }
 

@@ -58,7 +58,8 @@ extension PushCommand {
     private func requireGateway(_ host: String) throws {
         guard let apple = AppleHost(host) else { return }
         guard let retirement = AppleHost.retirement(of: host) else {
-            throw ValidationError("\(host) speaks HTTP/2: send to it with --backend http2.")
+            let target = apple.service == .channels ? apple.successor : "it"
+            throw ValidationError("\(host) speaks HTTP/2: send to \(target) with --backend http2.")
         }
         let option = apple.environment == .production ? "--production" : "--sandbox"
         throw ValidationError(

@@ -8,7 +8,10 @@ extension PushCommand {
         try self.refuse(self.binary.given, of: .binary)
         // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil { try self.server.validate(for: "send") }
-        if let to = self.server.to, let apple = AppleHost(to.host), apple.service != .http2 {
+        if let to = self.server.to, let apple = AppleHost(to.host), apple.service == .channels {
+            throw ValidationError("\(to.host) is for channels only: use \(apple.successor), or ferry channels.")
+        }
+        if let to = self.server.to, let apple = AppleHost(to.host), apple.isRetired {
             throw ValidationError(
                 "\(to.host) never spoke HTTP/2, and Apple has switched it off: use \(apple.successor)."
             )

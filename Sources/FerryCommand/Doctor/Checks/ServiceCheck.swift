@@ -10,7 +10,7 @@ enum ServiceCheck {
             case .feedback:
                 "over HTTP/2 the list is gone, and the status 410 of each notification takes its place; a stack that "
                     + "needs the list needs a gateway that keeps one"
-            case .binary, .http2:
+            case .binary, .http2, .channels:
                 "send over HTTP/2 to \(apple.successor), port 443 or 2197; for a stack that cannot, run a gateway that "
                     + "takes the binary protocol and forwards over HTTP/2, and set the stack's host to it"
             }

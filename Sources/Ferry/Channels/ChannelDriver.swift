@@ -1,0 +1,268 @@
+internal import FerryCore
+internal import FerryHTTP2
+internal import FerryMachine
+internal import Logging
+internal import NIOCore
+
+/// Runs a ``ChannelClient`` on an event loop: carries out its steps, and returns its results.
+///
+/// `@unchecked Sendable`: other threads use only `calls`, `eventLoop` and the methods for any thread. Everything else is
+/// used on the event loop only.
+final class ChannelDriver: @unchecked Sendable {
+    let eventLoop: any EventLoop
+    private let calls: ChannelCalls
+    private let connector: ProviderConnector
+    private let tokens: ProviderTokenSource?
+    private let logger: Logger
+    private var machine: ChannelClient
+    private var connections: [ConnectionID: ConnectionHandler] = [:]
+    /// The connections that are being made.
+    private var dials: [ConnectionID: Dial] = [:]
+    private var bytes = ByteBuffer()
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
+    private var isRunning = false
+    private var runsAgain = false
+    /// Whether the loop has ended. Any thread may then do the remaining work.
+    private var hasLoopEnded = false
+    /// A callback that never fires. The event loop drops it when it ends, and that ends the manager. Set once, in
+    /// `init`.
+    private var loopEnd: NIOScheduledCallback?
+
+    init(_ configuration: ChannelManagerConfiguration, connector: ProviderConnector) {
+        let connections = configuration.connections
+        self.eventLoop = configuration.eventLoopGroup.next()
+        self.connector = connector
+        self.tokens = connections.tokens
+        self.logger = configuration.logger
+        self.calls = ChannelCalls(limit: configuration.callLimit)
+        self.machine = ChannelClient(
+            authority: connections.authority,
+            peer: connector.tls.peer,
+            bundleID: configuration.bundleID,
+            usesTokens: connections.tokens != nil,
+            deadline: configuration.deadline,
+            listLimit: configuration.listLimit
+        )
+        let watch = LoopWatch { [weak self] in self?.loopEnded() }
+        self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
+    }
+
+    // MARK: Any thread
+
+    /// Makes a call, and waits for its result.
+    func call(
+        _ operation: ChannelOperation,
+        _ requestID: APNSID?
+    ) async throws(ChannelManagerError) -> ChannelResult {
+        let number = try self.calls.begin()
+        let requestID = requestID ?? .random()
+        self.eventLoop.execute {
+            self.machine.submit(operation, call: number, requestID: requestID, now: .now())
+            self.run()
+        }
+        let answer = await withTaskCancellationHandler {
+            await self.calls.result(of: number)
+        } onCancel: {
+            self.execute {
+                self.machine.cancel(number, now: .now())
+                self.run()
+            }
+        }
+        return try answer.get()
+    }
+
+    func shutDown() async {
+        self.execute {
+            self.machine.shutDown(now: .now())
+            self.run()
+        }
+        await self.calls.waitForEnd()
+    }
+
+    /// Closes everything at once.
+    func abandon() { self.execute { self.endNow() } }
+
+    /// Runs `body` on the loop. Does nothing once the manager has ended, because the loop may have ended too.
+    private func execute(_ body: @escaping @Sendable () -> Void) {
+        guard !self.calls.hasEnded else { return }
+        self.eventLoop.execute(body)
+    }
+
+    /// The error for a result of another operation. The machine never returns one.
+    static var wrongResult: ChannelManagerError {
+        ChannelManagerError(.invalidAnswer, "The answer is to another request: report this to Ferry's developers.")
+    }
+
+    // MARK: The loop
+
+    /// Does all work that is possible now.
+    ///
+    /// Connections may call `run` again from within. Such a call only sets a flag, and the loop repeats: recursion would
+    /// re-enter the machine in the middle of a step.
+    private func run() {
+        assert(self.eventLoop.inEventLoop || self.hasLoopEnded)
+        guard !self.isRunning else {
+            self.runsAgain = true
+            return
+        }
+        self.isRunning = true
+        repeat {
+            self.runsAgain = false
+            self.carryOut()
+            if let deadline = self.machine.nextDeadline, deadline <= .now() { self.machine.tick(now: .now()) }
+            self.carryOut()
+            for connection in self.connections.values { self.write(to: connection) }
+            self.carryOut()
+            for settled in self.machine.takeSettled() { self.settle(settled) }
+        } while self.runsAgain
+        self.isRunning = false
+        self.schedule()
+        if self.machine.isFinished { self.finish() }
+    }
+
+    private func settle(_ settled: ChannelClient.Settled) {
+        if case .failure(let error) = settled.result {
+            self.logger.debug("a call about channels failed", metadata: ["apns.error": "\(error)"])
+        }
+        self.calls.settle(settled.call, settled.result)
+    }
+
+    private func carryOut() {
+        var steps = self.machine.takeSteps()
+        while !steps.isEmpty {
+            for step in steps { self.carryOut(step) }
+            steps = self.machine.takeSteps()
+        }
+    }
+
+    private func carryOut(_ step: ConnectionStep) {
+        switch step {
+        case .dial(let id): self.dial(id)
+        case .close(let id):
+            self.dials.removeValue(forKey: id)?.cancel()
+            self.connections.removeValue(forKey: id)?.abort()
+        case .finish(let id): self.connections[id]?.finish()
+        case .refused(let reason, let token): self.tokens?.refused(reason, token, now: .now())
+        case .sample: break
+        }
+    }
+
+    private func write(to connection: ConnectionHandler) {
+        while connection.isWritable {
+            if self.machine.needsAuthorization { self.authorize() }
+            self.bytes.clear()
+            let isWritten = self.machine.write(
+                connection.id,
+                into: &self.bytes,
+                atMost: ChannelClient.chunk,
+                now: .now()
+            )
+            guard isWritten else { return }
+            self.machine.flushed(connection.id, at: connection.send(self.bytes))
+            // A refused token must be refused at its source before the next is asked for.
+            self.carryOut()
+        }
+    }
+
+    private func authorize() {
+        guard let tokens else { return }
+        let now = Moment.now
+        let authorization = tokens.authorization(now: now.monotonic, epochSeconds: now.epochSeconds)
+        self.machine.authorized(authorization, failure: tokens.failure, now: now.monotonic)
+    }
+
+    private func schedule() {
+        guard let deadline = self.machine.nextDeadline, !self.hasLoopEnded else { return self.stopTimer() }
+        if let timer, timer.deadline == deadline { return }
+        self.stopTimer()
+        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.timer = nil
+            self.run()
+        }
+        self.timer = (deadline, task)
+    }
+
+    private func stopTimer() {
+        self.timer?.task.cancel()
+        self.timer = nil
+    }
+
+    // MARK: Connections
+
+    private func dial(_ id: ConnectionID) {
+        // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
+        guard !self.hasLoopEnded else { return }
+        self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
+        let dial = self.connector.dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
+        self.dials[id] = dial
+        dial.start()
+    }
+
+    private func dialed(_ id: ConnectionID, _ result: Dial.Result) {
+        self.dials[id] = nil
+        switch result {
+        case .established(let channel, let stack): self.connected(id, channel, stack)
+        case .failed(let end): self.machine.ended(id, end, handed: 0, now: .now())
+        }
+        self.run()
+    }
+
+    private func connected(_ id: ConnectionID, _ channel: any Channel, _ stack: Dial.Stack) {
+        guard let transport = stack.transport else { return channel.close(promise: nil) }
+        let handler = ConnectionHandler(
+            id: id,
+            owner: self,
+            transport: transport,
+            tls: stack.tls,
+            connector: self.connector
+        )
+        do {
+            try channel.pipeline.syncOperations.addHandler(handler)
+        } catch {
+            channel.close(promise: nil)
+            return self.machine.ended(id, .notConnected(self.connector.tls.error(error)), handed: 0, now: .now())
+        }
+        self.connections[id] = handler
+        self.machine.connected(id, now: .now())
+    }
+
+    // MARK: The end
+
+    /// Ends every call, and closes every connection.
+    private func endNow() {
+        let handed = self.connections.mapValues(\.transport.handed)
+        self.machine.abandon(handed: { handed[$0] ?? 0 }, now: .now())
+        self.run()
+    }
+
+    /// Ends the manager after its loop has ended. The loop has closed the channels already.
+    private func loopEnded() {
+        guard !self.calls.hasEnded else { return }
+        self.hasLoopEnded = true
+        self.endNow()
+    }
+
+    private func finish() {
+        guard !self.calls.hasEnded else { return }
+        self.stopTimer()
+        self.calls.end()
+        // Last: this drops the watch, which reports the end of the loop.
+        self.loopEnd?.cancel()
+    }
+}
+
+extension ChannelDriver: ConnectionOwner {
+    func received(_ bytes: ByteBuffer, on connection: ConnectionHandler) {
+        self.machine.received(connection.id, bytes, now: .now())
+        self.run()
+    }
+
+    func writabilityChanged(_ connection: ConnectionHandler) { self.run() }
+
+    func ended(_ connection: ConnectionHandler, _ end: ConnectionEnd) {
+        guard self.connections[connection.id] === connection else { return }
+        self.connections[connection.id] = nil
+        self.machine.ended(connection.id, end, handed: connection.transport.handed, now: .now())
+        self.run()
+    }
+}
