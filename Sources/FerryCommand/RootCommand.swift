@@ -28,7 +28,8 @@ package struct RootCommand: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            PushCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self, SimulateCommand.self,
+            PushCommand.self, ChannelsCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self,
+            SimulateCommand.self,
             GatewayCommand.self, IdentityCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self,
             BenchCommand.self,
         ]

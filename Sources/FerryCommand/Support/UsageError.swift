@@ -33,6 +33,8 @@ struct UsageError {
 
     /// What an option with a value of this name takes.
     private static let wanted = [
+        "bundle": "The bundle ID of an app is wanted, such as com.example.app.",
+        "channel": "The id of a channel is wanted, such as dHN0LXNyY2gtY2hubA==.",
         "n": "A number is wanted.",
         "port": "The number of a port is wanted.",
         "seconds": "A number of seconds is wanted, such as 5 or 0.5.",

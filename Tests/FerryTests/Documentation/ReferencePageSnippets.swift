@@ -271,3 +271,22 @@ struct Rejections: ProviderObserver {
         for (reason, count) in activity.causes.rejected { print(reason, count) }
     }
 }
+
+// The page about channels.
+
+func createAChannel() async throws {
+    let key = try ES256Key(path: "AuthKey_ABCDE12345.p8")
+    let tokens = try ProviderTokenSource(key: key, keyID: "ABCDE12345", teamID: "FGHIJ67890")
+    let manager = try ChannelManager(
+        ChannelManagerConfiguration(production: true, bundleID: "com.example.app", credentials: .token(tokens))
+    )
+    do throws(ChannelManagerError) {
+        let channel = try await manager.create(.mostRecentMessageStored)
+        print("keep this: \(channel)")
+    } catch {
+        guard error.mayHaveTakenEffect else { throw error }
+        let channels = try await manager.list()
+        print("look before you create another: \(channels)")
+    }
+    await manager.shutDown()
+}

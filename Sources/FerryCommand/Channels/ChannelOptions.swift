@@ -1,0 +1,117 @@
+internal import ArgumentParser
+internal import Ferry
+internal import Logging
+
+/// The options that all commands about channels have.
+struct ChannelOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The app's bundle ID, without the suffix of a push type.", valueName: "bundle"))
+    var topic: String
+
+    @OptionGroup(title: "Server")
+    var server: ServerOptions
+
+    @OptionGroup(title: "Provider token")
+    var token: ProviderTokenOptions
+
+    @OptionGroup(title: "Certificate")
+    var credentials: CredentialOptions
+
+    @OptionGroup(title: "Proxy")
+    var proxy: ProxyOptions
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("How long connecting may take.", valueName: "seconds"))
+    var connectTimeout = Seconds(.seconds(10))
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How long everything may take, with connecting.", valueName: "seconds")
+    )
+    var timeout = Seconds(.seconds(30))
+
+    func validate() throws {
+        try self.server.validate(for: "send")
+        if self.token.areGiven, self.credentials.areGiven {
+            throw ValidationError(
+                "\(self.token.given.first ?? "--p8") excludes --cert and --p12: APNs takes a provider token or a certificate."
+            )
+        }
+        try self.token.validateIdentifiers()
+        guard self.token.areGiven || self.credentials.areGiven else {
+            throw ValidationError(
+                "APNs wants credentials: give --p8, --key-id and --team-id, or --provider-token-file, or --cert and --key, "
+                    + "or --p12."
+            )
+        }
+        try self.credentials.validatePassphrase()
+        try self.connectTimeout.validate("--connect-timeout")
+        try self.timeout.validate("--timeout")
+    }
+
+    /// Makes a manager, calls `body` with it, and shuts it down.
+    ///
+    /// - Throws: ``CommandFailure`` with the status of the error.
+    func withManager<Result>(
+        _ body: (ChannelManager) async throws(ChannelManagerError) -> Result
+    ) async throws -> Result {
+        let manager: ChannelManager
+        let configuration = try self.configuration()
+        do {
+            manager = try ChannelManager(configuration)
+        } catch {
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
+        }
+        do throws(ChannelManagerError) {
+            let result = try await body(manager)
+            await manager.shutDown()
+            return result
+        } catch {
+            await manager.shutDown()
+            throw self.failure(error)
+        }
+    }
+
+    private func configuration() throws -> ChannelManagerConfiguration {
+        var configuration = ChannelManagerConfiguration(
+            production: !self.server.sandbox,
+            bundleID: self.topic,
+            credentials: try self.managerCredentials()
+        )
+        if let to = self.server.to {
+            configuration.host = to.host
+            configuration.port = to.port ?? AppleHost(to.host)?.port ?? configuration.port
+        }
+        configuration.logger = .silent
+        if let roots = try self.server.trustRoots() { configuration.trustRoots = roots }
+        configuration.serverName = self.server.serverName
+        configuration.tlsVersions = self.server.tlsVersions(upTo: .tls13)
+        configuration.tlsProfile = self.server.tlsProfile.profile
+        configuration.proxy = try self.proxy.httpProxy()
+        configuration.connectTimeout = self.connectTimeout.duration
+        configuration.deadline = self.timeout.duration
+        return configuration
+    }
+
+    private func managerCredentials() throws -> HTTP2Configuration.Credentials {
+        if let source = try self.token.source() { return .token(source) }
+        guard let identity = try self.credentials.identity() else {
+            throw CommandFailure.usage("There are no credentials.")
+        }
+        return .certificate(identity)
+    }
+
+    private func failure(_ error: ChannelManagerError) -> CommandFailure {
+        switch error.code {
+        case .credentialsRejected, .peerNotTrusted:
+            let sentence = (error.cause as? ProviderError).map {
+                ConnectionAdvice.sentence($0, hasIdentity: self.credentials.areGiven)
+            }
+            return CommandFailure(.noConnection, sentence ?? error.message)
+        case .connectFailed, .connectTimeout, .noProviderToken:
+            return CommandFailure(.noConnection, error.message)
+        case .refused where error.status == 403:
+            return CommandFailure(.noConnection, error.message)
+        default:
+            return CommandFailure(.notAllAccepted, error.message)
+        }
+    }
+}
