@@ -44,7 +44,7 @@ public struct BinaryConfiguration: Sendable {
     /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.binary")
-    /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: nothing is counted.
+    /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: no observer.
     public var observer: (any ProviderObserver)?
     /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.

@@ -36,7 +36,8 @@ struct ActivityMeter {
         self.activity.outcomes = outcomes.counts.since(self.counts)
         self.activity.causes = outcomes.takeCauses()
         self.activity.contradicted = outcomes.contradicted - self.contradicted
-        // A copy that has not left is taken off again. It counts when it is written for good.
+        // The log takes a copy off that has not left. A counter cannot go back: that copy is not counted again when it is
+        // written again.
         self.activity.resent = max(outcomes.resent - self.resent, 0)
         self.activity.standing = standing
         guard self.activity != nothing else { return nil }

@@ -87,6 +87,7 @@ extension ProviderDriver where Machine: ~Copyable {
             self.endings.isFinished = true
             self.loopEnd?.cancel()
             self.stopTimer()
+            self.tellObserver()
             self.logEnd(self.report)
             self.events.finish()
             self.stream?.finish()

@@ -210,8 +210,14 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func report(_ event: ProviderEvent, among others: [ProviderEvent] = []) {
         self.logger.log(event, trouble: self.troubleLevel(event, among: others))
         if let error = event.providerError { self.published.withLock { $0.lastError = error } }
-        self.meter?.saw(event)
+        if !self.repeats(event, others) { self.meter?.saw(event) }
         self.events.send(event)
+    }
+
+    /// Whether the event is the end of a connection whose error ends the queue, too: one trouble, and two events.
+    private func repeats(_ event: ProviderEvent, _ others: [ProviderEvent]) -> Bool {
+        guard case .socketError(_, let error) = event else { return false }
+        return others.contains { if case .error(error) = $0 { true } else { false } }
     }
 
     private func troubleLevel(_ event: ProviderEvent, among others: [ProviderEvent]) -> Logger.Level {
@@ -219,7 +225,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         case .socketError(_, let error):
             let level = self.connectionTrouble.level(.warning, error, now: .now())
             // The connection's error that ends the queue is logged once, as that of the provider.
-            return others.contains { if case .error(error) = $0 { true } else { false } } ? .debug : level
+            return self.repeats(event, others) ? .debug : level
         case .error(let error): return self.providerTrouble.level(.error, error, now: .now())
         default: return .debug
         }
@@ -313,13 +319,14 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.tellObserver()
     }
 
-    private func tellObserver() {
+    func tellObserver() {
         guard let observer = self.meter?.observer else { return }
         var standing = ProviderActivity.Standing()
         standing.queued = self.machine.queuedCount
         standing.delayed = self.machine.delayedCount
         standing.unsettled = self.machine.unsettledCount
-        standing.unread = self.stream?.unreadCount ?? 0
+        // After the end, nothing waits for the reader any more, and no turn would tell when it has read.
+        standing.unread = self.endings.isFinished ? 0 : self.stream?.unreadCount ?? 0
         standing.connections = self.connections.count
         guard let activity = self.meter?.endTurn(&self.machine.outcomes, standing) else { return }
         observer.observed(activity)

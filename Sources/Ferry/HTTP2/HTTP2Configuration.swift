@@ -24,7 +24,7 @@ public struct HTTP2Configuration: Sendable {
     /// The host of APNs for broadcasts in Apple's examples. Apple's text names ``productionHost``. Nobody has tried which of
     /// them takes broadcasts: set ``host``.
     public static let productionBroadcastHost = "api-broadcast.push.apple.com"
-    /// The same for development.
+    /// The host for broadcasts of apps in development: see ``productionBroadcastHost``.
     public static let sandboxBroadcastHost = "api-broadcast.sandbox.push.apple.com"
     /// The port of APNs.
     public static let defaultPort = 443
@@ -64,9 +64,9 @@ public struct HTTP2Configuration: Sendable {
     /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.http2")
-    /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: nothing is counted.
+    /// Receives the numbers of each turn of the event loop: ``ProviderMetrics``, or your own. Nil: no observer.
     public var observer: (any ProviderObserver)?
-    /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
+    /// Makes a span for each ``PushProvider/send(_:to:)`` and broadcast, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.
     public var tracer: (any Tracer)?
 

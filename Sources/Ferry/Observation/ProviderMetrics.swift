@@ -17,6 +17,7 @@ public import FerryCore
 public struct ProviderMetrics: ProviderObserver {
     /// The dimension's value for a reason that Ferry does not know. A peer could otherwise make any number of series.
     static let other = "other"
+    private static let ownDimensions: Set = ["outcome", "reason", "cause", "code"]
 
     private let taken: Counter
     private let confirmed: Counter
@@ -42,9 +43,12 @@ public struct ProviderMetrics: ProviderObserver {
     /// Makes the metrics, each with 0.
     ///
     /// - Parameters:
-    ///   - factory: the backend. `MetricsSystem.factory` is the one that the program was started with.
-    ///   - dimensions: further dimensions of each metric. Their values must be few.
+    ///   - factory: the backend. `MetricsSystem.factory` is that of the program after `MetricsSystem.bootstrap`; before, it
+    ///     drops everything.
+    ///   - dimensions: further dimensions of each metric. Their values must be few. `outcome`, `reason`, `cause` and `code`
+    ///     are Ferry's own names, and are left out here: a series cannot have a name twice.
     public init(factory: any MetricsFactory, dimensions: [(String, String)] = []) {
+        let dimensions = dimensions.filter { !Self.ownDimensions.contains($0.0) }
         func counter(_ label: String, _ dimension: (String, String)? = nil) -> Counter {
             let counter = Counter(
                 label: "ferry_\(label)_total",

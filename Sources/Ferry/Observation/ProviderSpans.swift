@@ -35,7 +35,8 @@ struct ProviderSpans: Sendable {
     }
 
     private func begin(_ name: String, operation: String) -> any Span {
-        let span = self.tracer.startSpan(name, ofKind: .producer)
+        // No context goes out with a notification. The conventions then want the kind "client".
+        let span = self.tracer.startSpan(name, ofKind: .client)
         span.attributes["messaging.system"] = "apns"
         span.attributes["messaging.operation.name"] = operation
         span.attributes["messaging.operation.type"] = "send"

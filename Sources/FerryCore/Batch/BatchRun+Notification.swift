@@ -2,6 +2,7 @@ extension BatchRun {
     /// Returns the device token of the entry at `index`, which must be no broadcast, rebuilt from its bytes.
     package func device(at index: Int) -> DeviceToken {
         let entry = self.entries[index]
+        assert(!entry.fields.isBroadcast, "a broadcast has no device")
         return DeviceToken(unchecked: self.slice(at: Int(entry.offset), count: Int(entry.tokenLength)))
     }
 

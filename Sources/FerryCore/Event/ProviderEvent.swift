@@ -17,8 +17,8 @@ public enum ProviderEvent: Sendable {
     case completed
     /// An error response named a notification older than the cache. A cache with `by` more entries would have held it.
     case cacheTooSmall(by: Int)
-    /// The peer rejected a notification. `notification` and `device` are nil if the cache no longer held them. `tag` is
-    /// nil if the rejected notification is unknown, and for one that ``PushProvider/send(_:to:)`` awaits.
+    /// The peer rejected a notification. `notification` and `device` are nil if the cache no longer held them. `device` is nil
+    /// for a broadcast, too. `tag` is nil if the rejected notification is unknown, and for one whose outcome is awaited.
     case transmissionError(Rejection, tag: PushTag?, notification: PushNotification?, device: DeviceToken?)
     /// The peer reset a request without an answer, so nothing shows whether it has the notification. HTTP/2 only. `tag`
     /// is nil for a notification that ``PushProvider/send(_:to:)`` awaits.

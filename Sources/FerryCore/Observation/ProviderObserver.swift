@@ -1,18 +1,17 @@
 /// Receives what a provider does, for metrics.
-///
-/// A provider without an observer counts nothing for it.
 public protocol ProviderObserver: Sendable {
     /// Called after each turn of the provider's event loop in which something changed. One call tells of all notifications
     /// of that turn.
     ///
-    /// Called on the event loop: it must not block, because it stops everything else on that loop. Calls for one provider
-    /// never overlap.
+    /// Called on the event loop: it must not block, because it stops everything else on that loop. If the loop has ended
+    /// before the provider, the last call comes on the thread that noticed. Calls for one provider never overlap.
     func observed(_ activity: ProviderActivity)
 }
 
 /// What a provider did since its observer was last called, and where it stands now.
 ///
-/// It holds no device token, topic, tag or connection, so that its values may become dimensions.
+/// It holds no device token, topic, tag or connection, so that its keys may become dimensions. A reason may be the peer's own
+/// text: see ``Reason/isKnown``.
 public struct ProviderActivity: Hashable, Sendable {
     /// The number of notifications that the provider took from its callers.
     public var taken = 0
@@ -20,7 +19,8 @@ public struct ProviderActivity: Hashable, Sendable {
     public var outcomes = OutcomeCounts()
     /// Why notifications were not accepted.
     public var causes = OutcomeCauses()
-    /// The number of copies beyond the first that were written.
+    /// The number of copies beyond the first that were written. A copy that never left stays counted here, and is taken
+    /// off in ``DrainReport/resent``.
     public var resent = 0
     /// The number of outcomes that turned out wrong.
     public var contradicted = 0
@@ -36,13 +36,14 @@ public struct ProviderActivity: Hashable, Sendable {
 
     /// The sizes of a provider's queues.
     public struct Standing: Hashable, Sendable {
-        /// Notifications that wait to be written, those of ``delayed`` too.
+        /// Notifications that wait to be written, those of ``delayed`` too. Over the binary protocol, those that are sent
+        /// again after their outcome count here and in ``unsettled``, too.
         public var queued = 0
         /// Notifications that wait for the time of their next attempt.
         public var delayed = 0
-        /// Notifications that were written and have no outcome yet.
+        /// Notifications that were written and are not settled.
         public var unsettled = 0
-        /// Outcomes that wait for the reader of ``PushProvider/outcomes``.
+        /// Outcomes that wait for the reader of ``PushProvider/outcomes``; 0 once the provider has ended.
         public var unread = 0
         /// Open connections.
         public var connections = 0

@@ -70,10 +70,10 @@ public struct ProviderError: Error, Sendable, Hashable, CustomStringConvertible 
         /// The peer does not speak the protocol.
         public static let protocolViolation = Code(.protocolViolation)
 
-        /// The code's name.
         /// Every code that Ferry gives.
         package static var all: [Code] { Kind.allCases.map { Code($0) } }
 
+        /// The code's name.
         public var description: String { self.kind.rawValue }
     }
 }

@@ -88,7 +88,7 @@ package struct AnswerDecoder: Sendable {
             let isUsable = 1...Self.maximumUniqueIDLength ~= value.count && value.allSatisfy { 0x21...0x7e ~= $0 }
             self.uniqueID = isUsable ? String(decoding: value, as: UTF8.self) : nil
         } else if name.equals("apns-request-id") {
-            self.apnsID = APNSID(text: value)
+            if self.apnsID == nil { self.apnsID = APNSID(text: value) }
         } else if name.equals("retry-after") {
             self.retryAfter = UInt32(String(decoding: value.prefix(11), as: UTF8.self))
         }

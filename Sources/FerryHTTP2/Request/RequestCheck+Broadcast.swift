@@ -14,7 +14,6 @@ extension RequestCheck {
         guard entry.pushType == 0 || entry.pushType == PushType.liveactivity.code else {
             return .broadcastOfAnotherType
         }
-        if entry.priority != 0, Priority(rawValue: entry.priority) == nil { return .priority(entry.priority, nil) }
         guard entry.collapseIDLength == 0 else { return .broadcastWithCollapseID }
         let length = Int(entry.payloadLength)
         return 1...PayloadLimit.broadcast ~= length ? nil : .payload(length: length, limit: PayloadLimit.broadcast)
@@ -36,14 +35,16 @@ extension RequestCheck {
 
     /// Whether the bytes may stand in the path.
     private static func isBundleID(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        bytes.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                true
-            default: false
+        // A proxy may take a path that ends in a dot segment for a shorter one.
+        bytes.first != UInt8(ascii: ".")
+            && bytes.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
             }
-        }
     }
 }
 
@@ -59,7 +60,7 @@ extension RequestFault {
 
     fileprivate static let malformedBundleID = RequestFault(
         .badTopic,
-        "the topic of a broadcast is the app's bundle ID: letters, digits, hyphens and periods"
+        "the topic of a broadcast is the app's bundle ID: letters, digits, hyphens, underscores, and periods not at its start"
     )
 
     fileprivate static func broadcastWithSuffix(_ rules: PushTypeRules) -> RequestFault {

@@ -7,7 +7,7 @@ package import FerryMachine
 /// `apns-id` and `apns-collapse-id` differ each time: once for each connection they go into the table, so that it has
 /// their names, and then they are literals. All others are indexed. `apns-expiration` is treated like those two if its
 /// value differs from the request before, and is indexed otherwise: values that differ each time would push all others
-/// out of the table.
+/// out of the table. `apns-channel-id` and `apns-request-id` of broadcasts are literals, too: broadcasts are few.
 package struct RequestFields: ~Copyable {
     /// The block of fields. The measurement of a bare request's cost uses it, too.
     package private(set) var block = HeaderBlock()
@@ -95,7 +95,8 @@ package struct RequestFields: ~Copyable {
         if let authorization { self.block.append("authorization", authorization.bytes, .literal) }
         self.block.append(
             "apns-channel-id",
-            UnsafeBufferPointer(start: channel, count: Int(entry.tokenLength))
+            UnsafeBufferPointer(start: channel, count: Int(entry.tokenLength)),
+            .literal
         )
         self.block.append("apns-push-type", "liveactivity")
         self.block.append("apns-priority", UInt64(entry.priority > 0 ? entry.priority : Priority.immediate.rawValue))

@@ -268,7 +268,7 @@ func observe(_ configuration: inout HTTP2Configuration) {
 
 struct Rejections: ProviderObserver {
     func observed(_ activity: ProviderActivity) {
-        for (reason, count) in activity.causes.rejected { print(reason, count) }
+        for (reason, count) in activity.causes.rejected { print(reason.isKnown ? reason.rawValue : "other", count) }
     }
 }
 

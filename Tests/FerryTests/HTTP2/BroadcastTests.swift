@@ -153,6 +153,7 @@ struct BroadcastTests {
             (try Self.notification(collapseID: "c"), .badCollapseID, "no collapse id"),
             (try Self.notification(topic: "com.example.ferry.push-type.liveactivity"), .topicDisallowed, "bundle ID"),
             (try Self.notification(topic: "com.example/../3"), .badTopic, "bundle ID"),
+            (try Self.notification(topic: ".."), .badTopic, "bundle ID"),
         ]
         try await Self.run { provider, apns in
             for (notification, reason, words) in wrong {
@@ -192,7 +193,7 @@ struct BroadcastTests {
             let outcome = try await provider.broadcast(Self.notification(), to: Self.channel())
             #expect(outcome == (isRepeated ? .accepted(.confirmed) : .uncertain(.noAnswer)))
             #expect(Set(apns.requests.map { $0.fields["apns-request-id"] }).count == 1)
-            #expect(apns.requests.count == (isRepeated ? 2 : 1))
+            #expect(isRepeated ? apns.requests.count > 1 : apns.requests.count == 1)
         }
     }
 }

@@ -1,4 +1,5 @@
 import Ferry
+import FerryTesting
 import Synchronization
 import Testing
 
@@ -28,6 +29,8 @@ struct ObserverTests {
                 told.total.outcomes.confirmed += activity.outcomes.confirmed
                 told.total.outcomes.presumed += activity.outcomes.presumed
                 told.total.outcomes.rejected += activity.outcomes.rejected
+                told.total.outcomes.expired += activity.outcomes.expired
+                told.total.contradicted += activity.contradicted
                 told.total.outcomes.undelivered += activity.outcomes.undelivered
                 told.total.outcomes.uncertain += activity.outcomes.uncertain
                 told.total.causes.rejected.merge(activity.causes.rejected, uniquingKeysWith: +)
@@ -40,9 +43,9 @@ struct ObserverTests {
             self.turns.continuation.yield()
         }
 
-        /// Waits until so many notifications were taken.
-        func waitUntil(taken count: Int) async {
-            for await _ in self.turns.stream where self.now.total.taken >= count { return }
+        /// Waits until what was told so far fulfils a condition.
+        func waitUntil(_ isFulfilled: (ProviderActivity) -> Bool) async {
+            for await _ in self.turns.stream where isFulfilled(self.now.total) { return }
         }
     }
 
@@ -65,7 +68,7 @@ struct ObserverTests {
             #expect(told.mostConnections >= 1)
             #expect(told.total.standing == ProviderActivity.Standing())
             // One call tells of many notifications.
-            #expect(told.calls < 2000)
+            #expect(told.calls < 1000)
         }
     }
 
@@ -79,7 +82,7 @@ struct ObserverTests {
             let provider = run.provider
             let device = try Harness.device(100)
             async let outcome = provider.send(PushNotification(json: #"{"aps":{}}"#.utf8), to: device)
-            await sum.waitUntil(taken: 101)
+            await sum.waitUntil { $0.taken == 101 }
             _ = await run.provider.shutDown(within: .milliseconds(100), proof: .silence)
             #expect(try await !outcome.isAccepted)
             let total = sum.now.total
@@ -88,6 +91,54 @@ struct ObserverTests {
             #expect(total.causes.uncertain[.shutDown, default: 0] == total.outcomes.uncertain)
             #expect(total.standing == ProviderActivity.Standing())
         }
+    }
+
+    @Test func `outcomes that nobody has read keep no gauge up after the end`() async throws {
+        try await Harness.run { harness in
+            let sum = Sum()
+            var configuration = harness.proving
+            configuration.outcomes = .stream
+            configuration.observer = sum
+            let provider = try BinaryProvider(configuration)
+            try await Harness.submit(0..<10, to: provider)
+            let report = await provider.shutDown(within: Harness.forever, proof: .silence)
+            #expect(report.outcomes.accepted == 10)
+            #expect(sum.now.total.standing == ProviderActivity.Standing())
+            var read = 0
+            for await _ in provider.outcomes { read += 1 }
+            #expect(read == 10)
+        }
+    }
+
+    @Test func `outcomes that turn out wrong are counted`() async throws {
+        var script = GatewayScript()
+        script.errorDelay = .milliseconds(400)
+        script.rules = [.reject(try Harness.devices([5]))]
+        try await Harness.run(script) { harness in
+            let sum = Sum()
+            var configuration = harness.configuration
+            configuration.options.settleTime = .milliseconds(20)
+            configuration.options.idleTimeout = nil
+            configuration.observer = sum
+            let provider = try BinaryProvider(configuration)
+            let events = provider.events(bufferingNewest: 64)
+            try await Harness.submit(0..<10, to: provider)
+            for await event in events { if case .contradicted = event { break } }
+            let report = await provider.shutDown(within: Harness.forever, proof: .silence)
+            #expect(report.contradicted > 0)
+            #expect(sum.now.total.contradicted == report.contradicted)
+            #expect(sum.now.total.outcomes == report.outcomes)
+        }
+    }
+
+    @Test func `a dropped provider tells its observer of what it gave up`() async throws {
+        let sum = Sum()
+        try await TestedProtocol.http2.run(TestedProtocol.Trouble(isSilent: true), observer: sum) { run in
+            try await Harness.submit(0..<50, to: run.provider)
+        }
+        await sum.waitUntil { $0.outcomes.settled == 50 }
+        #expect(sum.now.total.causes.undelivered[.released, default: 0] == sum.now.total.outcomes.undelivered)
+        #expect(sum.now.total.causes.uncertain[.released, default: 0] == sum.now.total.outcomes.uncertain)
     }
 
     @Test func `trouble with connections is counted by its kind`() async throws {
@@ -101,7 +152,8 @@ struct ObserverTests {
         try await Harness.submit(0..<5, to: provider)
         let report = await provider.drain(within: Harness.forever)
         #expect(report.outcomes.undelivered == 5)
-        #expect(sum.now.total.failures[.connectFailed, default: 0] >= 1)
+        // The first failure, two more, and the end of the queue.
+        #expect(sum.now.total.failures == [.connectFailed: 3, .connectionRetryLimit: 1])
         #expect(sum.now.total.causes.undelivered == [.noConnection: 5])
         await provider.shutDown(within: Harness.forever)
     }

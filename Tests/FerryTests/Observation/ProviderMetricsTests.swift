@@ -62,6 +62,8 @@ struct ProviderMetricsTests {
         let (documented, seen) = (try Self.documented(), Self.seen(metrics))
         #expect(documented.subtracting(seen) == [])
         #expect(seen.subtracting(documented) == [])
+        _ = ProviderMetrics(factory: metrics, dimensions: [("provider", "a"), ("reason", "b"), ("code", "c")])
+        #expect(Self.seen(metrics) == seen, "a dimension of the caller does not replace one of Ferry's")
         #expect(metrics.counters.allSatisfy { $0.dimensions.contains { $0 == ("provider", "a") } })
         #expect(metrics.recorders.allSatisfy { $0.dimensions.contains { $0 == ("provider", "a") } })
     }
@@ -108,10 +110,9 @@ struct ProviderMetricsTests {
             #expect(try count("ferry_outcomes_total", [("outcome", "rejected")]) == 2)
             #expect(try count("ferry_copies_total") == report.resent)
             #expect(try metrics.expectGauge("ferry_open_connections").lastValue == 0)
-            let tokens = try [3, 700].map { "\(try Harness.device($0))" }
-            for series in metrics.counters {
-                #expect(series.dimensions.allSatisfy { !tokens.contains($0.1) })
-            }
+            let tokens = try [3, 700].map { try Harness.device($0).hex }
+            let shown = metrics.counters.map { "\($0.label) \($0.dimensions)" }
+            #expect(shown.allSatisfy { series in tokens.allSatisfy { !series.contains($0) } })
         }
     }
 }
