@@ -19,6 +19,7 @@ extension APNsMachine {
             of: channel,
             self.request,
             body: { () throws(ChannelFault) in try session.get() },
+            bodyLength: self.bodyLength(of: stream),
             in: self.channels,
             now: now
         )
@@ -59,6 +60,8 @@ extension APNsMachine {
                 return ChannelReply(APNsAnswer(.channelNotRegistered))
             }
             return ChannelReply(answer: APNsAnswer(status: HTTPStatus.noContent.rawValue))
+        case .broadcast:
+            return ChannelReply(answer: .accepted)
         case .list:
             // An identifier contains only Base64, so JSON needs no escapes.
             let list = self.channels.list(channel.bundleID).map { #""\#($0)""# }.joined(separator: ",")
@@ -76,6 +79,9 @@ extension APNsMachine {
             self.block.append("apns-request-id", id, .literal)
         } else {
             self.appendRandomID("apns-request-id")
+        }
+        if self.rules.script.hasUniqueID, self.channel?.validAction == .broadcast {
+            self.appendRandomID("apns-unique-id")
         }
         guard let id = reply.channelID else { return }
         let text = Array(id.rawValue.utf8)

@@ -23,12 +23,18 @@ internal import FerryMachine
 /// | a reading or deletion without `apns-channel-id` | MissingChannelId |
 /// | with one that is not Base64 | BadChannelId |
 /// | with one that the app does not have | ChannelNotRegistered |
+/// | a broadcast with a fault of `apns-channel-id` | as for a reading |
+/// | without `apns-push-type`; with another than `liveactivity`, in any case of letters | MissingPushType; InvalidPushType |
+/// | without `apns-priority` 10, 5 or 1 | BadPriority |
+/// | without `apns-expiration` as a decimal number; with one that is not 0, to a channel that stores no messages | BadExpirationDate |
+/// | without a body; with one of more than 5120 bytes | PayloadEmpty; PayloadTooLarge |
 extension APNsRequestCheck {
     /// Returns the first fault; nil if APNs carries the request out.
     mutating func fault(
         of channel: ChannelRequest,
         _ request: borrowing APNsRequest,
         body: () throws(ChannelFault) -> ChannelBody,
+        bodyLength: Int,
         in table: ChannelTable,
         now: Moment
     ) -> Reason? {
@@ -47,13 +53,31 @@ extension APNsRequestCheck {
         case .create:
             do { _ = try body() } catch { return error.reason }
             return table.isFull(channel.bundleID) ? .cannotCreateChannelConfig : nil
-        case .read, .delete:
+        case .read, .delete, .broadcast:
             guard let text = request[.channelID] else { return .missingChannelID }
             guard let id = ChannelID(text) else { return .badChannelID }
-            return table.policy(of: id, of: channel.bundleID) == nil ? .channelNotRegistered : nil
+            guard let policy = table.policy(of: id, of: channel.bundleID) else { return .channelNotRegistered }
+            return action == .broadcast ? self.broadcastFault(request, policy, bodyLength: bodyLength) : nil
         case .list:
             return nil
         }
+    }
+
+    private func broadcastFault(
+        _ request: borrowing APNsRequest,
+        _ policy: MessageStoragePolicy,
+        bodyLength: Int
+    ) -> Reason? {
+        guard let pushType = request.text(.pushType) else { return .missingPushType }
+        guard pushType.lowercased() == "liveactivity" else { return .invalidPushType }
+        guard let priority = request[.priority].flatMap({ Int64(decimal: $0) }).flatMap({ UInt8(exactly: $0) }),
+            Priority(rawValue: priority) != nil
+        else { return .badPriority }
+        guard let expiration = request[.expiration].flatMap({ Int64(decimal: $0) }),
+            policy != .noMessageStored || expiration == 0
+        else { return .badExpirationDate }
+        if bodyLength == 0 { return .payloadEmpty }
+        return bodyLength > PayloadLimit.broadcast ? .payloadTooLarge : nil
     }
 
     private func hasSuffix(_ bundleID: String) -> Bool {

@@ -3,7 +3,7 @@ internal import FerryHTTP2
 
 /// A request about channels: the app of its path, and what it asks for.
 ///
-/// Source: "Sending channel management requests to APNs" (Apple).
+/// Sources: "Sending channel management requests to APNs" and "Sending broadcast push notification requests to APNs" (Apple).
 package struct ChannelRequest: Hashable, Sendable {
     package var bundleID: String
     /// What the request asks for; or the reason to refuse it because of its path or method.
@@ -14,12 +14,28 @@ package struct ChannelRequest: Hashable, Sendable {
         case refused(Reason)
     }
 
-    /// Nil for a request that is not about channels: its path does not begin with `/1/apps/`.
+    /// The path of a broadcast, before the bundle ID.
+    private static let broadcasts: StaticString = "/4/broadcasts/apps/"
+
+    /// Nil for a request that is not about channels: its path begins neither with `/1/apps/` nor with
+    /// `/4/broadcasts/apps/`.
     package init?(_ request: borrowing APNsRequest) {
+        guard let path = request[.path] else { return nil }
+        let start = Self.broadcasts
+        if UnsafeBufferPointer(rebasing: path.prefix(start.utf8CodeUnitCount)).equals(start) {
+            let bundleID = String(decoding: path[start.utf8CodeUnitCount...], as: UTF8.self)
+            let isPath = ChannelRequestFields.isBundleID(bundleID)
+            let isPost = request[.method]?.equals("POST") == true
+            let action: Action = isPath ? isPost ? .valid(.broadcast) : .refused(.methodNotAllowed) : .refused(.badPath)
+            self.init(bundleID: bundleID, action: action)
+        } else {
+            self.init(managing: path, method: request.text(.method) ?? "")
+        }
+    }
+
+    private init?(managing path: UnsafeBufferPointer<UInt8>, method: String) {
         let start = ChannelRequestFields.pathStart
-        guard let path = request[.path],
-            UnsafeBufferPointer(rebasing: path.prefix(start.utf8CodeUnitCount)).equals(start)
-        else { return nil }
+        guard UnsafeBufferPointer(rebasing: path.prefix(start.utf8CodeUnitCount)).equals(start) else { return nil }
         let parts = path[start.utf8CodeUnitCount...].split(
             separator: UInt8(ascii: "/"),
             omittingEmptySubsequences: false
@@ -30,7 +46,7 @@ package struct ChannelRequest: Hashable, Sendable {
             return
         }
         let action: Action =
-            switch (String(decoding: parts[1], as: UTF8.self), request.text(.method) ?? "") {
+            switch (String(decoding: parts[1], as: UTF8.self), method) {
             case ("channels", "POST"): .valid(.create)
             case ("channels", "GET"): .valid(.read)
             case ("channels", "DELETE"): .valid(.delete)

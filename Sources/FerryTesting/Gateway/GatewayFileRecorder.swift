@@ -86,6 +86,7 @@ extension [UInt8] {
         self.append(#","expiration":"#, number: request.expiration.map { Int($0) })
         self.append(#","priority":"#, number: request.priority)
         self.append(#","collapseId":"#, text: request.collapseID)
+        if request.channelID != nil { self.append(#","channelId":"#, text: request.channelID) }
         self.append("}\n")
     }
 

@@ -133,6 +133,9 @@ extension APNsMachine {
         }
         let reply = self.carryOut(channel, answer, stream)
         self.count(reply.answer.reason == nil, stream)
+        if channel.validAction == .broadcast, reply.answer.isAccepted, let recorder = self.recorder {
+            self.record(stream, place, recorder)
+        }
         self.fill(with: reply)
         return reply.body
     }
@@ -151,7 +154,8 @@ extension APNsMachine {
     }
 
     private func record(_ stream: HTTP2Session.Stream, _ place: Int, _ recorder: any APNsRecorder) {
-        let accepted = AcceptedRequest(self.request, connection: self.connection, place: place)
+        var accepted = AcceptedRequest(self.request, connection: self.connection, place: place)
+        if let channel { accepted.topic = channel.bundleID }
         self.session.withBody(of: stream) { payload in
             recorder.accepted(accepted, token: self.request.token.span, payload: payload.span)
         }
@@ -184,7 +188,7 @@ extension APNsMachine {
     }
 
     /// Returns the length of a body in bytes. If the session has truncated the body, returns the kept bytes plus 1.
-    private func bodyLength(of stream: HTTP2Session.Stream) -> Int {
+    func bodyLength(of stream: HTTP2Session.Stream) -> Int {
         self.session.withBody(of: stream) { $0.count } + (self.session.isBodyTruncated(stream) ? 1 : 0)
     }
 

@@ -19,9 +19,9 @@ public struct AcceptedRequest: Hashable, Sendable {
     public var connection: Int
     /// The position among all requests of that connection, from 1.
     public var place: Int
-    /// `apns-id`, unchanged; nil if the request does not have the field.
+    /// `apns-id`, or `apns-request-id` of a broadcast, unchanged; nil if the request does not have the field.
     public var apnsID: String?
-    /// `apns-topic`; nil if the request does not have the field.
+    /// `apns-topic`, or the bundle ID in the path of a broadcast; nil if the request does not have the field.
     public var topic: String?
     /// `apns-push-type`; nil if the request does not have the field.
     public var pushType: String?
@@ -31,6 +31,8 @@ public struct AcceptedRequest: Hashable, Sendable {
     public var expiration: Int64?
     /// `apns-collapse-id`; nil if the request does not have the field.
     public var collapseID: String?
+    /// `apns-channel-id` of a broadcast, which has no token; nil for a notification to a device.
+    public var channelID: String?
 }
 
 extension AcceptedRequest {
@@ -38,12 +40,13 @@ extension AcceptedRequest {
         self.init(
             connection: connection,
             place: place,
-            apnsID: request.text(.id),
+            apnsID: request.text(.id) ?? request.text(.requestID),
             topic: request.text(.topic),
             pushType: request.text(.pushType),
             priority: request[.priority].flatMap { Int64(decimal: $0) }.flatMap { Int(exactly: $0) },
             expiration: request[.expiration].flatMap { Int64(decimal: $0) },
-            collapseID: request.text(.collapseID)
+            collapseID: request.text(.collapseID),
+            channelID: request.text(.channelID)
         )
     }
 }

@@ -116,6 +116,8 @@ public struct HTTP2Rule: Hashable, Sendable {
         case delete
         /// `list`: all channels of an app are listed.
         case list
+        /// `broadcast`: a notification is sent to a channel.
+        case broadcast
     }
 
     /// The last stream of a GOAWAY. Requests up to it may have been processed. Later requests are not accepted and

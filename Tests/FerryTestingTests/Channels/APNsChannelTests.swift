@@ -100,6 +100,81 @@ internal import Testing
         #expect(told.fields["apns-request-id"] != nil)
     }
 
+    private static let broadcasts = "/4/broadcasts/apps/com.example.ferry"
+
+    /// A broadcast with these changes to its fields; an empty value removes a field.
+    private static func broadcast(
+        _ apns: APNsRehearsal,
+        to channel: String,
+        path: String = broadcasts,
+        _ changes: [APNsRehearsal.Field] = [],
+        body: String = #"{"aps":{"event":"update"}}"#
+    ) throws -> Told {
+        let usual: [APNsRehearsal.Field] = [
+            ("apns-push-type", "liveactivity"), ("apns-priority", "10"), ("apns-expiration", "0"),
+        ]
+        let changed = Set(changes.map { "\($0.name)" })
+        let list = (usual.filter { !changed.contains("\($0.name)") } + changes).filter { !$0.value.isEmpty }
+        return try Self.ask(apns, "POST", path, channel: channel, fields: list, body: body)
+    }
+
+    @Test(arguments: ["liveactivity", "Liveactivity", "LiveActivity"])
+    func `a broadcast to a channel is accepted and recorded, in each spelling of its push type`(type: String) throws {
+        let apns = try APNsRehearsal()
+        let id = try Self.create(apns)
+        let told = try Self.broadcast(apns, to: id, [("apns-push-type", type), ("apns-expiration", "1900000000")])
+        #expect(told.status == 200)
+        #expect(told.body == "")
+        #expect(told.fields["apns-request-id"]?.count == 36)
+        #expect(told.fields["apns-id"] == nil)
+        let recorded = try #require(apns.memory.requests.first)
+        #expect(recorded.accepted.channelID == id)
+        #expect(recorded.accepted.topic == "com.example.ferry")
+        #expect(recorded.accepted.expiration == 1_900_000_000)
+        #expect(apns.memory.requests.count == 1)
+    }
+
+    @Test(
+        arguments: [
+            ("apns-push-type", "", "MissingPushType"), ("apns-push-type", "alert", "InvalidPushType"),
+            ("apns-priority", "", "BadPriority"), ("apns-priority", "7", "BadPriority"),
+            ("apns-expiration", "", "BadExpirationDate"), ("apns-expiration", "x", "BadExpirationDate"),
+            ("apns-expiration", "1900000000", "BadExpirationDate"), ("apns-request-id", "x", "BadMessageId"),
+        ] as [(StaticString, String, String)]
+    )
+    func `a fault of a broadcast has its reason`(name: StaticString, value: String, reason: String) throws {
+        let apns = try APNsRehearsal()
+        let id = try Self.create(apns, #"{"push-type":"LiveActivity","message-storage-policy":0}"#)
+        #expect(try Self.broadcast(apns, to: id, [(name, value)]).reason == reason)
+        #expect(try Self.broadcast(apns, to: id).status == 200)
+        #expect(apns.memory.requests.count == 1)
+    }
+
+    @Test func `a broadcast needs a path, a channel of the app, and a body of the right size`() throws {
+        let apns = try APNsRehearsal()
+        let id = try Self.create(apns)
+        #expect(try Self.broadcast(apns, to: "YQ==").reason == "ChannelNotRegistered")
+        #expect(try Self.broadcast(apns, to: "a b").reason == "BadChannelId")
+        #expect(try Self.ask(apns, "POST", Self.broadcasts, body: "{}").reason == "MissingChannelId")
+        #expect(try Self.ask(apns, "GET", Self.broadcasts, channel: id).reason == "MethodNotAllowed")
+        #expect(try Self.broadcast(apns, to: id, path: Self.broadcasts + "/x").reason == "BadPath")
+        #expect(try Self.broadcast(apns, to: id, path: Self.broadcasts + ".voip").reason == "TopicDisallowed")
+        #expect(try Self.broadcast(apns, to: id, body: "").reason == "PayloadEmpty")
+        #expect(try Self.broadcast(apns, to: id, body: String(repeating: "x", count: 5120)).status == 200)
+        let long = try Self.broadcast(apns, to: id, body: String(repeating: "x", count: 5121))
+        #expect(long.reason == "PayloadTooLarge")
+        #expect(long.status == 413)
+    }
+
+    @Test func `a rule about broadcasts leaves the other requests about channels alone`() throws {
+        var script = HTTP2Script.withoutTokens()
+        script.rules = [HTTP2Rule(channels: [.broadcast], reason: .featureNotEnabled)]
+        let apns = try APNsRehearsal(script)
+        let id = try Self.create(apns)
+        #expect(try Self.broadcast(apns, to: id).reason == "FeatureNotEnabled")
+        #expect(try Self.ask(apns, "GET", channel: id).status == 200)
+    }
+
     @Test func `credentials, names and topics are checked`() throws {
         let name: [APNsRehearsal.Field] = [("apns-request-id", "no-uuid")]
         #expect(try Self.ask(APNsRehearsal(), "GET", Self.all, fields: name).reason == "BadMessageId")

@@ -290,3 +290,12 @@ func createAChannel() async throws {
     }
     await manager.shutDown()
 }
+
+func sendToChannel(
+    _ notification: PushNotification,
+    _ channel: ChannelID,
+    _ provider: HTTP2Provider
+) async throws -> Outcome {
+    let outcome = try await provider.broadcast(notification, to: channel)
+    return outcome
+}

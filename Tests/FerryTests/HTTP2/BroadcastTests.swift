@@ -196,6 +196,47 @@ struct BroadcastTests {
             #expect(isRepeated ? apns.requests.count > 1 : apns.requests.count == 1)
         }
     }
+
+    @Test func `a channel is made, gets a broadcast, and gets none after its deletion`() async throws {
+        let credentials = try TestCredentials()
+        let recorder = APNsMemoryRecorder()
+        var server = SimulatedAPNs.Configuration(credentials: credentials)
+        server.recorder = recorder
+        let apns = try await SimulatedAPNs.start(server)
+        let fixture = ChannelManagerTests.Fixture(apns: apns, credentials: credentials)
+        let manager = try fixture.manager()
+        let stored = try await manager.create(.mostRecentMessageStored)
+        let unstored = try await manager.create(.noMessageStored)
+        var configuration = HTTP2Configuration(
+            host: "127.0.0.1",
+            port: apns.port,
+            credentials: .token(try fixture.source()),
+            topic: "com.example.ferry",
+            outcomes: .discard
+        )
+        configuration.trustRoots = credentials.trustRoots
+        configuration.serverName = "localhost"
+        try await withProvider(configuration) { provider in
+            let later = try Self.notification(expiration: Expiration(epochSeconds: 1_900_000_000))
+            #expect(try await provider.broadcast(later, to: stored) == .accepted(.confirmed))
+            #expect(try await provider.broadcast(Self.notification(), to: unstored) == .accepted(.confirmed))
+            let refused = try await provider.broadcast(later, to: unstored)
+            guard case .rejected(let rejection) = refused else {
+                Issue.record("\(refused)")
+                return
+            }
+            #expect(rejection.reason == .badExpirationDate)
+            try await manager.delete(stored)
+            guard case .rejected(let gone) = try await provider.broadcast(later, to: stored) else {
+                Issue.record("the channel was deleted")
+                return
+            }
+            #expect(gone.reason == .channelNotRegistered)
+        }
+        #expect(recorder.requests.map(\.accepted.channelID) == [stored.rawValue, unstored.rawValue])
+        await manager.shutDown()
+        await apns.stop()
+    }
 }
 
 private final class Counter: Sendable {
