@@ -72,6 +72,8 @@ final class ChannelRehearsal {
     }
 
     var isFinished: Bool { self.machine.isFinished }
+    /// Whether a connection exists.
+    var hasServer: Bool { self.servers.contains(where: \.isConnected) }
     var nextDeadline: NIODeadline? { self.machine.nextDeadline }
 
     // MARK: The caller
