@@ -54,6 +54,10 @@ final class ChannelDriver: @unchecked Sendable {
         _ operation: ChannelOperation,
         _ requestID: APNSID?
     ) async throws(ChannelManagerError) -> ChannelResult {
+        // The request would leave before the cancellation reaches the loop.
+        guard !Task.isCancelled else {
+            throw ChannelManagerError(.cancelled, "The task was cancelled before the call. Nothing was changed.")
+        }
         let number = try self.calls.begin()
         let requestID = requestID ?? .random()
         self.eventLoop.execute {

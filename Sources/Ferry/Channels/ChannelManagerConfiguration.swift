@@ -41,7 +41,7 @@ public struct ChannelManagerConfiguration: Sendable {
     public var connectTimeout: Duration = .seconds(10)
     /// How long a call may take, with the wait for a connection and for earlier calls.
     public var deadline: Duration = .seconds(30)
-    /// The longest list in bytes. An app has at most 10,000 channels in each environment, and their identifiers have no
+    /// The longest list in bytes; at least 8,192. An app has at most 10,000 channels in each environment, and their identifiers have no
     /// promised length.
     public var listLimit = 4 << 20
     /// How many calls may wait or be under way at once; at least 1. Another one fails at once with
@@ -57,17 +57,17 @@ public struct ChannelManagerConfiguration: Sendable {
     ///
     /// - Parameters:
     ///   - host: the host of the server: a name or an address.
-    ///   - port: the port of the server, 1 to 65,535.
+    ///   - port: the port of the server, 1 to 65,535. Nil: that of Apple's host, and ``productionPort`` for other hosts.
     ///   - bundleID: the app's bundle ID.
     ///   - credentials: the way in which the manager proves its identity.
     public init(
         host: String,
-        port: Int = Self.productionPort,
+        port: Int? = nil,
         bundleID: String,
         credentials: HTTP2Configuration.Credentials
     ) {
         self.host = host
-        self.port = port
+        self.port = port ?? AppleHost(host)?.port ?? Self.productionPort
         self.bundleID = bundleID
         self.credentials = credentials
     }

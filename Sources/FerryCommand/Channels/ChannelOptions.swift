@@ -53,13 +53,7 @@ struct ChannelOptions: ParsableArguments {
     func withManager<Result>(
         _ body: (ChannelManager) async throws(ChannelManagerError) -> Result
     ) async throws -> Result {
-        let manager: ChannelManager
-        let configuration = try self.configuration()
-        do {
-            manager = try ChannelManager(configuration)
-        } catch {
-            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
-        }
+        let manager = try self.makeManager()
         do throws(ChannelManagerError) {
             let result = try await body(manager)
             await manager.shutDown()
@@ -67,6 +61,44 @@ struct ChannelOptions: ParsableArguments {
         } catch {
             await manager.shutDown()
             throw self.failure(error)
+        }
+    }
+
+    /// Makes a manager, changes channels with it, reports what was done, and shuts it down.
+    ///
+    /// - Parameters:
+    ///   - done: says what was done, for an error of `report`.
+    ///   - report: called before the shutdown, which may take seconds: an interrupt must not lose the result.
+    /// - Throws: ``CommandFailure`` with the status of the error.
+    func change<Result>(
+        _ body: (ChannelManager) async throws(ChannelManagerError) -> Result,
+        done: (Result) -> String,
+        report: (Result) throws -> Void
+    ) async throws {
+        let manager = try self.makeManager()
+        let result: Result
+        do throws(ChannelManagerError) {
+            result = try await body(manager)
+        } catch {
+            await manager.shutDown()
+            throw self.failure(error)
+        }
+        do {
+            try report(result)
+        } catch {
+            await manager.shutDown()
+            let sentence = (error as? CommandFailure)?.message ?? Sentence.of(error)
+            throw CommandFailure(.notAllAccepted, "\(done(result)) \(sentence)")
+        }
+        await manager.shutDown()
+    }
+
+    private func makeManager() throws -> ChannelManager {
+        let configuration = try self.configuration()
+        do {
+            return try ChannelManager(configuration)
+        } catch {
+            throw CommandFailure.usage(ConnectionAdvice.sentence(error))
         }
     }
 

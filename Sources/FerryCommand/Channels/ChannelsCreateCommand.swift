@@ -42,11 +42,14 @@ struct ChannelsCreateCommand: AsyncParsableCommand, SocketCommand {
 
     func run() async throws {
         let policy = self.policy?.policy ?? .noMessageStored
-        let id = try await self.options.withManager { manager throws(ChannelManagerError) in
+        try await self.options.change { manager throws(ChannelManagerError) in
             try await manager.create(policy)
+        } done: { id in
+            "The channel \(id) was made: keep this id."
+        } report: { id in
+            guard self.json else { return try Console.print(id.rawValue) }
+            // An identifier contains only Base64, so JSON needs no escapes.
+            try Console.print(#"{"channelId":"\#(id)","messageStoragePolicy":\#(policy.rawValue)}"#)
         }
-        guard self.json else { return try Console.print(id.rawValue) }
-        // An identifier contains only Base64, so JSON needs no escapes.
-        try Console.print(#"{"channelId":"\#(id)","messageStoragePolicy":\#(policy.rawValue)}"#)
     }
 }

@@ -32,8 +32,13 @@ struct ChannelsDeleteCommand: AsyncParsableCommand, SocketCommand {
 
     func run() async throws {
         let id = self.channel.id
-        try await self.options.withManager { manager throws(ChannelManagerError) in try await manager.delete(id) }
-        // An identifier contains only Base64, so JSON needs no escapes.
-        try Console.print(self.json ? #"{"deleted":"\#(id)"}"# : "deleted \(id)")
+        try await self.options.change { manager throws(ChannelManagerError) in
+            try await manager.delete(id)
+        } done: { _ in
+            "The channel \(id) was deleted."
+        } report: { _ in
+            // An identifier contains only Base64, so JSON needs no escapes.
+            try Console.print(self.json ? #"{"deleted":"\#(id)"}"# : "deleted \(id)")
+        }
     }
 }

@@ -35,7 +35,7 @@ extension Reason {
         .payloadEmpty: "The payload is empty.",
         .payloadTooLarge:
             "The payload is larger than APNs takes: \(PayloadLimit.http2) bytes, or \(PayloadLimit.voip) with "
-            + "push type voip. Do not repeat it as it is.",
+            + "push type voip and to a channel. Do not repeat it as it is.",
         .topicDisallowed: "Pushing to this topic is not allowed with these credentials.",
         .badPath: "The request's path is invalid.",
         .methodNotAllowed: "The request's method is not POST.",

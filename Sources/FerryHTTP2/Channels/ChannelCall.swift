@@ -12,6 +12,8 @@ struct ChannelCall {
     let deadline: NIODeadline
     /// Whether it was written again because APNs had not processed it.
     var wasRepeated = false
+    /// Whether its task was cancelled, or its deadline has come: it is not written again.
+    var isOver = false
     /// The answer to the first attempt, if it was that the token has expired. It ends the call if there is no other token.
     var expiry: Expiry?
 

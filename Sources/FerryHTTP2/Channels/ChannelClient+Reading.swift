@@ -56,7 +56,9 @@ extension ChannelClient {
         case .refusal(let reason):
             let error = self.words.refused(call.operation, reason, answer.status)
             if let token = request.token { self.act(.refused(reason, token)) }
-            if reason == .expiredProviderToken, let token = request.token, call.expiry == nil, !self.isShuttingDown {
+            if reason == .expiredProviderToken, answer.status == .forbidden, let token = request.token,
+                call.expiry == nil, !call.isOver, !self.isShuttingDown
+            {
                 call.expiry = ChannelCall.Expiry(error: error, generation: token.generation)
                 return self.queue.prepend(call)
             }
@@ -94,7 +96,7 @@ extension ChannelClient {
         _ call: ChannelCall,
         _ error: (ChannelWords, ChannelOperation) -> ChannelManagerError
     ) {
-        guard call.operation.mayBeRepeated, !call.wasRepeated, !self.isShuttingDown else {
+        guard call.operation.mayBeRepeated, !call.wasRepeated, !call.isOver, !self.isShuttingDown else {
             return self.fail(call, error(self.words, call.operation))
         }
         var call = call
@@ -138,8 +140,7 @@ extension ChannelClient {
         ) {
             self.connections[place].leave(owesGoAway: true)
             var request = request
-            // There is no time to repeat it.
-            request.call.wasRepeated = true
+            request.call.isOver = true
             self.lost(request, fate) { $0.timeout($1, $2, after: deadline) }
         }
     }

@@ -73,7 +73,7 @@ package struct ChannelClient: ~Copyable {
         self.bundleID = bundleID
         self.usesTokens = usesTokens
         self.deadline = max(TimeAmount(deadline), .milliseconds(1))
-        self.listLimit = max(listLimit, 1)
+        self.listLimit = max(listLimit, ChannelAnswer.maximumBodyLength)
         self.authorization = usesTokens ? .held(until: .distantPast) : .certificate
     }
 
@@ -169,6 +169,8 @@ package struct ChannelClient: ~Copyable {
                 now: now,
                 where: { $0.call.number == number }
             ) {
+                var request = request
+                request.call.isOver = true
                 self.lost(request, fate) { $0.cancelled($1, $2) }
             }
         }
@@ -232,7 +234,7 @@ package struct ChannelClient: ~Copyable {
     ) {
         guard let place = self.place(of: id) else { return }
         var connection = self.connections.remove(at: place)
-        let isUseless = connection.isOpen && !connection.hasAnswered
+        let isUseless = !connection.hasAnswered && !connection.wasLeft
         while let (request, fate) = connection.take(handed: handed, now: now, where: { _ in true }) {
             self.lost(request, fate, error)
         }

@@ -12,7 +12,8 @@ package enum ChannelRequestFields {
 
     /// Whether the text can be a bundle ID. Other text could change the path.
     package static func isBundleID(_ text: String) -> Bool {
-        1...self.maximumBundleIDLength ~= text.utf8.count
+        // A proxy may take a path with a dot segment for a shorter one.
+        1...self.maximumBundleIDLength ~= text.utf8.count && text.utf8.first != UInt8(ascii: ".")
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),

@@ -8,13 +8,30 @@ import Testing
     private static func run(
         _ harness: APNsHarness,
         _ arguments: [String],
-        as credentials: [String]? = nil
+        as credentials: [String]? = nil,
+        shell: String? = nil
     ) async throws -> FerryProgram.Output {
         try await FerryProgram.run(
             ["channels"] + arguments + ["--topic", APNsHarness.topic, "--timeout", "300", "--connect-timeout", "300"]
                 + harness.server() + (credentials ?? harness.token()),
-            in: harness.directory
+            in: harness.directory,
+            shell: shell
         )
+    }
+
+    @Test(arguments: [[], ["--json"]])
+    func `a channel whose id cannot be written is named in the message`(options: [String]) async throws {
+        try await APNsHarness.run { harness in
+            let full = #"exec "$@" >/dev/full"#
+            let made = try await Self.run(harness, ["create"] + options, shell: full)
+            #expect(made.status == 1)
+            let id = try await Self.run(harness, ["list"]).result.trimmingCharacters(in: .newlines)
+            #expect(made.messages.hasPrefix("ferry: The channel \(id) was made: keep this id. "), "\(made.messages)")
+            #expect(made.messages.hasSuffix("No space left on device\n"))
+            let deleted = try await Self.run(harness, ["delete", id] + options, shell: full)
+            #expect(deleted.status == 1)
+            #expect(deleted.messages.hasPrefix("ferry: The channel \(id) was deleted. "), "\(deleted.messages)")
+        }
     }
 
     @Test func `a channel is made, read, listed and deleted, and the result alone is printed`() async throws {

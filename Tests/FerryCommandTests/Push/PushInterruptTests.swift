@@ -30,7 +30,7 @@ import Testing
 
     @Test func `an interrupt in the middle of a file says where to go on`() async throws {
         try await PushHarness.run { harness in
-            let arguments = try harness.arguments(harness.lines(1...1000)) + ["--rate", "50"]
+            let arguments = try harness.arguments(harness.lines(1...1000)) + ["--rate", "5"]
             let program = try FerryProgram(arguments, in: harness.directory)
             #expect(try await eventually { harness.recorder.notifications.count >= 5 })
             program.terminate()

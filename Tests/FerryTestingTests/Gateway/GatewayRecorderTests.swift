@@ -54,7 +54,10 @@ struct GatewayRecorderTests {
         try await withGateway(configure: { $0.recorder = recorder }) { fixture in
             let client = try await fixture.connect()
             client.send(frames(1...2))
-            while try fileSize(path) == 0 { await Task.yield() }
+            while try fileSize(path) == 0 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
             client.finish()
             _ = try await client.end()
         }

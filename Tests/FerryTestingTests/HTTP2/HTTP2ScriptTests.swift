@@ -94,8 +94,8 @@ struct HTTP2ScriptTests {
                 #"{"rules": [{"at": 1, "action": "goaway"}]}"#,
                 "refuseStream, resetAfterHeaders, loseAnswer, silence, goAway, settings"
             ),
-            (#"{"rules": [{"channels": ["made"]}]}"#, "'channels' is a list of create, read, delete, list."),
-            (#"{"rules": [{"channels": "create"}]}"#, "'channels' is a list of create, read, delete, list."),
+            (#"{"rules": [{"channels": ["made"]}]}"#, "'channels' is a list of create, read, delete, list, broadcast."),
+            (#"{"rules": [{"channels": "create"}]}"#, "'channels' is a list of create, read, delete, list, broadcast."),
             (#"{"rules": [{"at": 1, "status": 1e99}]}"#, "'status' is a whole number, 200 to 599."),
             (#"{"rules": [{"at": 1, "lastStream": 3}]}"#, "'lastStream' is one of none, current, all."),
             (#"{"rules": [{"status": 400}]}"#, "A rule says when it holds: by 'after' alone, by 'every' alone, or by"),

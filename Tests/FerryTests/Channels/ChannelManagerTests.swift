@@ -66,6 +66,32 @@ struct ChannelManagerTests {
 
     // MARK: Calls
 
+    @Test func `a task that was cancelled before its call makes no channel`() async throws {
+        try await Self.with { fixture in
+            let manager = try fixture.manager()
+            #expect(try await manager.list() == [])
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await Self.failure { () async throws(ChannelManagerError) in
+                    _ = try await manager.create(.noMessageStored)
+                }
+            }
+            let error = try await task.value
+            #expect(error.code == .cancelled)
+            #expect(!error.mayHaveTakenEffect)
+            #expect(try await manager.list() == [])
+            #expect(fixture.apns.counts.accepted == 2)
+            await manager.shutDown()
+        }
+    }
+
+    @Test func `the port of Apple's host for development is its own`() throws {
+        let host = ChannelManagerConfiguration.sandboxHost
+        let credentials = HTTP2Configuration.Credentials.token(ProviderTokenSource { "a.b.c" })
+        let configuration = ChannelManagerConfiguration(host: host, bundleID: "a", credentials: credentials)
+        #expect(configuration.port == ChannelManagerConfiguration.sandboxPort)
+    }
+
     @Test func `channels are made, read, listed and deleted`() async throws {
         try await Self.with { fixture in
             let manager = try fixture.manager()

@@ -54,7 +54,11 @@ import Testing
         #expect(configuration.callLimit == 64)
         #expect(self.page.contains("| 64; one more fails with `tooManyCalls` | `callLimit` |"))
         #expect(configuration.listLimit == 4_194_304)
-        #expect(self.page.contains("| 4,194,304 bytes; a longer one fails with `answerTooLong` | `listLimit` |"))
+        #expect(
+            self.page.contains(
+                "| 4,194,304 bytes; a longer one fails with `answerTooLong` | `listLimit`, at least 8,192 |"
+            )
+        )
         #expect(ChannelClient.idleLimit == .seconds(30))
         #expect(self.page.contains("closes the connection 30 s after the last answer"))
         #expect(ChannelID.maximumLength == 255)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Ferry
 
-@Suite(.timeLimit(.minutes(1))) struct DialTests {
+@Suite(.timeLimit(.minutes(10))) struct DialTests {
     /// `@unchecked Sendable`: the event loop sets it, and the test reads it afterwards.
     private final class Weak: @unchecked Sendable {
         weak var dial: Dial?
@@ -48,7 +48,10 @@ import Testing
         let gateway = try await SimulatedGateway.start(.init(credentials: credentials))
         if !isThere { await gateway.stop() }
         let weak = try await self.dial(gateway, credentials)
-        while weak.dial != nil { await Task.yield() }
+        while weak.dial != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         await gateway.stop()
     }
 }
