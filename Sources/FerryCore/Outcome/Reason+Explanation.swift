@@ -66,8 +66,8 @@ extension Reason {
         .badRequestPayload: "The request's body is not the JSON that APNs wants.",
         .cannotCreateChannelConfig: "The channel cannot be made: an app has at most 10,000 in each environment. Delete "
             + "channels that are no longer used.",
-        .channelNotRegistered: "There is no such channel: it was deleted, or belongs to another app or to the other "
-            + "environment.",
+        .channelNotRegistered: "There is no such channel: it was deleted, its id is not complete or has a typo, or it "
+            + "belongs to another app or to the other environment.",
         .featureNotEnabled: "Broadcast is not switched on for the app. Switch it on in the developer account.",
         .missingChannelID: "No channel id was given.",
         .missingPushType: "No push type was given.",

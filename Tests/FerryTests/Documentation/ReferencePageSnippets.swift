@@ -291,11 +291,19 @@ func createAChannel() async throws {
     await manager.shutDown()
 }
 
-func sendToChannel(
-    _ notification: PushNotification,
-    _ channel: ChannelID,
-    _ provider: HTTP2Provider
-) async throws -> Outcome {
-    let outcome = try await provider.broadcast(notification, to: channel)
-    return outcome
+func sendToChannel(_ tokens: ProviderTokenSource) async throws {
+    struct NotAChannel: Error {}
+    guard let channel = ChannelID(rawValue: "dHN0LXNyY2gtY2hubA==") else { throw NotAChannel() }
+    let configuration = HTTP2Configuration(
+        production: true,
+        credentials: .token(tokens),
+        topic: "com.example.app",
+        outcomes: .discard
+    )
+    let json = #"{"aps":{"timestamp":1700000000,"event":"update","content-state":{"home":2,"away":1}}}"#
+    let notification = try PushNotification(json: json.utf8, expiration: .once)
+    let outcome = try await withProvider(configuration) { provider in
+        try await provider.broadcast(notification, to: channel)
+    }
+    print(outcome)
 }

@@ -99,7 +99,7 @@ struct HostileWorld: ~Copyable {
             do {
                 try batch.append(
                     PushNotification(json: payload, expiration: expiration),
-                    to: DeviceToken(token),
+                    to: .device(DeviceToken(token)),
                     tag: UInt64(self.submitted),
                     fields: flags & 4 == 0 ? BatchEntry.Fields() : .awaited
                 )
