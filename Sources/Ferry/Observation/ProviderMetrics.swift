@@ -93,6 +93,7 @@ public struct ProviderMetrics: ProviderObserver {
         self.connections = gauge("open_connections")
     }
 
+    /// Hands the numbers to the backend.
     public func observed(_ activity: ProviderActivity) {
         self.taken.add(activity.taken)
         self.confirmed.add(activity.outcomes.confirmed)

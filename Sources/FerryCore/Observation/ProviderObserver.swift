@@ -48,9 +48,11 @@ public struct ProviderActivity: Hashable, Sendable {
         /// Open connections.
         public var connections = 0
 
+        /// All zero.
         public init() {}
     }
 
+    /// Nothing happened.
     public init() {}
 }
 
@@ -58,10 +60,14 @@ public struct ProviderActivity: Hashable, Sendable {
 ///
 /// The sum of each table is the count of the same name in ``OutcomeCounts``.
 public struct OutcomeCauses: Hashable, Sendable {
+    /// Those that were rejected, by reason.
     public var rejected: [Reason: Int] = [:]
+    /// Those that were certainly not delivered.
     public var undelivered: [Outcome.UndeliveredCause: Int] = [:]
+    /// Those of which nobody knows whether they arrived.
     public var uncertain: [Outcome.UncertainCause: Int] = [:]
 
+    /// None.
     public init() {}
 
     /// Adds `count` notifications with `outcome`. Outcomes without a cause are not counted.

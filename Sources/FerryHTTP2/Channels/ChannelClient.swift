@@ -234,7 +234,7 @@ package struct ChannelClient: ~Copyable {
     ) {
         guard let place = self.place(of: id) else { return }
         var connection = self.connections.remove(at: place)
-        let isUseless = !connection.hasAnswered && !connection.wasLeft
+        let isUseless = !connection.hasAnswered && (connection.isOpen || connection.session.isViolated)
         while let (request, fate) = connection.take(handed: handed, now: now, where: { _ in true }) {
             self.lost(request, fate, error)
         }

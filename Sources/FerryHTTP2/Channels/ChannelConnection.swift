@@ -37,8 +37,6 @@ struct ChannelConnection: ~Copyable {
     private(set) var key: UInt64?
     /// Whether the peer has answered, refused or reset a request.
     private(set) var hasAnswered = false
-    /// Whether the client has left the connection of its own accord.
-    private(set) var wasLeft = false
     /// The end of the stream of bytes below TLS.
     private var sentTo: UInt64 = 0
 
@@ -212,9 +210,7 @@ struct ChannelConnection: ~Copyable {
     ///
     /// - Parameter owesGoAway: whether the client must send a GOAWAY. After the peer's own GOAWAY it need not.
     mutating func leave(owesGoAway: Bool) {
-        guard self.isOpen else { return }
-        self.wasLeft = owesGoAway
-        self.state = .leaving(owesGoAway: owesGoAway)
+        if self.isOpen { self.state = .leaving(owesGoAway: owesGoAway) }
     }
 
     /// Ends the connection if it is to be left and nothing is under way. Returns whether the owner must finish it now.

@@ -12,16 +12,8 @@ package enum ChannelRequestFields {
 
     /// Whether the text can be a bundle ID. Other text could change the path.
     package static func isBundleID(_ text: String) -> Bool {
-        // A proxy may take a path with a dot segment for a shorter one.
-        1...self.maximumBundleIDLength ~= text.utf8.count && text.utf8.first != UInt8(ascii: ".")
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+        var text = text
+        return text.withUTF8 { 1...self.maximumBundleIDLength ~= $0.count && RequestCheck.isBundleID($0) }
     }
 
     /// Writes the fields. The block refers to the texts, so it is used within `body` only.

@@ -33,8 +33,8 @@ extension RequestCheck {
         return nil
     }
 
-    /// Whether the bytes may stand in the path.
-    private static func isBundleID(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Whether the bytes may stand in the path of a request.
+    static func isBundleID(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         // A proxy may take a path that ends in a dot segment for a shorter one.
         bytes.first != UInt8(ascii: ".")
             && bytes.allSatisfy { byte in

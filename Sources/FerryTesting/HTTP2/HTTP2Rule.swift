@@ -27,7 +27,7 @@ public struct HTTP2Rule: Hashable, Sendable {
     public var tokens: Set<DeviceToken>?
     /// `prefix`, a hexadecimal string: holds for requests to devices whose token begins with these bytes.
     public var prefix: [UInt8]?
-    /// `channels`, some of `create`, `read`, `delete` and `list`: holds for these requests about channels. Rules with
+    /// `channels`, some of `create`, `read`, `delete`, `list` and `broadcast`: holds for these requests about channels. Rules with
     /// ``tokens`` or ``prefix`` never hold for them.
     public var channels: Set<ChannelAction>?
     /// `at`, from 1: holds for the request at this position on its connection.
