@@ -46,7 +46,8 @@ public final class ChannelManager: Sendable {
         guard ChannelRequestFields.isBundleID(configuration.bundleID) else {
             throw ConfigurationError(
                 .malformedBundleID,
-                "The bundle ID is not 1 to \(ChannelRequestFields.maximumBundleIDLength) letters, digits, hyphens and dots."
+                "The bundle ID is not 1 to \(ChannelRequestFields.maximumBundleIDLength) letters, digits, hyphens, "
+                    + "underscores and dots, without a dot at its start."
             )
         }
         let connections = configuration.connections
