@@ -213,6 +213,20 @@ import Testing
         #expect(try apns.success() == .created(ChannelRehearsal.channel))
     }
 
+    @Test func `A GOAWAY on a connection without an answer does not fail the call that waits for the next`() throws {
+        let apns = ChannelRehearsal()
+        let cancelled = apns.submit(Self.read)
+        try apns.exchange()
+        apns.cancel(cancelled)
+        try apns.goAway(lastStreamID: nil)
+        let call = apns.submit(.list)
+        apns.endFinished()
+        try apns.exchange()
+        #expect(apns.requests.map(\.connection) == [1, 2])
+        try apns.answer(status: 200, body: #"{"channels":[]}"#)
+        #expect(try apns.success(call) == .listed([]))
+    }
+
     @Test func `A deletion of a channel that is not there is an error, also the second time`() throws {
         let apns = ChannelRehearsal()
         apns.submit(Self.delete)
