@@ -1,4 +1,5 @@
 package import FerryCore
+package import NIOCore
 
 extension BatchRun {
     /// The number of bytes of the run's entries in the arena, where they lie one after the other. O(1).
@@ -15,6 +16,28 @@ extension BatchRun {
         slice.count = range.count
         return slice
     }
+
+    /// Calls `body` with each longest part of the run whose entries give the same value, in order, and that value.
+    package func forEachPart<Value: Equatable>(
+        alike value: (BatchEntry) -> Value,
+        _ body: (BatchRun, Value) -> Void
+    ) {
+        var start = 0
+        while start < self.count {
+            let first = value(self.entries[start])
+            let end = (start + 1..<self.count).first { value(self.entries[$0]) != first } ?? self.count
+            body(self.slice(start..<end), first)
+            start = end
+        }
+    }
+
+    /// Calls `body` with each entry that has no outcome.
+    package func forEachUnsettled(_ body: (BatchEntry) -> Void) {
+        for index in 0..<self.count where !self.entries[index].marks.isSettled { body(self.entries[index]) }
+    }
+
+    /// When the run was submitted. Its place in the order of submission is that time.
+    package var submitted: NIODeadline { .uptimeNanoseconds(self.order) }
 
     /// Returns whether the run was submitted before `other`.
     package func precedes(_ other: BatchRun) -> Bool {

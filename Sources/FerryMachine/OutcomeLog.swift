@@ -9,6 +9,8 @@ package struct OutcomeLog {
     package private(set) var counts = OutcomeCounts()
     /// The number of awaited entries that are undelivered or uncertain. Their callers got these outcomes.
     package private(set) var awaitedLosses = 0
+    /// The number of notifications that the peer accepted, or rejected for their own sake.
+    package private(set) var answered = 0
     /// The number of outcomes that turned out wrong.
     package private(set) var contradicted = 0
     /// The number of copies beyond the first that were written.
@@ -22,6 +24,15 @@ package struct OutcomeLog {
     /// The causes of the outcomes since the owner last took them. Nil: there is no observer.
     private var causes: OutcomeCauses?
     private var contradictions: [Contradiction] = []
+    /// Whether notifications that were certainly not delivered, for want of a connection or of credentials, go to
+    /// ``returned`` instead of getting that outcome.
+    package var givesBack = false
+    /// The notifications that were given back and not yet taken, in the order of their submission.
+    package var returned: [ReturnedRun] = []
+    /// The notifications without an outcome, by group, while some group waits for them. Nil: nobody waits.
+    package var tally: GroupTally?
+    /// The numbers that another log has of this one.
+    private var absorbed = Numbers()
 
     package init() {}
 
@@ -35,15 +46,16 @@ package struct OutcomeLog {
     ///   - apnsID: the notifications' name at APNs, on a protocol that has names.
     ///   - errorCode: the code with which a request was reset.
     ///   - apnsUniqueID: the notifications' name in Apple's delivery log.
+    ///   - isFinal: whether the notifications are not given back, because they are too late or have lost their bytes.
     package mutating func give(
         _ outcome: Outcome,
         to run: BatchRun,
         apnsID: APNSID? = nil,
         errorCode: HTTP2ErrorCode? = nil,
-        apnsUniqueID: String? = nil
+        apnsUniqueID: String? = nil,
+        isFinal: Bool = false
     ) {
-        let entries = run.entries
-        var record = OutcomeRecord(
+        let record = OutcomeRecord(
             tag: 0,
             outcome: outcome,
             apnsID: apnsID,
@@ -51,6 +63,25 @@ package struct OutcomeLog {
             apnsUniqueID: apnsUniqueID,
             error: self.error(for: outcome)
         )
+        guard self.givesBack, !isFinal, outcome.permitsAnotherWay else { return self.give(record, to: run) }
+        run.forEachPart {
+            !$0.marks.isSettled && !$0.marks.isTainted
+        } _: { part, isUnharmed in
+            if isUnharmed { self.giveBack(part, record) } else { self.give(record, to: part) }
+        }
+    }
+
+    private mutating func giveBack(_ run: BatchRun, _ record: OutcomeRecord) {
+        self.returned.append(ReturnedRun(run: run, record: record))
+        guard self.tally != nil else { return }
+        for index in 0..<run.count { self.tally?.remove(run.entries[index]) }
+    }
+
+    /// Gives the outcome of `record`, whose tag means nothing, to every notification of `run` that has no outcome yet.
+    package mutating func give(_ record: OutcomeRecord, to run: BatchRun) {
+        let outcome = record.outcome
+        let entries = run.entries
+        var record = record
         let contradiction = Contradiction.Kind(outcome)
         var given = 0
         var contradictedCount = 0
@@ -58,7 +89,7 @@ package struct OutcomeLog {
         for index in 0..<run.count {
             let tag = PushTag(entries[index].tag)
             guard !entries[index].marks.isSettled else {
-                assert(apnsID == nil, "a second outcome where each notification has a name, and so one answer")
+                assert(record.apnsID == nil, "a second outcome where each notification has a name, and so one answer")
                 if contradiction != nil {
                     contradictedCount += 1
                     // An awaited notification has a tag of the provider, which means nothing to the caller.
@@ -67,6 +98,7 @@ package struct OutcomeLog {
                 continue
             }
             entries[index].marks.isSettled = true
+            self.tally?.remove(entries[index])
             given += 1
             record.tag = tag
             if entries[index].fields.isAwaited {
@@ -77,6 +109,7 @@ package struct OutcomeLog {
             }
         }
         self.counts.add(outcome, count: given)
+        if outcome.isAnswer { self.answered += given }
         self.causes?.add(outcome, count: given)
         if let contradiction {
             self.contradict(count: contradictedCount, tags: contradicted, kind: contradiction)
@@ -143,23 +176,118 @@ package struct OutcomeLog {
     package mutating func ignored(bytes count: Int) { self.strayBytes += count }
 
     /// Gives each notification of `run` the outcome `clean`, or `tainted` if an earlier copy of it may have arrived.
-    package mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun) {
-        var rest = run
-        while rest.count > 0 {
-            let isTainted = rest.entries[0].marks.isTainted
-            let alike = (1..<rest.count).first { rest.entries[$0].marks.isTainted != isTainted } ?? rest.count
-            self.give(isTainted ? tainted : clean, to: rest.takeFirst(alike))
+    ///
+    /// - Parameter isFinal: whether the notifications are not given back, because they are too late or have lost their bytes.
+    package mutating func give(_ clean: Outcome, tainted: Outcome, to run: BatchRun, isFinal: Bool = false) {
+        run.forEachPart(alike: \.marks.isTainted) { part, isTainted in
+            self.give(isTainted ? tainted : clean, to: part, isFinal: isFinal)
         }
     }
 }
 
+/// Notifications that were certainly not delivered, and the record of the outcome that they get if nobody else takes them.
+package struct ReturnedRun {
+    package var run: BatchRun
+    package var record: OutcomeRecord
+}
+
+// MARK: The log of two protocols
+
+extension OutcomeLog {
+    /// The numbers of a log at one time.
+    private struct Numbers {
+        var counts = OutcomeCounts()
+        var awaitedLosses = 0
+        var contradicted = 0
+        var resent = 0
+        var strayBytes = 0
+    }
+
+    /// What one log had that the other did not have.
+    package struct News {
+        package var counts: OutcomeCounts
+        package var causes: OutcomeCauses
+        package var contradicted: Int
+    }
+
+    /// Takes the outcomes and the numbers that `other` has since the last call. Returns the news.
+    package mutating func absorb(_ other: inout OutcomeLog) -> News {
+        if self.records.isEmpty {
+            swap(&self.records, &other.records)
+        } else if !other.records.isEmpty {
+            self.records += other.records
+            other.records.removeAll(keepingCapacity: true)
+        }
+        if !other.awaited.isEmpty {
+            self.awaited += other.awaited
+            other.awaited.removeAll(keepingCapacity: true)
+        }
+        let news = News(
+            counts: other.counts.since(other.absorbed.counts),
+            causes: other.takeCauses(),
+            contradicted: other.contradicted - other.absorbed.contradicted
+        )
+        self.counts.add(news.counts)
+        self.causes?.add(news.causes)
+        self.contradicted += news.contradicted
+        self.awaitedLosses += other.awaitedLosses - other.absorbed.awaitedLosses
+        self.resent += other.resent - other.absorbed.resent
+        self.strayBytes += other.strayBytes - other.absorbed.strayBytes
+        if let unproved = other.unproved { self.unproved = unproved }
+        other.absorbed = Numbers(
+            counts: other.counts,
+            awaitedLosses: other.awaitedLosses,
+            contradicted: other.contradicted,
+            resent: other.resent,
+            strayBytes: other.strayBytes
+        )
+        return news
+    }
+
+    /// Removes and returns what was given back.
+    package mutating func takeReturned() -> [ReturnedRun] {
+        defer { self.returned = [] }
+        return self.returned
+    }
+
+    /// Sets the trouble of this log to that of the first of `others` that has some.
+    package mutating func takeTrouble(of others: ProviderError?...) {
+        self.trouble = others.lazy.compactMap { $0 }.first
+    }
+}
+
 extension Outcome {
+    /// Whether the notification was certainly not delivered, for a reason that lies in the way to the peer and not in the
+    /// notification.
+    fileprivate var permitsAnotherWay: Bool {
+        switch self {
+        case .undelivered(.noConnection), .undelivered(.credentials): true
+        case .rejected(let rejection): rejection.refusesProvider
+        case .undelivered, .accepted, .expired, .uncertain: false
+        }
+    }
+
+    /// Whether the peer accepted the notification, or rejected it for its own sake.
+    fileprivate var isAnswer: Bool {
+        switch self {
+        case .accepted: true
+        case .rejected(let rejection): rejection.origin != .ferry && !rejection.refusesProvider
+        case .expired, .undelivered, .uncertain: false
+        }
+    }
+
     fileprivate var isLoss: Bool {
         switch self {
         case .undelivered, .uncertain: true
         case .accepted, .rejected, .expired: false
         }
     }
+}
+
+extension Rejection {
+    /// Whether APNs refused the provider, and not the notification: status 403 ("Handling notification responses from
+    /// APNs", Apple).
+    fileprivate var refusesProvider: Bool { self.origin == .apns && self.status == 403 }
 }
 
 extension Contradiction.Kind {

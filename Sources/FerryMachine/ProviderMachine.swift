@@ -10,7 +10,7 @@ package import NIOCore
 /// notification.
 package protocol ProviderMachine: ~Copyable, SendableMetatype {
     /// The number of bytes to ask ``write(_:into:atMost:now:)`` for at a time.
-    static var chunk: Int { get }
+    static func chunk(of id: ConnectionID) -> Int
 
     /// The outcomes and the counts. The owner takes new outcomes from here.
     var outcomes: OutcomeLog { get set }
@@ -23,6 +23,8 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     /// The number of queued notifications that wait for a later time.
     var delayedCount: Int { get }
     var unsettledCount: Int { get }
+    /// Whether a connection is there that takes notifications, now or when others have their outcome.
+    var hasUsableConnection: Bool { get }
     /// Whether every notification has its outcome.
     var isSettled: Bool { get }
     /// Whether a shutdown is complete: every notification is settled, and every connection has ended.
@@ -35,10 +37,22 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     /// asks for bytes.
     var needsAuthorization: Bool { get }
 
+    /// Returns whether the notification at `index` of `run` may be sent. If not, the machine would reject it without
+    /// asking the peer.
+    func takes(_ run: BatchRun, at index: Int) -> Bool
+    /// Returns whether the machine ``takes(_:at:)`` each notification of `run`. One call for many notifications.
+    func takesAll(_ run: BatchRun) -> Bool
+    /// Calls `visit` with each notification that has no outcome.
+    ///
+    /// - Parameter isInFlight: only those that were written, and wait for their outcome.
+    func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void)
+
     // MARK: Out
 
     mutating func takeSteps() -> [ConnectionStep]
     mutating func takeEvents() -> [ProviderEvent]
+    /// Like ``takeEvents()``, with the protocol of each event.
+    mutating func takeSidedEvents() -> [SidedEvent]
     /// Appends bytes to `buffer` until it has `limit` bytes; false if there is nothing to write now.
     mutating func write(_ id: ConnectionID, into buffer: inout ByteBuffer, atMost limit: Int, now: Moment) -> Bool
 
@@ -46,6 +60,13 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
 
     /// Takes notifications. The owner enforces `queueLimit`.
     mutating func submit(_ run: BatchRun, now: Moment)
+    /// Takes back those of the notifications without an outcome that are not written, or wait for their next copy. They come
+    /// in the order of submission, and belong to the caller again. O(queued).
+    ///
+    /// - Parameter tainted: whether those come back, too, of which an earlier copy may have arrived.
+    mutating func recall(tainted: Bool, where isMeant: (BatchEntry) -> Bool, now: Moment) -> [BatchRun]
+    /// Notes trouble that the owner has found.
+    mutating func failed(_ error: ProviderError, now: Moment)
     /// Withdraws those of the awaited notifications with `tags` that were not written yet.
     mutating func withdraw(_ tags: Set<UInt64>, now: Moment)
     mutating func tick(now: Moment)
@@ -75,6 +96,12 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
 extension ProviderMachine where Self: ~Copyable {
     package var delayedCount: Int { 0 }
 
+    package mutating func takeSidedEvents() -> [SidedEvent] {
+        self.takeEvents().map { SidedEvent($0, side: nil) }
+    }
+
+    package mutating func failed(_ error: ProviderError, now: Moment) { self.outcomes.failed(error) }
+
     package var bottleneck: ConnectionID? { nil }
 
     package var needsAuthorization: Bool { false }
@@ -84,4 +111,15 @@ extension ProviderMachine where Self: ~Copyable {
     package mutating func writability(_ id: ConnectionID, isWritable: Bool) {}
 
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {}
+}
+
+/// An event, and the protocol over which it happened; nil if the provider has only one, or if it concerns both.
+package struct SidedEvent {
+    package var event: ProviderEvent
+    package var side: ProviderSide?
+
+    package init(_ event: ProviderEvent, side: ProviderSide?) {
+        self.event = event
+        self.side = side
+    }
 }

@@ -16,6 +16,10 @@ package struct RunQueue {
 
     package var first: BatchRun? { self.runs.first }
 
+    package func forEach(_ body: (BatchRun) -> Void) {
+        for run in self.runs { body(run) }
+    }
+
     package mutating func append(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
@@ -23,11 +27,12 @@ package struct RunQueue {
         self.runs.append(run)
     }
 
-    /// Puts a run back to its place in the order of submission, which is nearly always the front.
+    /// Puts a run back to its place in the order of submission, which is nearly always the front, or the end.
     package mutating func insert(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
         self.byteCount += run.byteCount
+        if let last = self.runs.last, last.precedes(run) { return self.runs.append(run) }
         var index = self.runs.startIndex
         while index < self.runs.endIndex, self.runs[index].precedes(run) {
             index += 1
@@ -63,21 +68,13 @@ package struct RunQueue {
         return Array(self.runs)
     }
 
-    /// Removes and returns the notifications that `isWithdrawn` accepts, each as a separate run. O(count).
+    /// Removes and returns the notifications that `isWithdrawn` accepts, in order. O(count).
     package mutating func remove(where isWithdrawn: (BatchEntry) -> Bool) -> [BatchRun] {
         var withdrawn: [BatchRun] = []
-        for var run in self.removeAll() {
-            var index = 0
-            while index < run.count {
-                guard isWithdrawn(run.entries[index]) else {
-                    index += 1
-                    continue
-                }
-                self.append(run.takeFirst(index))
-                withdrawn.append(run.takeFirst(1))
-                index = 0
+        for run in self.removeAll() {
+            run.forEachPart(alike: isWithdrawn) { part, isWithdrawn in
+                if isWithdrawn { withdrawn.append(part) } else { self.append(part) }
             }
-            self.append(run)
         }
         return withdrawn
     }

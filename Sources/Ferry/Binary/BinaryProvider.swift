@@ -37,13 +37,13 @@ public final class BinaryProvider: LoopProvider {
     ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535,
     ///   or the host is one of Apple's, which were switched off in 2021.
     public init(_ configuration: BinaryConfiguration) throws {
-        try AppleHost.require(configuration.host, for: .binary)
-        try configuration.identity?.validate(at: .now)
+        let client = try configuration.makeClient()
+        let connector = try ProviderConnector(configuration)
         let options = configuration.options
         self.body = ProviderBody(
             ProviderDriver(
-                BinaryClient(options: options),
-                connector: try ProviderConnector(configuration),
+                client,
+                connector: { _ in connector },
                 options: .init(
                     eventLoopGroup: configuration.eventLoopGroup,
                     outcomes: configuration.outcomes,
@@ -54,14 +54,29 @@ public final class BinaryProvider: LoopProvider {
             ),
             spans: configuration.tracer.map { ProviderSpans($0, host: configuration.host, port: configuration.port) }
         )
-        if options.cachePolicy == .hold, !options.autoAdjustCache {
-            configuration.logger.debug(
-                "the cache does not grow: no more than its length is sent in a round trip and a settle time",
-                metadata: [
-                    "apns.cacheLength": "\(options.cacheLength)", "apns.settleTime": "\(options.settleTime)",
-                ]
-            )
-        }
+        configuration.logCacheThatDoesNotGrow()
+    }
+}
+
+extension BinaryConfiguration {
+    /// Makes the machine of a provider.
+    ///
+    /// - Throws: what ``BinaryProvider/init(_:)`` throws about host and certificate.
+    func makeClient() throws -> BinaryClient {
+        try AppleHost.require(self.host, for: .binary)
+        try self.identity?.validate(at: .now)
+        let topics = self.identity.map { Set($0.summary.topics.map(\.name)) }
+        return BinaryClient(options: self.options, topics: topics?.isEmpty == false ? topics : nil)
+    }
+
+    func logCacheThatDoesNotGrow() {
+        guard self.options.cachePolicy == .hold, !self.options.autoAdjustCache else { return }
+        self.logger.debug(
+            "the cache does not grow: no more than its length is sent in a round trip and a settle time",
+            metadata: [
+                "apns.cacheLength": "\(self.options.cacheLength)", "apns.settleTime": "\(self.options.settleTime)",
+            ]
+        )
     }
 }
 

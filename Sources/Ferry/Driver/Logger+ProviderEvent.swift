@@ -4,8 +4,17 @@ internal import Logging
 extension Logger {
     /// Logs an event of a provider, without device tokens or payloads.
     ///
-    /// - Parameter level: the level of the trouble that the event reports.
-    func log(_ event: ProviderEvent, trouble level: Level) {
+    /// - Parameters:
+    ///   - side: the protocol, if the provider has two.
+    ///   - level: the level of the trouble that the event reports.
+    func log(_ event: ProviderEvent, of side: ProviderSide?, trouble level: Level) {
+        guard let side else { return self.log(event, trouble: level) }
+        var logger = self
+        logger[metadataKey: "apns.side"] = "\(side.rawValue)"
+        logger.log(event, trouble: level)
+    }
+
+    private func log(_ event: ProviderEvent, trouble level: Level) {
         switch event {
         case .connected(let id, let open):
             self.debug("connected", metadata: ["apns.connection": "\(id.rawValue)", "apns.open": "\(open)"])
@@ -30,8 +39,18 @@ extension Logger {
             )
         case .contradicted(let contradiction):
             self.warning("outcomes contradicted", metadata: ["apns.count": "\(contradiction.count)"])
+        case .migration(let event):
+            self.log(migration: event)
         default:
             break
+        }
+    }
+
+    private func log(migration event: MigrationEvent) {
+        switch event {
+        case .down, .waiting: self.warning("\(event)")
+        case .up: self.notice("\(event)")
+        default: self.debug("\(event)")
         }
     }
 

@@ -22,7 +22,7 @@ extension ProviderDriver where Machine: ~Copyable {
         // After the loop has ended, the machine is abandoned next, so a new connection would be useless.
         guard !self.hasLoopEnded else { return }
         self.logger.debug("connecting", metadata: ["apns.connection": "\(id.rawValue)"])
-        let dial = self.connector.dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
+        let dial = self.connector(id).dial(on: self.eventLoop, logger: self.logger) { self.dialed(id, $0) }
         self.dials[id] = dial
         dial.start()
     }
@@ -45,13 +45,13 @@ extension ProviderDriver where Machine: ~Copyable {
             owner: self,
             transport: transport,
             tls: stack.tls,
-            connector: self.connector
+            connector: self.connector(id)
         )
         do {
             try channel.pipeline.syncOperations.addHandler(handler)
         } catch {
             channel.close(promise: nil)
-            return self.machine.ended(id, .notConnected(self.connector.tls.error(error)), handed: 0, now: .now)
+            return self.machine.ended(id, .notConnected(self.connector(id).tls.error(error)), handed: 0, now: .now)
         }
         self.connections[id] = handler
         self.machine.connected(id, now: .now)

@@ -19,6 +19,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         /// The source of provider tokens. Nil if the provider uses a certificate.
         var tokens: ProviderTokenSource?
         var observer: (any ProviderObserver)?
+        /// Called at the end of each turn of the event loop, with the machine.
+        var turnEnded: ((borrowing Machine) -> Void)?
         /// Whether to poll the socket for a moment before the event loop sleeps, while one answer holds up all
         /// progress.
         var looksBeforeSleeping = false
@@ -49,7 +51,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private let published = Mutex(Published())
     /// The buffer of the outcome stream, if there is one. Set once, in `init`.
     private(set) var stream: OutcomeBuffer?
-    let connector: ProviderConnector
+    /// Makes the connections: a provider with two protocols has two peers.
+    let connector: (ConnectionID) -> ProviderConnector
     let logger: Logger
     var machine: Machine
     var connections: [ConnectionID: ConnectionHandler] = [:]
@@ -79,16 +82,23 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var connectionTrouble = TroubleLog()
     private var providerTrouble = TroubleLog()
     private var hasLoggedPause = false
+    private let turnEnded: ((borrowing Machine) -> Void)?
     private var isRunning = false
     private var runsAgain = false
 
-    init(_ machine: consuming Machine, connector: ProviderConnector, options: Options) {
+    /// - Parameter connector: returns the connector of a connection, which tells the protocol by its number.
+    init(
+        _ machine: consuming Machine,
+        connector: @escaping (ConnectionID) -> ProviderConnector,
+        options: Options
+    ) {
         self.eventLoop = options.eventLoopGroup.next()
         self.connector = connector
         self.machine = machine
         self.meter = options.observer.map { ActivityMeter($0) }
         if options.observer != nil { self.machine.outcomes.countCauses() }
         self.queueLimit = max(options.queueLimit, 1)
+        self.turnEnded = options.turnEnded
         let logger = options.logger
         self.logger = logger
         self.events = EventHub { logger.logSecondReader(of: "events") }
@@ -181,8 +191,12 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         guard let answer = self.tokens?.ask(now: .now) else { return }
         self.machine.authorized(answer.authorization)
         guard let event = answer.event else { return }
-        if let error = event.providerError { self.machine.outcomes.failed(error) }
-        self.report(event)
+        if let error = event.providerError {
+            self.machine.failed(error, now: .now)
+            // The machine may want to do something about it.
+            self.runsAgain = true
+        }
+        self.report(SidedEvent(event, side: .http2))
     }
 
     func refused(_ reason: Reason, _ token: ProviderToken) { self.tokens?.refused(reason, token, now: .now) }
@@ -200,27 +214,28 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             for step in steps { self.carryOut(step) }
             steps = self.machine.takeSteps()
         }
-        let events = self.machine.takeEvents()
+        let events = self.machine.takeSidedEvents()
         for event in events { self.report(event, among: events) }
         // After the steps, one of which may say that the token was refused.
         self.authorize()
     }
 
     /// - Parameter others: events that are reported together with it.
-    private func report(_ event: ProviderEvent, among others: [ProviderEvent] = []) {
-        self.logger.log(event, trouble: self.troubleLevel(event, among: others))
+    private func report(_ sided: SidedEvent, among others: [SidedEvent] = []) {
+        let event = sided.event
+        self.logger.log(event, of: sided.side, trouble: self.troubleLevel(event, among: others))
         if let error = event.providerError { self.published.withLock { $0.lastError = error } }
         if !self.repeats(event, others) { self.meter?.saw(event) }
-        self.events.send(event)
+        self.events.send(event, of: sided.side)
     }
 
     /// Whether the event is the end of a connection whose error ends the queue, too: one trouble, and two events.
-    private func repeats(_ event: ProviderEvent, _ others: [ProviderEvent]) -> Bool {
+    private func repeats(_ event: ProviderEvent, _ others: [SidedEvent]) -> Bool {
         guard case .socketError(_, let error) = event else { return false }
-        return others.contains { if case .error(error) = $0 { true } else { false } }
+        return others.contains { if case .error(error) = $0.event { true } else { false } }
     }
 
-    private func troubleLevel(_ event: ProviderEvent, among others: [ProviderEvent]) -> Logger.Level {
+    private func troubleLevel(_ event: ProviderEvent, among others: [SidedEvent]) -> Logger.Level {
         switch event {
         case .socketError(_, let error):
             let level = self.connectionTrouble.level(.warning, error, now: .now())
@@ -269,7 +284,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         while connection.isWritable {
             self.bytes.clear()
             let now = Moment.now
-            guard self.machine.write(connection.id, into: &self.bytes, atMost: Machine.chunk, now: now) else { return }
+            guard
+                self.machine.write(connection.id, into: &self.bytes, atMost: Machine.chunk(of: connection.id), now: now)
+            else { return }
             let end = connection.send(self.bytes)
             self.machine.flushed(connection.id, at: end, now: now)
         }
@@ -311,6 +328,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
 
     private func publish() {
         self.publishOutcomes()
+        self.turnEnded?(self.machine)
         self.queue.occupy(
             queued: self.machine.queuedCount,
             delayed: self.machine.delayedCount,

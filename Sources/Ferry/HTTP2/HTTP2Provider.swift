@@ -36,22 +36,13 @@ public final class HTTP2Provider: LoopProvider {
     ///   HTTP/2 or not for the certificate's environment, when the port is not 1 to 65,535, or when the proxy is
     ///   invalid; ``PushValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
-        try AppleHost.require(configuration.host, for: .http2)
-        try AppleHost.require(configuration.host, for: configuration.identity)
-        try configuration.identity?.validate(at: .now)
-        let faults = PushNotification.faults(topic: configuration.topic)
-        guard faults.isEmpty else { throw PushValidationError(faults) }
+        let client = try configuration.makeClient()
+        let connector = try ProviderConnector(configuration)
         let options = configuration.options
-        let client = HTTP2Client(
-            options: options,
-            authority: configuration.authority,
-            bundleID: configuration.topic,
-            usesTokens: configuration.tokens != nil
-        )
         self.body = ProviderBody(
             ProviderDriver(
                 client,
-                connector: try ProviderConnector(configuration),
+                connector: { _ in connector },
                 options: .init(
                     eventLoopGroup: configuration.eventLoopGroup,
                     outcomes: configuration.outcomes,
@@ -94,6 +85,25 @@ extension HTTP2Provider {
         to channel: ChannelID
     ) async throws(SubmitError) -> Outcome {
         try await self.body.send(notification, to: .channel(channel))
+    }
+}
+
+extension HTTP2Configuration {
+    /// Makes the machine of a provider.
+    ///
+    /// - Throws: what ``HTTP2Provider/init(_:)`` throws about host, certificate and topic.
+    func makeClient() throws -> HTTP2Client {
+        try AppleHost.require(self.host, for: .http2)
+        try AppleHost.require(self.host, for: self.identity)
+        try self.identity?.validate(at: .now)
+        let faults = PushNotification.faults(topic: self.topic)
+        guard faults.isEmpty else { throw PushValidationError(faults) }
+        return HTTP2Client(
+            options: self.options,
+            authority: self.authority,
+            bundleID: self.topic,
+            usesTokens: self.tokens != nil
+        )
     }
 }
 

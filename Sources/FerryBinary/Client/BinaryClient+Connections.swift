@@ -126,8 +126,9 @@ extension BinaryClient {
             self.disconnect(lane)
             return self.failed(lane, .failure(error), since: now.monotonic, now: now)
         }
-        for written in written {
-            self.outcomes.give(.undelivered(Self.cause(error)), tainted: .uncertain(.notRepeated), to: written.run)
+        let outcome = Outcome.undelivered(Self.cause(error))
+        for run in self.endEvicted(written, on: lane, as: outcome) {
+            self.outcomes.give(outcome, tainted: .uncertain(.notRepeated), to: run)
         }
         self.disconnect(lane)
         self.giveUp(lane, error, now: now)

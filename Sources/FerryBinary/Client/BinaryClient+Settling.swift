@@ -114,7 +114,7 @@ extension BinaryClient {
         for var part in written {
             let evicted = part.takeFirst(before: cachedFrom)
             if evicted.run.count > 0 {
-                self.outcomes.give(clean, tainted: .uncertain(.notRepeated), to: evicted.run)
+                self.outcomes.give(clean, tainted: .uncertain(.notRepeated), to: evicted.run, isFinal: true)
             }
             if part.run.count > 0 { runs.append(part.run) }
         }

@@ -6,7 +6,13 @@ package import NIOCore
 extension BinaryClient {
     /// When ``tick(now:)`` is due; nil when never.
     package var nextDeadline: NIODeadline? {
-        self.lanes.reduce(nil) { Self.earlier($0, self.deadline(of: $1)) }
+        self.lanes.reduce(nil) { Self.earlier(Self.earlier($0, self.deadline(of: $1)), self.lateAt($1)) }
+    }
+
+    /// When the oldest queued notification of a lane reaches its deadline; nil when never.
+    private func lateAt(_ lane: Lane) -> NIODeadline? {
+        guard let deadline, let first = lane.queue.first else { return nil }
+        return first.submitted + deadline
     }
 
     private func deadline(of lane: Lane) -> NIODeadline? {
@@ -64,8 +70,19 @@ extension BinaryClient {
     package mutating func tick(now: Moment) {
         self.delay.decay(now: now.monotonic)
         self.probePermission.tick(now: now.monotonic)
-        for lane in self.lanes { self.tick(lane, now: now) }
+        for lane in self.lanes {
+            self.giveUpLate(lane, now: now)
+            self.tick(lane, now: now)
+        }
         self.advance(now: now)
+    }
+
+    /// Gives up the queued notifications of a lane whose deadline has passed.
+    private mutating func giveUpLate(_ lane: Lane, now: Moment) {
+        while let late = self.lateAt(lane), late <= now.monotonic, let run = lane.takeQueued(atMost: .max) {
+            let cause: Outcome.UndeliveredCause = lane.connection.open == nil ? .noConnection : .deadline
+            self.outcomes.give(.undelivered(cause), tainted: .uncertain(.notRepeated), to: run, isFinal: true)
+        }
     }
 
     private mutating func tick(_ lane: Lane, now: Moment) {

@@ -22,6 +22,8 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     /// Six TLS records.
     package static let chunk = 96 << 10
 
+    package static func chunk(of id: ConnectionID) -> Int { self.chunk }
+
     /// The stage of the client's life.
     ///
     /// ```
@@ -60,6 +62,9 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
 
     let options: BinaryOptions
     let idleTimeout: TimeAmount?
+    let deadline: TimeAmount?
+    /// The topics of the client's certificate; nil: any topic, because nobody knows the certificate's.
+    let topics: Set<String>?
     let lanes: [Lane]
     package var outcomes = OutcomeLog()
     var delay: ErrorDelay
@@ -78,11 +83,16 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     private var lastConnectionID: UInt64 = 0
-    private var submissions: UInt64 = 0
+    /// The order of the last run: nanoseconds, so that it is also the time of the submission.
+    private var lastOrder: UInt64 = 0
 
-    /// - Parameter seed: the seed of the jitter between failed connections.
-    package init(options: BinaryOptions, seed: UInt64 = .random(in: .min ... .max)) {
+    /// - Parameters:
+    ///   - topics: the topics of the client's certificate; nil: they are not known.
+    ///   - seed: the seed of the jitter between failed connections.
+    package init(options: BinaryOptions, topics: Set<String>? = nil, seed: UInt64 = .random(in: .min ... .max)) {
         self.options = options
+        self.topics = topics
+        self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
         self.jitter = SplitMix64(seed: seed)
         self.idleTimeout = options.idleTimeout.map { TimeAmount($0) }
         self.cacheLength = max(options.cacheLength, 1)
@@ -151,10 +161,12 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     /// Takes notifications. The owner respects `queueLimit`.
     package mutating func submit(_ run: BatchRun, now: Moment) {
         guard run.count > 0 else { return }
-        self.submissions += 1
         self.isIncomplete = true
         var run = run
-        run.order = self.submissions
+        if run.order == 0 {
+            self.lastOrder = max(self.lastOrder + 1, now.monotonic.uptimeNanoseconds)
+            run.order = self.lastOrder
+        }
         self.distribute(run)
         self.connectIfNeeded(now: now)
     }

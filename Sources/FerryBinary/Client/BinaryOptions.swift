@@ -84,6 +84,10 @@ public struct BinaryOptions: Sendable, Hashable {
     public var maxConnections = 1
     /// How long connecting may take: name look-up, TCP and TLS together. More than 0: there is always a limit.
     public var connectTimeout: Duration = .seconds(10)
+    /// How long a notification may take from submission until it is written, all copies together. One that is not written
+    /// in time ends as `undelivered(.deadline)`, or with `.noConnection` if that was missing; as `uncertain(.notRepeated)` if
+    /// an earlier copy may have arrived. Nil: no limit but ``connectionRetryLimit``.
+    public var deadline: Duration?
     /// A connection that is idle for this time, without unsettled notifications, is closed. Nil: never.
     public var idleTimeout: Duration? = .seconds(3600)
     /// How many connections in a row may fail, or end before a notification is accepted or rejected by name. After one

@@ -96,5 +96,12 @@ package struct BatchEntry {
             get { self.rawValue >> 2 & 3 }
             set { self.rawValue = self.rawValue & ~(3 << 2) | min(newValue, 3) << 2 }
         }
+
+        /// Whether the entry went over from a protocol that could not deliver it to the other one.
+        @inlinable
+        package var wentOver: Bool {
+            get { self.rawValue & 1 << 4 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 4) | (newValue ? 1 << 4 : 0) }
+        }
     }
 }

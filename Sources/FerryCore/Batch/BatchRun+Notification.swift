@@ -24,6 +24,13 @@ extension BatchRun {
         )
     }
 
+    /// Returns the topic of the entry at `index`; nil if it names none.
+    package func topic(at index: Int) -> String? {
+        let entry = self.entries[index]
+        let offset = Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
+        return self.string(at: offset, count: Int(entry.topicLength))
+    }
+
     private func slice(at offset: Int, count: Int) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: self.storage.arena + offset, count: count)
     }

@@ -17,6 +17,7 @@ extension ProviderEvent: CustomStringConvertible {
         case .resent(let count, afterOutcome: true): "\(count) are sent again, after their outcome"
         case .contradicted(let contradiction): "\(contradiction)"
         case .windowAdjusted(let size): "the window is \(size)"
+        case .migration(let event): "\(event)"
         case .dropped(let count): "\(count) events were lost, because they were not read in time"
         }
     }

@@ -38,6 +38,8 @@ public enum ProviderEvent: Sendable {
     case contradicted(Contradiction)
     /// The limit of unsettled notifications on one connection has changed.
     case windowAdjusted(Int)
+    /// Something happened to the migration of a provider with two protocols.
+    case migration(MigrationEvent)
     /// This many events were lost because they were not read in time.
     case dropped(Int)
 }

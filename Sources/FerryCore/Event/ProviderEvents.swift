@@ -83,11 +83,18 @@ package final class EventHub: Sendable {
 
     /// Returns a new subscription, which lives as long as the caller holds it. After ``finish()`` it has already ended.
     ///
-    /// - Parameter takesTransmitted: whether the subscription gets ``ProviderEvent/transmitted(_:tags:)``.
-    package func subscribe(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
+    /// - Parameters:
+    ///   - takesTransmitted: whether the subscription gets ``ProviderEvent/transmitted(_:tags:)``.
+    ///   - side: the protocol whose events it gets. Nil: all events.
+    package func subscribe(
+        bufferingNewest limit: Int,
+        takesTransmitted: Bool = true,
+        of side: ProviderSide? = nil
+    ) -> ProviderEvents {
         let buffer = EventBuffer(
             limit: limit,
             takesTransmitted: takesTransmitted,
+            side: side,
             onSecondReader: self.onSecondReader
         )
         let finished = self.state.withLock { state in
@@ -101,11 +108,13 @@ package final class EventHub: Sendable {
     }
 
     /// Gives `event` to every subscription. Does nothing after ``finish()``.
-    package func send(_ event: ProviderEvent) {
+    ///
+    /// - Parameter side: the protocol over which it happened. Nil: the provider has only one, or it concerns both.
+    package func send(_ event: ProviderEvent, of side: ProviderSide? = nil) {
         guard self.hasSubscribers else { return }
         let isTransmitted = if case .transmitted = event { true } else { false }
         for buffer in self.live() where buffer.takesTransmitted || !isTransmitted {
-            buffer.append(event)
+            if buffer.side == nil || buffer.side == side { buffer.append(event) }
         }
     }
 
@@ -178,14 +187,21 @@ final class EventBuffer: Sendable {
     }
 
     let takesTransmitted: Bool
+    let side: ProviderSide?
     private let limit: Int
     /// Called outside the lock when a second reader came, the first time.
     private let onSecondReader: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(limit: Int, takesTransmitted: Bool, onSecondReader: @escaping @Sendable () -> Void) {
+    init(
+        limit: Int,
+        takesTransmitted: Bool,
+        side: ProviderSide?,
+        onSecondReader: @escaping @Sendable () -> Void
+    ) {
         self.limit = max(limit, 1)
         self.takesTransmitted = takesTransmitted
+        self.side = side
         self.onSecondReader = onSecondReader
     }
 

@@ -80,4 +80,10 @@ public struct OutcomeCauses: Hashable, Sendable {
         case .uncertain(let cause): self.uncertain[cause, default: 0] += count
         }
     }
+    /// Adds the counts of `other`, cause by cause.
+    package mutating func add(_ other: OutcomeCauses) {
+        self.rejected.merge(other.rejected, uniquingKeysWith: +)
+        self.undelivered.merge(other.undelivered, uniquingKeysWith: +)
+        self.uncertain.merge(other.uncertain, uniquingKeysWith: +)
+    }
 }

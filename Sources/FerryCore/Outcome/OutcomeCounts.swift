@@ -34,6 +34,16 @@ public struct OutcomeCounts: Hashable, Sendable {
         }
     }
 
+    /// Adds the counts of `other`, kind by kind.
+    package mutating func add(_ other: OutcomeCounts) {
+        self.confirmed += other.confirmed
+        self.presumed += other.presumed
+        self.rejected += other.rejected
+        self.expired += other.expired
+        self.undelivered += other.undelivered
+        self.uncertain += other.uncertain
+    }
+
     /// Returns how many more these are than `earlier`, kind by kind.
     package func since(_ earlier: OutcomeCounts) -> OutcomeCounts {
         var more = OutcomeCounts()

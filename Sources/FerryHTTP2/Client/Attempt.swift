@@ -18,8 +18,3 @@ struct Attempt {
     /// When the notification was submitted.
     var submitted: NIODeadline { self.run.submitted }
 }
-
-extension BatchRun {
-    /// When the run was submitted. Its place in the order of submission is that time.
-    var submitted: NIODeadline { .uptimeNanoseconds(self.order) }
-}

@@ -77,6 +77,16 @@ struct Connections: ~Copyable {
         self.all.indices.reduce(.distantFuture) { min($0, self.all[$1].deadline(hasWork: hasWork)) }
     }
 
+    /// Whether one of them takes requests, now or after an answer.
+    var hasUsable: Bool {
+        self.all.indices.contains { !self.all[$0].isLeaving && self.all[$0].window.settings.dueAt == nil }
+    }
+
+    /// Calls `visit` with each notification under way.
+    func visitUnderWay(_ visit: (BatchEntry) -> Void) {
+        for index in self.all.indices { self.all[index].streams.forEachUnderWay { visit($0.run.entries[0]) } }
+    }
+
     /// Gives each of them what all together have earned.
     mutating func earn(_ earned: EarnedWindow) {
         for index in self.all.indices { self.all[index].earn(earned) }

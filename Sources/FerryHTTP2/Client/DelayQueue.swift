@@ -42,6 +42,10 @@ struct DelayQueue {
         return self.heap.popMin()?.attempt
     }
 
+    func forEach(_ body: (Attempt) -> Void) {
+        for delayed in self.heap.unordered { body(delayed.attempt) }
+    }
+
     /// Removes and returns the attempts for which `isTaken` is true. O(count).
     mutating func remove(where isTaken: (Attempt) -> Bool) -> [Attempt] {
         var taken: [Attempt] = []

@@ -11,7 +11,7 @@ extension HTTP2Client {
         guard run.count > 0 else { return }
         self.isIncomplete = true
         var run = run
-        run.order = now.monotonic.uptimeNanoseconds
+        if run.order == 0 { run.order = now.monotonic.uptimeNanoseconds }
         self.fresh.append(run)
         self.connectIfNeeded(now: now)
     }
@@ -19,12 +19,11 @@ extension HTTP2Client {
     /// Withdraws awaited notifications by their tags, unless they are under way. O(queued).
     package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
         func isMeant(_ entry: BatchEntry) -> Bool { entry.fields.isAwaited && tags.contains(entry.tag) }
-        for run in self.fresh.remove(where: isMeant) { self.outcomes.give(.undelivered(.cancelled), to: run) }
-        var waiting = self.delayed.remove { isMeant($0.run.entries[0]) && !$0.run.entries[0].marks.isTainted }
-        let isWithdrawn: (Attempt) -> Bool = { isMeant($0.run.entries[0]) && !$0.run.entries[0].marks.isTainted }
-        waiting += self.again.filter(isWithdrawn)
-        self.again.removeAll(where: isWithdrawn)
-        for attempt in waiting { self.outcomes.give(.undelivered(.cancelled), to: attempt.run) }
+        let unwritten = self.fresh.remove { isMeant($0) && !$0.marks.isTainted }
+        for run in unwritten { self.outcomes.give(.undelivered(.cancelled), to: run) }
+        for attempt in self.takeWaiting(where: { isMeant($0) && !$0.marks.isTainted }) {
+            self.outcomes.give(.undelivered(.cancelled), to: attempt.run)
+        }
         self.checkCompleted(now: now)
     }
 
@@ -63,19 +62,28 @@ extension HTTP2Client {
     // MARK: Out
 
     /// Gives an outcome to an attempt that is not repeated: APNs' last refusal, if there was one.
-    mutating func giveUp(_ attempt: Attempt, _ cause: Outcome.UndeliveredCause, _ uncertain: Outcome.UncertainCause) {
+    ///
+    /// - Parameter isFinal: whether it is not given back, because it is too late.
+    mutating func giveUp(
+        _ attempt: Attempt,
+        _ cause: Outcome.UndeliveredCause,
+        _ uncertain: Outcome.UncertainCause,
+        isFinal: Bool = false
+    ) {
         if attempt.run.entries[0].marks.isTainted {
             self.outcomes.give(.uncertain(uncertain), to: attempt.run, apnsID: attempt.apnsID)
         } else if let rejection = attempt.rejection {
             self.outcomes.give(.rejected(rejection), to: attempt.run, apnsID: attempt.apnsID)
         } else {
-            self.outcomes.give(.undelivered(cause), to: attempt.run, apnsID: attempt.apnsID)
+            self.outcomes.give(.undelivered(cause), to: attempt.run, apnsID: attempt.apnsID, isFinal: isFinal)
         }
     }
 
     /// Gives up everything in the queue.
     mutating func giveUpQueue(_ cause: Outcome.UndeliveredCause, _ uncertain: Outcome.UncertainCause) {
-        for run in self.fresh.removeAll() { self.outcomes.give(.undelivered(cause), to: run) }
+        for run in self.fresh.removeAll() {
+            self.outcomes.give(.undelivered(cause), tainted: .uncertain(uncertain), to: run)
+        }
         let waiting = Array(self.again) + self.delayed.remove { _ in true }
         self.again.removeAll()
         for attempt in waiting { self.giveUp(attempt, cause, uncertain) }
@@ -86,11 +94,16 @@ extension HTTP2Client {
         while let first = self.fresh.first, first.submitted + self.deadline <= now.monotonic,
             let run = self.fresh.popFirst(atMost: first.count)
         {
-            self.outcomes.give(.undelivered(self.lateCause), to: run)
+            self.outcomes.give(
+                .undelivered(self.lateCause),
+                tainted: .uncertain(.notRepeated),
+                to: run,
+                isFinal: true
+            )
         }
         while let attempt = self.again.first, attempt.submitted + self.deadline <= now.monotonic {
             self.again.removeFirst()
-            self.giveUp(attempt, self.lateCause, .notRepeated)
+            self.giveUp(attempt, self.lateCause, .notRepeated, isFinal: true)
         }
     }
 

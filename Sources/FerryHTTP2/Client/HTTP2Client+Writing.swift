@@ -81,7 +81,7 @@ extension HTTP2Client {
             for index in 0..<run.count {
                 let one = run.slice(index..<index + 1)
                 guard self.isInTime(one, nil, now: now), !self.isFaulty(one) else { continue }
-                let attempt = Attempt(run: one, apnsID: self.identifier(of: one))
+                let attempt = Attempt(run: one, apnsID: self.identifier(of: one), wasWritten: one.isCopy)
                 guard self.isItsTurn(attempt, now: now) else { continue }
                 guard self.make(attempt, on: id, now: now) else {
                     self.fresh.prepend(run.slice(index + 1..<run.count))
@@ -109,7 +109,7 @@ extension HTTP2Client {
             self.delayed.insert(attempt, due: due)
             return false
         case .tooLate:
-            self.outcomes.give(.undelivered(.deadline), to: attempt.run)
+            self.outcomes.give(.undelivered(.deadline), tainted: .uncertain(.notRepeated), to: attempt.run)
             return false
         case .now, .later:
             return true
@@ -139,10 +139,12 @@ extension HTTP2Client {
         guard isLate || isExpired else { return true }
         if let attempt, attempt.rejection != nil || entry.marks.isTainted {
             self.giveUp(attempt, .deadline, .notRepeated)
+        } else if entry.marks.isTainted {
+            self.outcomes.give(.uncertain(.notRepeated), to: run)
         } else if isExpired {
             self.outcomes.give(.expired, to: run)
         } else {
-            self.outcomes.give(.undelivered(self.lateCause), to: run)
+            self.outcomes.give(.undelivered(self.lateCause), to: run, isFinal: true)
         }
         return false
     }

@@ -20,6 +20,8 @@ internal import NIOCore
 package struct HTTP2Client: ProviderMachine, ~Copyable {
     /// One TLS record: with larger writes, client and server take turns and each idles.
     package static let chunk = 16 << 10
+
+    package static func chunk(of id: ConnectionID) -> Int { self.chunk }
     /// If at most this many requests may be under way, each notification waits for the answer to another.
     static let narrowWindow = 4
     /// "After 15 minutes, you can retry JSON payloads that receive response status codes that begin with 5XX" (Apple).

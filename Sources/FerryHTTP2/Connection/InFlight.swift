@@ -60,6 +60,12 @@ struct InFlight {
         return request
     }
 
+    func forEach(_ body: (Request) -> Void) {
+        for place in self.places {
+            if let request = place.request { body(request) }
+        }
+    }
+
     /// The oldest request, and its stream.
     var first: (stream: HTTP2Session.Stream, request: Request)? {
         guard self.oldest >= 0, let request = self.places[Int(self.oldest)].request else { return nil }

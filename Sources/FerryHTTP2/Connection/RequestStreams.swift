@@ -25,6 +25,9 @@ struct RequestStreams: ~Copyable {
     /// The number of requests under way.
     var count: Int { self.inFlight.count }
 
+    /// Calls `body` with each attempt that waits for its answer.
+    func forEachUnderWay(_ body: (Attempt) -> Void) { self.inFlight.forEach { body($0.attempt) } }
+
     /// Whether a request was written.
     var isUsed: Bool { !self.indexedNames.isEmpty }
 

@@ -2,9 +2,12 @@ import Ferry
 import FerryTesting
 import Tracing
 
-/// A protocol to test a provider with. It contains only the differences between the two.
+/// A kind of provider to test. It contains only the differences between them.
 enum TestedProtocol: String, CaseIterable {
-    case binary, http2
+    case binary, http2, migrating
+
+    /// The number of connections of a provider, one for each peer.
+    var connections: Int { self == .migrating ? 2 : 1 }
 
     /// The trouble that the peer causes.
     struct Trouble: Sendable {
@@ -43,6 +46,7 @@ enum TestedProtocol: String, CaseIterable {
         switch self {
         case .binary: try await Self.runBinary(trouble, settings, body)
         case .http2: try await Self.runHTTP2(trouble, settings, body)
+        case .migrating: try await Self.runMigrating(trouble, settings, body)
         }
     }
 
@@ -51,11 +55,7 @@ enum TestedProtocol: String, CaseIterable {
         _ settings: Settings,
         _ body: (Run) async throws -> Void
     ) async throws {
-        var script = GatewayScript()
-        script.rules = [.reject(try Harness.devices(trouble.bad))]
-        if let count = trouble.endsEvery { script.rules.append(.shutDown(after: count)) }
-        if trouble.isSilent { script.handshake = .silent }
-        try await Harness.run(script) { harness in
+        try await Harness.run(self.gatewayScript(trouble)) { harness in
             var configuration = harness.proving
             configuration.options.queueLimit = settings.queueLimit
             configuration.observer = settings.observer
@@ -70,10 +70,72 @@ enum TestedProtocol: String, CaseIterable {
         }
     }
 
+    private static func gatewayScript(_ trouble: Trouble) throws -> GatewayScript {
+        var script = GatewayScript()
+        script.rules = [.reject(try Harness.devices(trouble.bad))]
+        if let count = trouble.endsEvery { script.rules.append(.shutDown(after: count)) }
+        if trouble.isSilent { script.handshake = .silent }
+        return script
+    }
+
     private static func runHTTP2(
         _ trouble: Trouble,
         _ settings: Settings,
         _ body: (Run) async throws -> Void
+    ) async throws {
+        let outcomes = OutcomeCollector()
+        try await self.withAPNs(trouble) { configuration, recorder in
+            var configuration = configuration
+            configuration.outcomes = .sink(outcomes)
+            configuration.options.queueLimit = settings.queueLimit
+            configuration.observer = settings.observer
+            configuration.tracer = settings.tracer
+            try await body(
+                Run(
+                    provider: try HTTP2Provider(configuration),
+                    outcomes: outcomes,
+                    arrived: { Self.arrived(recorder) }
+                )
+            )
+        }
+    }
+
+    /// Half of the devices over each protocol.
+    private static func runMigrating(
+        _ trouble: Trouble,
+        _ settings: Settings,
+        _ body: (Run) async throws -> Void
+    ) async throws {
+        try await Harness.run(self.gatewayScript(trouble)) { harness in
+            try await self.withAPNs(trouble) { http2, recorder in
+                var configuration = MigratingConfiguration(
+                    binary: harness.proving,
+                    http2: http2,
+                    options: MigrationOptions(rule: MigrationRule(share: 50)),
+                    outcomes: .sink(harness.outcomes)
+                )
+                configuration.options.queueLimit = settings.queueLimit
+                configuration.observer = settings.observer
+                configuration.tracer = settings.tracer
+                try await body(
+                    Run(
+                        provider: try MigratingProvider(configuration),
+                        outcomes: harness.outcomes,
+                        arrived: { try harness.arrived.merging(Self.arrived(recorder), uniquingKeysWith: +) }
+                    )
+                )
+            }
+        }
+    }
+
+    private static func arrived(_ recorder: APNsMemoryRecorder) -> [Int: Int] {
+        recorder.counts.reduce(into: [:]) { $0[Harness.number($1.key)] = $1.value }
+    }
+
+    /// Starts a simulated APNs, and stops it after `body`.
+    static func withAPNs(
+        _ trouble: Trouble = Trouble(),
+        _ body: (HTTP2Configuration, APNsMemoryRecorder) async throws -> Void
     ) async throws {
         let credentials = try TestCredentials()
         let recorder = APNsMemoryRecorder()
@@ -83,7 +145,6 @@ enum TestedProtocol: String, CaseIterable {
         if let count = trouble.endsEvery { server.script.rules.append(.goAway(every: count)) }
         if trouble.isSilent { server.script.rules = [HTTP2Rule(prefix: [], action: .silence)] }
         let apns = try await SimulatedAPNs.start(server)
-        let outcomes = OutcomeCollector()
         do {
             let source = try ProviderTokenSource(
                 key: credentials.tokenKey,
@@ -95,27 +156,16 @@ enum TestedProtocol: String, CaseIterable {
                 port: apns.port,
                 credentials: .token(source),
                 topic: "com.example.ferry",
-                outcomes: .sink(outcomes)
+                outcomes: .discard
             )
             configuration.trustRoots = credentials.trustRoots
             configuration.serverName = "localhost"
-            configuration.options.queueLimit = settings.queueLimit
-            configuration.observer = settings.observer
-            configuration.tracer = settings.tracer
             configuration.options.connectTimeout = Harness.forever
             configuration.options.attemptTimeout = Harness.forever
             configuration.options.deadline = Harness.forever
             // This test rejects many notifications in a row on purpose.
             configuration.options.circuitBreaker = nil
-            try await body(
-                Run(
-                    provider: try HTTP2Provider(configuration),
-                    outcomes: outcomes,
-                    arrived: {
-                        recorder.counts.reduce(into: [:]) { $0[Harness.number($1.key)] = $1.value }
-                    }
-                )
-            )
+            try await body(configuration, recorder)
         } catch {
             await apns.stop()
             throw error

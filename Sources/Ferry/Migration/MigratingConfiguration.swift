@@ -1,0 +1,50 @@
+public import FerryCore
+public import Logging
+public import NIOCore
+internal import NIOPosix
+public import Tracing
+
+/// The settings of a ``MigratingProvider``: those of its two protocols, and which notifications go over which.
+public struct MigratingConfiguration: Sendable {
+    /// The binary protocol. Its `outcomes`, `eventLoopGroup`, `logger`, `observer` and `tracer` are not used, and
+    /// ``BinaryOptions/queueLimit`` is that of ``options``.
+    public var binary: BinaryConfiguration
+    /// HTTP/2. The same applies.
+    public var http2: HTTP2Configuration
+    /// Which notifications go over which protocol, and what happens when one of them cannot deliver.
+    public var options: MigrationOptions
+    /// The receiver of the outcomes.
+    public var outcomes: OutcomeDelivery
+    /// The event loops. The provider runs on one of them and does not shut the group down.
+    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    /// Receives what happens, without device tokens or payloads: see ``BinaryConfiguration/logger``. Lines about one protocol
+    /// have `apns.side`. A side that goes down, and one that a move waits for, are logged at `warning`.
+    public var logger = Logger(label: "ferry.migration")
+    /// Receives the numbers of each turn of the event loop, of both protocols together. Nil: no observer.
+    public var observer: (any ProviderObserver)?
+    /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
+    /// it returns. Nil: no spans.
+    public var tracer: (any Tracer)?
+
+    /// - Parameters:
+    ///   - binary: the binary protocol.
+    ///   - http2: HTTP/2.
+    ///   - options: which notifications go over which. The default sends all of them over the binary protocol.
+    ///   - outcomes: the receiver of the outcomes.
+    public init(
+        binary: BinaryConfiguration,
+        http2: HTTP2Configuration,
+        options: MigrationOptions = MigrationOptions(),
+        outcomes: OutcomeDelivery
+    ) {
+        self.binary = binary
+        self.http2 = http2
+        self.options = options
+        self.outcomes = outcomes
+    }
+}
+
+extension MigratingConfiguration: ProviderConfiguration {
+    /// Makes a provider: see ``MigratingProvider/init(_:)``.
+    public func makeProvider() throws -> MigratingProvider { try MigratingProvider(self) }
+}

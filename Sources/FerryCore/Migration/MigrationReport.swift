@@ -1,0 +1,81 @@
+/// The two protocols of a migration side by side.
+///
+/// The devices of the two sides differ, so a difference between two rates may be one between devices. Compare rates with
+/// ``Side/rate(_:)``, which has their interval.
+public struct MigrationReport: Sendable, Hashable {
+    /// What one side did.
+    public struct Side: Sendable, Hashable {
+        /// Its outcomes. An acceptance over the binary protocol is mostly presumed.
+        public var outcomes = OutcomeCounts()
+        /// Why notifications were not accepted.
+        public var causes = OutcomeCauses()
+        /// The number of its outcomes that turned out wrong. Each was an acceptance before: see ``correctedAcceptances``.
+        public var contradicted = 0
+        /// The number of notifications that it took because the other side cannot take them.
+        public var forced = 0
+        /// The number of notifications that it could not deliver, and the other side took over.
+        public var wentOver = 0
+
+        /// Nothing.
+        public init() {}
+
+        /// The acceptances that were not contradicted.
+        public var correctedAcceptances: Int { max(self.outcomes.accepted - self.contradicted, 0) }
+    }
+
+    /// Both sides over one time.
+    public struct Period: Sendable, Hashable {
+        /// The binary protocol.
+        public var binary = Side()
+        /// HTTP/2.
+        public var http2 = Side()
+
+        /// Nothing.
+        public init() {}
+
+        /// One of the two.
+        public subscript(side: ProviderSide) -> Side {
+            get {
+                switch side {
+                case .binary: self.binary
+                case .http2: self.http2
+                }
+            }
+            set {
+                switch side {
+                case .binary: self.binary = newValue
+                case .http2: self.http2 = newValue
+                }
+            }
+        }
+    }
+
+    /// The share of devices over HTTP/2, in percent, as the rule has it now.
+    public var share: Double
+    /// Over the provider's whole life.
+    public var life = Period()
+    /// Since the rule last changed.
+    public var sinceChange = Period()
+    /// The number of device groups, each 1/4096 of all devices, that wait until their earlier notifications have an outcome on
+    /// the side that they leave.
+    public var movingGroups = 0
+    /// The number of notifications that wait for that.
+    public var waiting = 0
+    /// The sides that are down.
+    public var down: Set<ProviderSide> = []
+
+    package init(share: Double) {
+        self.share = share
+    }
+
+    /// Begins to count anew for ``sinceChange``.
+    package mutating func startPeriod(share: Double) {
+        self.share = share
+        self.sinceChange = Period()
+    }
+
+    package mutating func update(_ side: ProviderSide, _ change: (inout Side) -> Void) {
+        change(&self.life[side])
+        change(&self.sinceChange[side])
+    }
+}

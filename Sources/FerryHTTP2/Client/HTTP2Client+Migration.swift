@@ -1,0 +1,43 @@
+internal import DequeModule
+package import FerryCore
+package import FerryMachine
+
+/// What a migration between two protocols asks of the client.
+extension HTTP2Client {
+    package var hasUsableConnection: Bool { self.connections.hasUsable }
+
+    package func takes(_ run: BatchRun, at index: Int) -> Bool {
+        self.fields.check.fault(of: run.entries[index], in: run.storage.arena) == nil
+    }
+
+    package func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void) {
+        self.connections.visitUnderWay(visit)
+        guard !isInFlight else { return }
+        self.fresh.forEach { $0.forEachUnsettled(visit) }
+        for attempt in self.again { visit(attempt.run.entries[0]) }
+        self.delayed.forEach { visit($0.run.entries[0]) }
+    }
+
+    package func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }
+
+    package mutating func recall(tainted: Bool, where isMeant: (BatchEntry) -> Bool, now: Moment) -> [BatchRun] {
+        var recalled = self.takeWaiting { (tainted || !$0.marks.isTainted) && isMeant($0) }.map { attempt in
+            var run = attempt.run
+            run.isCopy = attempt.wasWritten
+            return run
+        }
+        recalled += self.fresh.remove(where: isMeant)
+        recalled.sort { $0.precedes($1) }
+        self.checkCompleted(now: now)
+        return recalled
+    }
+
+    /// Removes and returns the attempts that wait for their turn, and whose notification `isTaken` accepts.
+    mutating func takeWaiting(where isTaken: (BatchEntry) -> Bool) -> [Attempt] {
+        var taken = self.delayed.remove { isTaken($0.run.entries[0]) }
+        guard self.again.contains(where: { isTaken($0.run.entries[0]) }) else { return taken }
+        taken += self.again.filter { isTaken($0.run.entries[0]) }
+        self.again.removeAll { isTaken($0.run.entries[0]) }
+        return taken
+    }
+}

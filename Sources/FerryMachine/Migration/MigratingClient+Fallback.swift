@@ -1,0 +1,144 @@
+internal import FerryCore
+internal import NIOCore
+
+/// What happens when a side cannot deliver.
+extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
+    /// Looks at both sides, and moves their devices if one went down or works again.
+    mutating func lookAtSides(now: Moment) {
+        if let change = self.health.binary?.look(self.binary.signs, now: now.monotonic) {
+            self.apply(change, to: .binary, now: now)
+        }
+        if let change = self.health.http2?.look(self.http2.signs, now: now.monotonic) {
+            self.apply(change, to: .http2, now: now)
+        }
+    }
+
+    /// Notes an error of a side that ends its work for now.
+    mutating func sideFailed(_ side: ProviderSide, now: Moment) {
+        if let change = self.health[side]?.failed(now: now.monotonic) { self.apply(change, to: side, now: now) }
+    }
+
+    private mutating func apply(_ change: SideHealth.Change, to side: ProviderSide, now: Moment) {
+        switch change {
+        case .down:
+            self.report.down.insert(side)
+            self.report(.down(side, self.trouble(of: side)))
+            self.move(self.router.set(side, isDown: true), now: now)
+        case .stillDown:
+            self.move(self.router.setTrial(nil, of: side), now: now)
+        case .up:
+            self.report.down.remove(side)
+            self.report(.up(side))
+            self.move(self.router.set(side, isDown: false), now: now)
+        }
+    }
+
+    private func trouble(of side: ProviderSide) -> ProviderError? {
+        switch side {
+        case .binary: self.binary.outcomes.trouble
+        case .http2: self.http2.outcomes.trouble
+        }
+    }
+
+    /// Lets the group of the first device of a side that is down try it, if that is due.
+    mutating func beginTrials(_ run: BatchRun, now: Moment) {
+        // While both are down, each has its own devices.
+        guard self.router.down.count == 1, let side = self.router.down.first,
+            self.health[side]?.isTrialDue(now: now.monotonic) == true,
+            let index = (0..<run.count).first(where: {
+                self.router.home(run, at: $0) == side && self.takes(run, at: $0, side)
+            })
+        else { return }
+        let group = DeviceGroup.of(run.entries[index])
+        self.health[side]?.beginTrial(of: group, now: now.monotonic)
+        self.report(.trial(side))
+        self.move(self.router.setTrial(group, of: side), now: now)
+    }
+
+    // MARK: Going over
+
+    /// Takes what the sides give back: it goes over, or gets the outcome that it came with. Returns whether there was any.
+    mutating func takeReturned(now: Moment) -> Bool {
+        var returned: [(ProviderSide, ReturnedRun)] = []
+        if !self.binary.outcomes.returned.isEmpty {
+            returned += self.binary.outcomes.takeReturned().map { (.binary, $0) }
+        }
+        if !self.http2.outcomes.returned.isEmpty {
+            returned += self.http2.outcomes.takeReturned().map { (.http2, $0) }
+        }
+        for (side, item) in returned { self.takeReturned(item, from: side, now: now) }
+        return !returned.isEmpty
+    }
+
+    private mutating func takeReturned(_ item: ReturnedRun, from side: ProviderSide, now: Moment) {
+        // A side that refuses the provider in a trial has failed it.
+        if self.router.trials[side] != nil { self.sideFailed(side, now: now) }
+        var start = 0
+        while start < item.run.count {
+            let goesOver = self.mayGoOver(item.run, at: start, from: side, now: now)
+            let end = (start + 1..<item.run.count).first {
+                self.mayGoOver(item.run, at: $0, from: side, now: now) != goesOver
+            }
+            let part = item.run.slice(start..<(end ?? item.run.count))
+            if goesOver {
+                self.goOver(part, item.record, from: side, now: now)
+            } else {
+                self.give(item.record, to: part, side)
+            }
+            start += part.count
+        }
+    }
+
+    private func mayGoOver(_ run: BatchRun, at index: Int, from side: ProviderSide, now: Moment) -> Bool {
+        if case .abandoned = self.stage { return false }
+        if let deadline, run.submitted + deadline <= now.monotonic { return false }
+        return !run.entries[index].marks.wentOver && !self.router.down.contains(side.other)
+            && self.takes(run, at: index, side.other)
+    }
+
+    private mutating func goOver(_ run: BatchRun, _ record: OutcomeRecord, from side: ProviderSide, now: Moment) {
+        var run = run
+        if case .rejected = record.outcome { run.isCopy = true }
+        self.noteGoingOver(run, from: side)
+        // It goes at once, ahead of what waits in front: it was submitted earlier.
+        self.submit(run, to: side.other, now: now)
+        for index in 0..<run.count where self.front.isMoving(run.entries[index]) {
+            switch side.other {
+            case .binary: self.binary.outcomes.tally?.add(run.entries[index])
+            case .http2: self.http2.outcomes.tally?.add(run.entries[index])
+            }
+        }
+    }
+
+    mutating func noteGoingOver(_ run: BatchRun, from side: ProviderSide) {
+        for index in 0..<run.count { run.entries[index].marks.wentOver = true }
+        self.report.update(side) { $0.wentOver += run.count }
+        self.goneOver[side] += run.count
+    }
+
+    private mutating func give(_ record: OutcomeRecord, to run: BatchRun, _ side: ProviderSide) {
+        switch side {
+        case .binary: self.binary.outcomes.give(record, to: run)
+        case .http2: self.http2.outcomes.give(record, to: run)
+        }
+    }
+
+    /// Reports what went over since the last call.
+    mutating func reportGoingOver() {
+        for side in ProviderSide.allCases where self.goneOver[side] > 0 {
+            self.report(.wentOver(from: side, count: self.goneOver[side]))
+            self.goneOver[side] = 0
+        }
+    }
+}
+
+extension ProviderMachine where Self: ~Copyable {
+    /// What the machine shows of its ability to deliver.
+    fileprivate var signs: SideHealth.Signs {
+        SideHealth.Signs(
+            isUsable: self.hasUsableConnection,
+            hasWork: self.queuedCount > self.delayedCount,
+            answered: self.outcomes.answered
+        )
+    }
+}

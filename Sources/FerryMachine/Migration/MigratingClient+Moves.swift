@@ -1,0 +1,105 @@
+package import FerryCore
+internal import NIOCore
+
+/// Moves of device groups from one side to the other.
+///
+/// A group moves when the rule changes, and when a side goes down or works again. What is not written comes back; new
+/// notifications wait with it in front, until nothing of the group is unsettled on either side. So the notifications of a
+/// device keep their order.
+extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
+    /// Takes a new rule.
+    package mutating func change(_ rule: MigrationRule, now: Moment) {
+        let groups = self.router.change(rule)
+        self.report.startPeriod(share: rule.share)
+        self.move(groups, now: now)
+        self.goOn(now: now)
+    }
+
+    /// Lets groups of devices move to the side that the router now says.
+    mutating func move(_ groups: DeviceGroupSet, now: Moment) {
+        guard !groups.isEmpty else { return }
+        self.front.hold(groups)
+        self.noticeAt = now.monotonic + Self.noticeAfter
+        self.recallMoving(now: now)
+        // What waits on a side that is down for its next copy may wait long. Nobody waits for it.
+        var binary = GroupTally()
+        var http2 = GroupTally()
+        self.binary.visitUnsettled(inFlight: self.router.down.contains(.binary)) { binary.add($0) }
+        self.http2.visitUnsettled(inFlight: self.router.down.contains(.http2)) { http2.add($0) }
+        self.binary.outcomes.tally = binary
+        self.http2.outcomes.tally = http2
+        self.release(self.front.moving.groups, now: now)
+    }
+
+    /// Takes back from both sides what is not written of moving groups. What went over before stays: it goes over only once.
+    private mutating func recallMoving(now: Moment) {
+        let moving = self.front.moving
+        func isMeant(_ entry: BatchEntry) -> Bool { !entry.marks.wentOver && moving.contains(DeviceGroup.of(entry)) }
+        for side in ProviderSide.allCases {
+            let goesOver = self.router.down.contains(side) && !self.router.down.contains(side.other)
+            let tainted = goesOver && self.options.fallback?.includesUnknown == true
+            let runs =
+                switch side {
+                case .binary: self.binary.recall(tainted: tainted, where: isMeant, now: now)
+                case .http2: self.http2.recall(tainted: tainted, where: isMeant, now: now)
+                }
+            for run in runs {
+                self.uncount(run, on: side)
+                if goesOver { self.noteGoingOver(run, from: side) }
+                self.front.append(run)
+            }
+        }
+    }
+
+    private mutating func uncount(_ run: BatchRun, on side: ProviderSide) {
+        for index in 0..<run.count {
+            switch side {
+            case .binary: self.binary.outcomes.tally?.remove(run.entries[index])
+            case .http2: self.http2.outcomes.tally?.remove(run.entries[index])
+            }
+        }
+    }
+
+    /// Lets those of `groups` go on of which nothing is unsettled.
+    private mutating func release(_ groups: [Int], now: Moment) {
+        for group in groups where self.front.moving.contains(group) {
+            guard self.binary.outcomes.tally?.isEmpty(group) != false,
+                self.http2.outcomes.tally?.isEmpty(group) != false
+            else { continue }
+            for run in self.front.release(group) { self.route(run, now: now) }
+        }
+        guard self.front.moving.isEmpty, self.noticeAt != nil || self.binary.outcomes.tally != nil else { return }
+        self.binary.outcomes.tally = nil
+        self.http2.outcomes.tally = nil
+        self.noticeAt = nil
+        self.report(.moved)
+    }
+
+    /// Lets those groups go on whose last notification has its outcome, or was given back.
+    mutating func releaseSettled(now: Moment) {
+        guard !self.front.moving.isEmpty else { return }
+        let groups =
+            (self.binary.outcomes.tally?.takeEmptied() ?? []) + (self.http2.outcomes.tally?.takeEmptied() ?? [])
+        if !groups.isEmpty { self.release(groups, now: now) }
+    }
+
+    /// Takes back what waits again on the side that moving groups leave: for another copy, because the first did not arrive.
+    mutating func recallAgain(now: Moment) {
+        guard !self.front.moving.isEmpty else { return }
+        self.recallMoving(now: now)
+    }
+
+    /// Says which side a move waits for, once for a move.
+    mutating func noticeWaiting(now: Moment) {
+        guard let noticeAt, noticeAt <= now.monotonic else { return }
+        self.noticeAt = nil
+        if self.binary.outcomes.tally?.isEmpty == false {
+            self.report(.waiting(for: .binary, notifications: self.front.count))
+        }
+        if self.http2.outcomes.tally?.isEmpty == false {
+            self.report(.waiting(for: .http2, notifications: self.front.count))
+        }
+    }
+
+    mutating func report(_ event: MigrationEvent) { self.events.append(SidedEvent(.migration(event), side: nil)) }
+}

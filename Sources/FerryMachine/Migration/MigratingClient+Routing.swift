@@ -1,0 +1,105 @@
+internal import FerryCore
+package import NIOCore
+
+/// The way of notifications to their side.
+extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
+    /// Gives each notification of a run to its side, or lets it wait because its group moves.
+    mutating func route(_ run: BatchRun, now: Moment) {
+        if self.front.moving.isEmpty, let side = self.router.uniformSide, self.takesAll(run, side) {
+            return self.submit(run, to: side, now: now)
+        }
+        self.destinations.removeAll(keepingCapacity: true)
+        for index in 0..<run.count { self.destinations.append(self.destination(of: run, at: index)) }
+        self.distribute(run, now: now)
+    }
+
+    private func takesAll(_ run: BatchRun, _ side: ProviderSide) -> Bool {
+        switch side {
+        case .binary: self.binary.takesAll(run)
+        case .http2: self.http2.takesAll(run)
+        }
+    }
+
+    func takes(_ run: BatchRun, at index: Int, _ side: ProviderSide) -> Bool {
+        switch side {
+        case .binary: self.binary.takes(run, at: index)
+        case .http2: self.http2.takes(run, at: index)
+        }
+    }
+
+    private mutating func destination(of run: BatchRun, at index: Int) -> MigrationFront.Destination {
+        if self.front.isMoving(run.entries[index]) { return .front }
+        let side = self.router.side(run, at: index)
+        guard !self.takes(run, at: index, side), self.options.sendsElsewhere, self.takes(run, at: index, side.other)
+        else {
+            return .side(side)
+        }
+        // A side may take it that stands in for the one that cannot: then it is not forced, but at home.
+        if self.router.home(run, at: index) == side { self.report.update(side.other) { $0.forced += 1 } }
+        return .side(side.other)
+    }
+
+    /// Gives the notifications of a run where ``destinations`` says. A run with one destination goes whole; otherwise the bytes
+    /// are copied, because a side would pay more for each of many short runs.
+    private mutating func distribute(_ run: BatchRun, now: Moment) {
+        guard let first = self.destinations.first else { return }
+        if self.destinations.allSatisfy({ $0 == first }) { return self.deliver(run, to: first, now: now) }
+        for destination in [MigrationFront.Destination.side(.binary), .side(.http2), .front] {
+            guard let part = self.copy(run, for: destination) else { continue }
+            self.deliver(part, to: destination, now: now)
+        }
+    }
+
+    private func copy(_ run: BatchRun, for destination: MigrationFront.Destination) -> BatchRun? {
+        var (count, bytes) = (0, 0)
+        for index in 0..<run.count where self.destinations[index] == destination {
+            count += 1
+            bytes += run.storage.byteCount(at: run.start + index)
+        }
+        guard count > 0 else { return nil }
+        let storage = BatchStorage(capacity: count, arenaCapacity: bytes)
+        for index in 0..<run.count where self.destinations[index] == destination {
+            storage.append(from: run.storage, at: run.start + index)
+        }
+        storage.seal()
+        return BatchRun(storage: storage, start: 0, count: count, order: run.order, isCopy: run.isCopy)
+    }
+
+    private mutating func deliver(_ run: BatchRun, to destination: MigrationFront.Destination, now: Moment) {
+        switch destination {
+        case .side(let side): self.submit(run, to: side, now: now)
+        case .front: self.front.append(run)
+        }
+    }
+
+    mutating func submit(_ run: BatchRun, to side: ProviderSide, now: Moment) {
+        switch side {
+        case .binary: self.binary.submit(run, now: now)
+        case .http2: self.http2.submit(run, now: now)
+        }
+    }
+
+    // MARK: Time
+
+    package var nextDeadline: NIODeadline? {
+        var next = NIODeadline.distantFuture
+        func consider(_ deadline: NIODeadline?) {
+            if let deadline, deadline < next { next = deadline }
+        }
+        consider(self.binary.nextDeadline)
+        consider(self.http2.nextDeadline)
+        consider(self.noticeAt)
+        if let deadline, let oldest = self.front.oldest { consider(oldest + deadline) }
+        consider(self.health.binary?.deadline)
+        consider(self.health.http2?.deadline)
+        return next == .distantFuture ? nil : next
+    }
+
+    /// Gives up what waits in front and has reached its deadline.
+    mutating func giveUpLate(now: Moment) {
+        guard let deadline, let oldest = self.front.oldest, oldest + deadline <= now.monotonic else { return }
+        for run in self.front.removeSubmitted(by: now.monotonic - deadline) {
+            self.outcomes.give(.undelivered(.deadline), tainted: .uncertain(.notRepeated), to: run)
+        }
+    }
+}

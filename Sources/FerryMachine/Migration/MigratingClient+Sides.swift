@@ -1,0 +1,138 @@
+package import FerryCore
+internal import NIOCore
+
+/// What both sides did since the last input, and the end.
+extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
+    /// Takes what both sides have for the owner, and everything that follows from it. Called at the end of each input.
+    mutating func goOn(now: Moment) {
+        repeat {
+            self.takeSideEvents(now: now)
+            self.lookAtSides(now: now)
+            self.releaseSettled(now: now)
+            // Each notification goes over once, so this ends.
+        } while self.takeReturned(now: now)
+        self.noticeWaiting(now: now)
+        self.reportGoingOver()
+        self.absorb()
+        self.settleDown(now: now)
+        self.checkCompleted()
+    }
+
+    private mutating func absorb() {
+        let binary = self.outcomes.absorb(&self.binary.outcomes)
+        let http2 = self.outcomes.absorb(&self.http2.outcomes)
+        self.outcomes.takeTrouble(of: self.binary.outcomes.trouble, self.http2.outcomes.trouble)
+        self.report.add(binary, to: .binary)
+        self.report.add(http2, to: .http2)
+    }
+
+    private mutating func takeSideEvents(now: Moment) {
+        let binary = self.binary.takeEvents()
+        let http2 = self.http2.takeEvents()
+        for event in binary { self.take(event, of: .binary, now: now) }
+        for event in http2 { self.take(event, of: .http2, now: now) }
+    }
+
+    private mutating func take(_ event: ProviderEvent, of side: ProviderSide, now: Moment) {
+        if let event = self.whole(event, of: side) { self.events.append(SidedEvent(event, side: side)) }
+        switch event {
+        case .error(let error) where error.code != .tooManyRejections:
+            // It says that nothing is sent any more, or that the queue was given up.
+            self.sideFailed(side, now: now)
+        case .resent(_, let afterOutcome):
+            if afterOutcome { self.isIncomplete = true } else { self.recallAgain(now: now) }
+        default:
+            break
+        }
+    }
+
+    /// Returns a side's event as one of the whole; nil if it says nothing about the whole.
+    private mutating func whole(_ event: ProviderEvent, of side: ProviderSide) -> ProviderEvent? {
+        func outer(_ id: ConnectionID) -> ConnectionID { Self.outer(id, of: side) }
+        switch event {
+        case .completed:
+            return nil
+        case .connected(let id, let open):
+            self.open[side] = open
+            return .connected(outer(id), open: self.open.binary + self.open.http2)
+        case .disconnected(let id, let open):
+            self.open[side] = open
+            return .disconnected(outer(id), open: self.open.binary + self.open.http2)
+        case .transmitted(let id, let tags): return .transmitted(outer(id), tags: tags)
+        case .requestReset(let id, let code, let tag): return .requestReset(outer(id), code, tag: tag)
+        case .socketError(let id, let error): return .socketError(outer(id), error)
+        case .timeout(let id): return .timeout(outer(id))
+        case .cacheTooSmall, .transmissionError, .error, .resent, .contradicted, .windowAdjusted, .migration, .dropped:
+            return event
+        }
+    }
+
+    // MARK: The end
+
+    private mutating func checkCompleted() {
+        guard self.isIncomplete, self.isSettled else { return }
+        self.isIncomplete = false
+        self.events.append(SidedEvent(.completed, side: nil))
+    }
+
+    package mutating func shutDown(proof: Proof, now: Moment) {
+        self.stage = .shuttingDown(proof, told: [])
+        self.goOn(now: now)
+    }
+
+    /// During a shutdown: tells each side to which nothing more can come.
+    private mutating func settleDown(now: Moment) {
+        guard case .shuttingDown(let proof, var told) = self.stage, self.front.isEmpty else { return }
+        // The binary protocol comes first: only during its shutdown does it prove what rests on silence. It takes what HTTP/2
+        // still gives back, too.
+        if told.insert(.binary).inserted { self.binary.shutDown(proof: proof, now: now) }
+        if self.options.fallback == nil || self.binary.isSettled, told.insert(.http2).inserted {
+            self.http2.shutDown(proof: proof, now: now)
+        }
+        self.stage = .shuttingDown(proof, told: told)
+    }
+
+    package mutating func abandon(
+        undelivered: Outcome.UndeliveredCause,
+        uncertain: Outcome.UncertainCause,
+        handed: (ConnectionID) -> UInt64,
+        now: Moment
+    ) {
+        self.stage = .abandoned
+        for run in self.front.remove(where: { _ in true }) {
+            self.outcomes.give(.undelivered(undelivered), tainted: .uncertain(uncertain), to: run)
+        }
+        self.binary.abandon(
+            undelivered: undelivered,
+            uncertain: uncertain,
+            handed: { handed(Self.outer($0, of: .binary)) },
+            now: now
+        )
+        self.http2.abandon(
+            undelivered: undelivered,
+            uncertain: uncertain,
+            handed: { handed(Self.outer($0, of: .http2)) },
+            now: now
+        )
+        self.goOn(now: now)
+    }
+
+    /// The numbers of both sides, and where they stand.
+    package var currentReport: MigrationReport {
+        var report = self.report
+        report.movingGroups = self.front.moving.count
+        report.waiting = self.front.count
+        return report
+    }
+}
+
+extension MigrationReport {
+    fileprivate mutating func add(_ news: OutcomeLog.News, to side: ProviderSide) {
+        guard news.counts.settled > 0 || news.contradicted > 0 else { return }
+        self.update(side) { side in
+            side.outcomes.add(news.counts)
+            side.causes.add(news.causes)
+            side.contradicted += news.contradicted
+        }
+    }
+}

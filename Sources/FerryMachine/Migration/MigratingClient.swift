@@ -1,0 +1,309 @@
+package import FerryCore
+package import NIOCore
+
+/// A client of two protocols, without I/O: it gives each notification to one of two machines, and is one machine itself.
+///
+/// ```
+///               the rule's side, the other one if that is down or cannot take it
+///   submit ────────────────────────────────────────────────▶ binary or http2 ──▶ outcome
+///      │                                                        ▲        │
+///      │ its group moves                                        │        │ recalled for a move, or
+///      └────────────────────────▶ front ────────────────────────┘        │ given back: not delivered
+///                                   ▲    nothing of its group is         │
+///                                   │    unsettled on either side        │
+///                                   └────────────────────────────────────┘
+/// ```
+///
+/// Each notification is in the front or on exactly one side, and gets its outcome from there. No table of notifications
+/// exists: their entries keep the caller's tags.
+///
+/// `Docs/migration.md` describes the behaviour.
+package struct MigratingClient<
+    Binary: ProviderMachine & ~Copyable,
+    HTTP2: ProviderMachine & ~Copyable
+>: ProviderMachine, ~Copyable {
+    /// How long a move may wait before an event tells what it waits for.
+    static var noticeAfter: TimeAmount { .seconds(5) }
+
+    /// The stage of the client's life.
+    ///
+    /// ```
+    ///             shutDown                    abandon
+    ///   running ───────────▶ shuttingDown ───────────────▶ abandoned
+    ///      └─────────────────────────────────────────────────▲
+    /// ```
+    enum Stage {
+        case running
+        /// Nothing more is submitted. `told` are the sides that know it.
+        case shuttingDown(Proof, told: Set<ProviderSide>)
+        case abandoned
+    }
+
+    let options: MigrationOptions
+    let deadline: TimeAmount?
+    var binary: Binary
+    var http2: HTTP2
+    package var outcomes = OutcomeLog()
+    var router: MigrationRouter
+    var front = MigrationFront()
+    /// Nil: there is no fallback.
+    var health = BothSides<SideHealth?>(nil)
+    /// The open connections.
+    var open = BothSides(0)
+    /// The notifications that left a side since the last event about it.
+    var goneOver = BothSides(0)
+    package var report: MigrationReport
+    var stage = Stage.running
+    /// When the present move is to be reported as slow; nil if it was, or nothing moves.
+    var noticeAt: NIODeadline?
+    /// Whether something was submitted since the last `completed` event.
+    var isIncomplete = false
+    /// The order of the last run: nanoseconds, so that it is also the time of the submission.
+    private var lastOrder: UInt64 = 0
+    var events: [SidedEvent] = []
+    /// Memory for the choice of sides.
+    var destinations: [MigrationFront.Destination] = []
+
+    /// - Parameters:
+    ///   - binary: the machine of the binary protocol. Its `deadline` is that of `options`, if that has one.
+    ///   - http2: the machine of HTTP/2. The same applies.
+    package init(_ options: MigrationOptions, binary: consuming Binary, http2: consuming HTTP2) {
+        self.options = options
+        self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
+        self.binary = binary
+        self.http2 = http2
+        self.router = MigrationRouter(options.rule)
+        self.report = MigrationReport(share: options.rule.share)
+        if let fallback = options.fallback { self.health = BothSides(SideHealth(fallback)) }
+        self.binary.outcomes.givesBack = options.fallback != nil
+        self.http2.outcomes.givesBack = options.fallback != nil
+        self.binary.outcomes.countCauses()
+        self.http2.outcomes.countCauses()
+    }
+
+    // MARK: Connections
+
+    // A connection of a side has an odd or an even number, so that no table is needed.
+
+    /// Returns the side of a connection.
+    package static func side(of id: ConnectionID) -> ProviderSide { id.rawValue.isMultiple(of: 2) ? .http2 : .binary }
+
+    /// Returns the number of a side's connection for the owner.
+    static func outer(_ id: ConnectionID, of side: ProviderSide) -> ConnectionID {
+        ConnectionID(side == .http2 ? id.rawValue * 2 : id.rawValue * 2 - 1)
+    }
+
+    /// Returns the number of a connection for its side.
+    static func inner(_ id: ConnectionID) -> ConnectionID { ConnectionID((id.rawValue + 1) / 2) }
+
+    package static func chunk(of id: ConnectionID) -> Int {
+        switch self.side(of: id) {
+        case .binary: Binary.chunk(of: self.inner(id))
+        case .http2: HTTP2.chunk(of: self.inner(id))
+        }
+    }
+
+    // MARK: Queries
+
+    package var isPaused: Bool = false {
+        didSet {
+            self.binary.isPaused = self.isPaused
+            self.http2.isPaused = self.isPaused
+        }
+    }
+
+    package var reportsTransmitted: Bool = false {
+        didSet {
+            self.binary.reportsTransmitted = self.reportsTransmitted
+            self.http2.reportsTransmitted = self.reportsTransmitted
+        }
+    }
+
+    package var queuedCount: Int { self.front.count + self.binary.queuedCount + self.http2.queuedCount }
+
+    package var delayedCount: Int { self.front.count + self.binary.delayedCount + self.http2.delayedCount }
+
+    package var unsettledCount: Int { self.binary.unsettledCount + self.http2.unsettledCount }
+
+    package var isSettled: Bool { self.front.isEmpty && self.binary.isSettled && self.http2.isSettled }
+
+    package var isFinished: Bool {
+        if case .running = self.stage { return false }
+        return self.isSettled && self.binary.isFinished && self.http2.isFinished
+    }
+
+    package var hasUsableConnection: Bool { self.binary.hasUsableConnection || self.http2.hasUsableConnection }
+
+    package var needsAuthorization: Bool { self.binary.needsAuthorization || self.http2.needsAuthorization }
+
+    package var bottleneck: ConnectionID? {
+        // Other work must not wait for an answer over HTTP/2.
+        guard self.binary.isSettled, self.front.isEmpty else { return nil }
+        return self.http2.bottleneck.map { Self.outer($0, of: .http2) }
+    }
+
+    package func takes(_ run: BatchRun, at index: Int) -> Bool {
+        self.binary.takes(run, at: index) || self.http2.takes(run, at: index)
+    }
+
+    package func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }
+
+    package func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void) {
+        self.binary.visitUnsettled(inFlight: isInFlight, visit)
+        self.http2.visitUnsettled(inFlight: isInFlight, visit)
+        if !isInFlight { self.front.forEach { $0.forEachUnsettled(visit) } }
+    }
+
+    // MARK: Out
+
+    package mutating func takeSteps() -> [ConnectionStep] {
+        let binary = self.binary.takeSteps()
+        let http2 = self.http2.takeSteps()
+        if binary.isEmpty, http2.isEmpty { return [] }
+        return binary.map { $0.renumbered { Self.outer($0, of: .binary) } }
+            + http2.map { $0.renumbered { Self.outer($0, of: .http2) } }
+    }
+
+    package mutating func takeEvents() -> [ProviderEvent] { self.takeSidedEvents().map(\.event) }
+
+    package mutating func takeSidedEvents() -> [SidedEvent] {
+        defer { if !self.events.isEmpty { self.events = [] } }
+        return self.events
+    }
+
+    package mutating func write(
+        _ id: ConnectionID,
+        into buffer: inout ByteBuffer,
+        atMost limit: Int,
+        now: Moment
+    ) -> Bool {
+        let inner = Self.inner(id)
+        let hasWritten =
+            switch Self.side(of: id) {
+            case .binary: self.binary.write(inner, into: &buffer, atMost: limit, now: now)
+            case .http2: self.http2.write(inner, into: &buffer, atMost: limit, now: now)
+            }
+        self.goOn(now: now)
+        return hasWritten
+    }
+
+    // MARK: In
+
+    package mutating func submit(_ run: BatchRun, now: Moment) {
+        guard run.count > 0 else { return }
+        self.isIncomplete = true
+        var run = run
+        self.lastOrder = max(self.lastOrder + 1, now.monotonic.uptimeNanoseconds)
+        run.order = self.lastOrder
+        self.setExpiration(of: run, now: now)
+        self.beginTrials(run, now: now)
+        self.route(run, now: now)
+        self.goOn(now: now)
+    }
+
+    /// Gives notifications without an expiration the same one on both sides.
+    private func setExpiration(of run: BatchRun, now: Moment) {
+        let seconds = UInt32(clamping: self.options.defaultExpiration.components.seconds)
+        let (sum, isTooLate) = now.epochSeconds.addingReportingOverflow(seconds)
+        let expiration = seconds == 0 ? 0 : isTooLate ? .max : sum
+        for index in 0..<run.count where !run.entries[index].fields.hasExpiration {
+            run.entries[index].fields.hasExpiration = true
+            run.entries[index].expiration = expiration
+        }
+    }
+
+    package mutating func recall(tainted: Bool, where isMeant: (BatchEntry) -> Bool, now: Moment) -> [BatchRun] {
+        var recalled = self.front.remove(where: isMeant)
+        recalled += self.binary.recall(tainted: tainted, where: isMeant, now: now)
+        recalled += self.http2.recall(tainted: tainted, where: isMeant, now: now)
+        recalled.sort { $0.precedes($1) }
+        self.goOn(now: now)
+        return recalled
+    }
+
+    package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
+        let waiting = self.front.remove { $0.fields.isAwaited && !$0.marks.isTainted && tags.contains($0.tag) }
+        for run in waiting { self.outcomes.give(.undelivered(.cancelled), to: run) }
+        self.binary.withdraw(tags, now: now)
+        self.http2.withdraw(tags, now: now)
+        self.goOn(now: now)
+    }
+
+    package mutating func tick(now: Moment) {
+        self.binary.tick(now: now)
+        self.http2.tick(now: now)
+        self.giveUpLate(now: now)
+        self.goOn(now: now)
+    }
+
+    package mutating func authorized(_ authorization: Authorization) {
+        self.binary.authorized(authorization)
+        self.http2.authorized(authorization)
+    }
+
+    package mutating func failed(_ error: ProviderError, now: Moment) {
+        // It is the lack of a provider token, and only HTTP/2 has these.
+        self.http2.failed(error, now: now)
+        self.sideFailed(.http2, now: now)
+        self.goOn(now: now)
+    }
+
+    package mutating func connected(_ id: ConnectionID, now: Moment) {
+        switch Self.side(of: id) {
+        case .binary: self.binary.connected(Self.inner(id), now: now)
+        case .http2: self.http2.connected(Self.inner(id), now: now)
+        }
+        self.goOn(now: now)
+    }
+
+    package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
+        switch Self.side(of: id) {
+        case .binary: self.binary.received(Self.inner(id), bytes, handed: handed, now: now)
+        case .http2: self.http2.received(Self.inner(id), bytes, handed: handed, now: now)
+        }
+        self.goOn(now: now)
+    }
+
+    package mutating func flushed(_ id: ConnectionID, at offset: UInt64, now: Moment) {
+        switch Self.side(of: id) {
+        case .binary: self.binary.flushed(Self.inner(id), at: offset, now: now)
+        case .http2: self.http2.flushed(Self.inner(id), at: offset, now: now)
+        }
+    }
+
+    package mutating func writability(_ id: ConnectionID, isWritable: Bool) {
+        switch Self.side(of: id) {
+        case .binary: self.binary.writability(Self.inner(id), isWritable: isWritable)
+        case .http2: self.http2.writability(Self.inner(id), isWritable: isWritable)
+        }
+    }
+
+    package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {
+        switch Self.side(of: id) {
+        case .binary: self.binary.sampled(Self.inner(id), sample, now: now)
+        case .http2: self.http2.sampled(Self.inner(id), sample, now: now)
+        }
+        self.goOn(now: now)
+    }
+
+    package mutating func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
+        switch Self.side(of: id) {
+        case .binary: self.binary.ended(Self.inner(id), end, handed: handed, now: now)
+        case .http2: self.http2.ended(Self.inner(id), end, handed: handed, now: now)
+        }
+        self.goOn(now: now)
+    }
+}
+
+extension ConnectionStep {
+    /// Returns the step with another number of its connection.
+    fileprivate func renumbered(_ outer: (ConnectionID) -> ConnectionID) -> ConnectionStep {
+        switch self {
+        case .dial(let id): .dial(outer(id))
+        case .close(let id): .close(outer(id))
+        case .finish(let id): .finish(outer(id))
+        case .sample(let id): .sample(outer(id))
+        case .refused: self
+        }
+    }
+}

@@ -1,0 +1,77 @@
+internal import FerryCore
+internal import NIOCore
+
+/// The notifications of device groups that move. They wait until nothing of their group is unsettled on either side.
+struct MigrationFront {
+    /// Where a notification goes.
+    enum Destination: Equatable {
+        case side(ProviderSide)
+        /// Its group moves.
+        case front
+    }
+
+    /// The groups that move.
+    private(set) var moving = DeviceGroupSet()
+    /// What waits, by group. Parts of batches, without a copy of their bytes.
+    private var queues: [Int: RunQueue] = [:]
+    private(set) var count = 0
+    /// When the oldest waiting notification was submitted, or earlier; nil if none waits.
+    private(set) var oldest: NIODeadline?
+
+    var isEmpty: Bool { self.count == 0 }
+
+    func isMoving(_ entry: BatchEntry) -> Bool { !self.moving.isEmpty && self.moving.contains(DeviceGroup.of(entry)) }
+
+    /// Lets further groups wait.
+    mutating func hold(_ groups: DeviceGroupSet) { self.moving.formUnion(groups) }
+
+    /// Takes notifications of moving groups, and puts each to its place in the order of submission.
+    mutating func append(_ run: BatchRun) {
+        self.count += run.count
+        self.oldest = min(self.oldest ?? run.submitted, run.submitted)
+        var parts: [(Int, BatchRun)] = []
+        run.forEachPart(alike: DeviceGroup.of) { parts.append(($1, $0)) }
+        for (group, part) in parts { self.queues[group, default: RunQueue()].insert(part) }
+    }
+
+    /// Lets a group go on; returns what waited, in order.
+    mutating func release(_ group: Int) -> [BatchRun] {
+        self.moving.remove(group)
+        var queue = self.queues.removeValue(forKey: group) ?? RunQueue()
+        let runs = queue.removeAll()
+        self.count -= runs.reduce(0) { $0 + $1.count }
+        if self.isEmpty { self.oldest = nil }
+        return runs
+    }
+
+    /// Removes and returns the notifications that `isMeant` accepts.
+    mutating func remove(where isMeant: (BatchEntry) -> Bool) -> [BatchRun] {
+        guard !self.isEmpty else { return [] }
+        var removed: [BatchRun] = []
+        for group in self.queues.keys.sorted() { removed += self.queues[group]?.remove(where: isMeant) ?? [] }
+        self.count -= removed.reduce(0) { $0 + $1.count }
+        if self.isEmpty { self.oldest = nil }
+        return removed
+    }
+
+    /// Removes and returns what was submitted by `limit`.
+    mutating func removeSubmitted(by limit: NIODeadline) -> [BatchRun] {
+        var removed: [BatchRun] = []
+        var oldest: NIODeadline?
+        for group in self.queues.keys.sorted() {
+            while let first = self.queues[group]?.first, first.submitted <= limit,
+                let run = self.queues[group]?.popFirst(atMost: first.count)
+            {
+                removed.append(run)
+            }
+            if let first = self.queues[group]?.first { oldest = min(oldest ?? first.submitted, first.submitted) }
+        }
+        self.count -= removed.reduce(0) { $0 + $1.count }
+        self.oldest = oldest
+        return removed
+    }
+
+    func forEach(_ body: (BatchRun) -> Void) {
+        for queue in self.queues.values { queue.forEach(body) }
+    }
+}

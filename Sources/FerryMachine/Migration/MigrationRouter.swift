@@ -1,0 +1,108 @@
+package import FerryCore
+
+/// Chooses the side of each notification, from the rule and from the sides that are down.
+package struct MigrationRouter {
+    package private(set) var rule: MigrationRule
+    /// The groups below this number go over HTTP/2, as far as the share decides.
+    private var threshold: Int
+    /// The single devices, by the hash of their token: the choice is made for every notification.
+    private var devices: [UInt32: [DeviceToken: ProviderSide]] = [:]
+    /// The sides that are down.
+    private(set) var down: Set<ProviderSide> = []
+    /// The groups that try a side that is down.
+    private(set) var trials: [ProviderSide: Int] = [:]
+
+    package init(_ rule: MigrationRule) {
+        self.rule = rule
+        self.threshold = rule.threshold
+        self.setDevices()
+    }
+
+    private mutating func setDevices() {
+        self.devices = [:]
+        for (device, side) in self.rule.devices {
+            let hash = device.bytes.withUnsafeBufferPointer { DeviceToken.stableHash($0) }
+            self.devices[hash, default: [:]][device] = side
+        }
+    }
+
+    /// The one side of all notifications; nil if it differs.
+    package var uniformSide: ProviderSide? {
+        guard self.devices.isEmpty, self.rule.topics.isEmpty, self.trials.isEmpty else { return nil }
+        switch self.threshold {
+        case 0: return self.standIn(for: .binary)
+        case DeviceGroup.count: return self.standIn(for: .http2)
+        default: return self.down.count == 1 ? self.down.first?.other : nil
+        }
+    }
+
+    /// Returns the side that the rule gives a notification.
+    package func home(_ run: BatchRun, at index: Int) -> ProviderSide {
+        let entry = run.entries[index]
+        if !self.devices.isEmpty, let listed = self.devices[entry.tokenHash],
+            !entry.fields.isBroadcast, let side = listed[run.device(at: index)]
+        {
+            return side
+        }
+        if !self.rule.topics.isEmpty, let topic = run.topic(at: index), let side = self.rule.topics[topic] {
+            return side
+        }
+        return DeviceGroup.of(entry) < self.threshold ? .http2 : .binary
+    }
+
+    /// Returns the side over which a notification goes now.
+    package func side(_ run: BatchRun, at index: Int) -> ProviderSide {
+        let home = self.home(run, at: index)
+        if !self.trials.isEmpty, self.trials[home] == DeviceGroup.of(run.entries[index]) { return home }
+        return self.standIn(for: home)
+    }
+
+    /// Returns the side itself, or the other if that one alone works.
+    private func standIn(for side: ProviderSide) -> ProviderSide {
+        self.down.contains(side) && !self.down.contains(side.other) ? side.other : side
+    }
+
+    // MARK: Changes
+
+    /// Takes a new rule; returns the groups with devices whose side may change.
+    package mutating func change(_ rule: MigrationRule) -> DeviceGroupSet {
+        let old = self.rule
+        let oldThreshold = self.threshold
+        self.rule = rule
+        self.threshold = rule.threshold
+        if rule.devices != old.devices { self.setDevices() }
+        if rule.topics != old.topics { return .all }
+        var groups = DeviceGroupSet(min(oldThreshold, self.threshold)..<max(oldThreshold, self.threshold))
+        for device in Set(old.devices.keys).union(rule.devices.keys) where old.devices[device] != rule.devices[device] {
+            groups.insert(MigrationRule.position(of: device))
+        }
+        return groups
+    }
+
+    /// Notes that a side is down, or up again; returns the groups with devices whose side may change.
+    package mutating func set(_ side: ProviderSide, isDown: Bool) -> DeviceGroupSet {
+        let before = self.down.count
+        if isDown { self.down.insert(side) } else { self.down.remove(side) }
+        self.trials[side] = nil
+        // While both are down each has its own devices, so the second one moves those of both.
+        return before == 2 || self.down.count == 2 ? .all : self.groups(of: side)
+    }
+
+    /// Lets a group try a side that is down; nil ends the trial. Returns the groups with devices whose side may change.
+    package mutating func setTrial(_ group: Int?, of side: ProviderSide) -> DeviceGroupSet {
+        var groups = DeviceGroupSet()
+        if let before = self.trials[side] { groups.insert(before) }
+        if let group { groups.insert(group) }
+        self.trials[side] = group
+        return groups
+    }
+
+    private func groups(of side: ProviderSide) -> DeviceGroupSet {
+        guard self.rule.topics.isEmpty else { return .all }
+        var groups = DeviceGroupSet(side == .http2 ? 0..<self.threshold : self.threshold..<DeviceGroup.count)
+        for (device, listed) in self.rule.devices where listed == side {
+            groups.insert(MigrationRule.position(of: device))
+        }
+        return groups
+    }
+}
