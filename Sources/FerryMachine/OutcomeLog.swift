@@ -1,4 +1,5 @@
 package import FerryCore
+package import NIOCore
 
 /// The outcomes and the counts of a provider. It gives each notification one outcome.
 package struct OutcomeLog {
@@ -24,6 +25,8 @@ package struct OutcomeLog {
     /// The causes of the outcomes since the owner last took them. Nil: there is no observer.
     private var causes: OutcomeCauses?
     private var contradictions: [Contradiction] = []
+    /// How long notifications take. Nil: nobody asks.
+    package var times: DeliveryTimes?
     /// Whether notifications that were certainly not delivered, for want of a connection or of credentials, go to
     /// ``returned`` instead of getting that outcome.
     package var givesBack = false
@@ -46,15 +49,18 @@ package struct OutcomeLog {
     ///   - apnsID: the notifications' name at APNs, on a protocol that has names.
     ///   - errorCode: the code with which a request was reset.
     ///   - apnsUniqueID: the notifications' name in Apple's delivery log.
+    ///   - writtenAt: when the last copy was written; nil if none was, or if nobody knows.
     ///   - isFinal: whether the notifications are not given back, because they are too late or have lost their bytes.
     package mutating func give(
         _ outcome: Outcome,
         to run: BatchRun,
+        writtenAt: NIODeadline? = nil,
         apnsID: APNSID? = nil,
         errorCode: HTTP2ErrorCode? = nil,
         apnsUniqueID: String? = nil,
         isFinal: Bool = false
     ) {
+        if let writtenAt { self.times?.settled(outcome, writtenAt: writtenAt, count: run.count) }
         let record = OutcomeRecord(
             tag: 0,
             outcome: outcome,
@@ -73,8 +79,7 @@ package struct OutcomeLog {
 
     private mutating func giveBack(_ run: BatchRun, _ record: OutcomeRecord) {
         self.returned.append(ReturnedRun(run: run, record: record))
-        guard self.tally != nil else { return }
-        for index in 0..<run.count { self.tally?.remove(run.entries[index]) }
+        self.uncount(run)
     }
 
     /// Gives the outcome of `record`, whose tag means nothing, to every notification of `run` that has no outcome yet.
@@ -166,6 +171,9 @@ package struct OutcomeLog {
         return self.contradictions
     }
 
+    /// Notes when notifications were written, for those who ask how long it took.
+    package mutating func wrote(_ run: BatchRun) { self.times?.wrote(run) }
+
     /// Notes that `count` copies beyond the first were written.
     package mutating func wrote(copies count: Int) { self.resent += count }
 
@@ -208,6 +216,11 @@ extension OutcomeLog {
         package var counts: OutcomeCounts
         package var causes: OutcomeCauses
         package var contradicted: Int
+        package var times: DeliveryTimes?
+        /// The number of notifications that the peer accepted, or rejected for their own sake, so far.
+        package var answered: Int
+        /// The trouble that stands.
+        package var trouble: ProviderError?
     }
 
     /// Takes the outcomes and the numbers that `other` has since the last call. Returns the news.
@@ -225,7 +238,10 @@ extension OutcomeLog {
         let news = News(
             counts: other.counts.since(other.absorbed.counts),
             causes: other.takeCauses(),
-            contradicted: other.contradicted - other.absorbed.contradicted
+            contradicted: other.contradicted - other.absorbed.contradicted,
+            times: other.times?.takeNew(),
+            answered: other.answered,
+            trouble: other.trouble
         )
         self.counts.add(news.counts)
         self.causes?.add(news.causes)
@@ -244,9 +260,31 @@ extension OutcomeLog {
         return news
     }
 
+    /// Returns those of `groups` of which nothing is counted in ``tally``.
+    package mutating func settled(of groups: [Int]) -> [Int] {
+        // Mutating, because a read of a property through a protocol would copy the log.
+        guard let tally = self.tally else { return groups }
+        return groups.filter { tally.isEmpty($0) }
+    }
+
+    /// Takes notifications out of ``tally`` that left.
+    package mutating func uncount(_ run: BatchRun) {
+        guard self.tally != nil else { return }
+        for index in 0..<run.count { self.tally?.remove(run.entries[index]) }
+    }
+
+    /// Puts notifications into ``tally`` that came.
+    package mutating func count(_ run: BatchRun) {
+        guard self.tally != nil else { return }
+        for index in 0..<run.count { self.tally?.add(run.entries[index]) }
+    }
+
+    /// Returns the groups of which nothing has been counted any more since the last call.
+    package mutating func takeEmptiedGroups() -> [Int] { self.tally?.takeEmptied() ?? [] }
+
     /// Removes and returns what was given back.
     package mutating func takeReturned() -> [ReturnedRun] {
-        defer { self.returned = [] }
+        defer { if !self.returned.isEmpty { self.returned = [] } }
         return self.returned
     }
 

@@ -125,14 +125,15 @@ extension BinaryClient {
         let isCached = sequence >= cachedFrom
         if !isCached, self.options.cachePolicy == .evict { self.cacheFellShort(by: Int(cachedFrom - sequence)) }
         let rejection = Self.rejection(status, .gateway)
-        guard let run = lane.connection.take(sequence)?.run else {
+        guard let written = lane.connection.take(sequence) else {
             self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
             self.report(.transmissionError(rejection, tag: nil, notification: nil, device: nil))
             return nil
         }
+        let run = written.run
         let isPassing = status == .processingError || status == .unknown
         if isPassing, isCached, run.retry(atMost: self.options.retryLimit) { return run }
-        self.outcomes.give(.rejected(rejection), to: run)
+        self.outcomes.give(.rejected(rejection), to: run, writtenAt: written.writtenAt)
         self.report(self.transmissionError(rejection, run, isCached: isCached))
         return nil
     }

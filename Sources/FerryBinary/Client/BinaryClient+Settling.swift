@@ -5,7 +5,7 @@ internal import NIOCore
 /// Outcomes, and their effect on the lane.
 extension BinaryClient {
     mutating func settle(_ written: [NotificationCache.Written], as outcome: Outcome) {
-        for part in written { self.outcomes.give(outcome, to: part.run) }
+        for part in written { self.outcomes.give(outcome, to: part.run, writtenAt: part.writtenAt) }
     }
 
     /// Settles everything before `end` as accepted, as the peer's response proves; returns how many notifications had

@@ -101,6 +101,7 @@ extension BinaryClient {
     private mutating func record(_ run: BatchRun, on lane: Lane, now: Moment) {
         guard run.count > 0 else { return }
         lane.wrote(run, now: now.monotonic)
+        self.outcomes.wrote(run)
         if run.isCopy { self.outcomes.wrote(copies: run.count) }
         if self.reportsTransmitted, let id = lane.connection.id {
             self.report(.transmitted(id, tags: run.tags))

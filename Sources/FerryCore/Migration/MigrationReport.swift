@@ -1,7 +1,7 @@
 /// The two protocols of a migration side by side.
 ///
 /// The devices of the two sides differ, so a difference between two rates may be one between devices. Compare rates with
-/// ``Side/rate(_:)``, which has their interval.
+/// ``MigrationRate/interval``.
 public struct MigrationReport: Sendable, Hashable {
     /// What one side did.
     public struct Side: Sendable, Hashable {
@@ -16,11 +16,34 @@ public struct MigrationReport: Sendable, Hashable {
         /// The number of notifications that it could not deliver, and the other side took over.
         public var wentOver = 0
 
+        /// How long notifications took from their submission until they were written, each copy by itself.
+        public var timeToWrite = DurationHistogram()
+        /// How long they took from there to the peer's answer, or to the proof of an acceptance.
+        public var timeToAnswer = DurationHistogram()
+        /// How long they took from there to an acceptance that rests on silence. It is a round trip and the settle time, and tells
+        /// nothing about the peer's speed.
+        public var timeToPresume = DurationHistogram()
+
         /// Nothing.
         public init() {}
 
         /// The acceptances that were not contradicted.
         public var correctedAcceptances: Int { max(self.outcomes.accepted - self.contradicted, 0) }
+
+        /// The number of notifications to devices that the peer calls dead: status 8 and BadDeviceToken, Unregistered and
+        /// ExpiredToken (410). The two protocols give these names differently, so compare this number and not its parts. Over the
+        /// binary protocol the feedback service names further ones later.
+        public var deadDevices: Int {
+            [Reason.badDeviceToken, .unregistered, .expiredToken].reduce(0) {
+                $0 + self.causes.rejected[$1, default: 0]
+            }
+        }
+
+        /// The acceptances that were not contradicted, of all outcomes.
+        public var acceptanceRate: MigrationRate { MigrationRate(self.correctedAcceptances, of: self.outcomes.settled) }
+
+        /// The dead devices, of all outcomes.
+        public var deadDeviceRate: MigrationRate { MigrationRate(self.deadDevices, of: self.outcomes.settled) }
     }
 
     /// Both sides over one time.

@@ -49,6 +49,12 @@ public struct MigrationRule: Sendable, Hashable {
     /// for each byte that is left:       hash = (hash ^ byte) * 0x100000001b3
     /// hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccd;  hash ^= hash >> 32;  its low 32 bits
     /// ```
+    ///
+    /// | device token in hex | position |
+    /// |---|---|
+    /// | 00 | 207 |
+    /// | 01 | 276 |
+    /// | ab, 32 times | 744 |
     public static func position(of device: DeviceToken) -> Int {
         device.bytes.withUnsafeBufferPointer { self.position(ofHash: DeviceToken.stableHash($0)) }
     }

@@ -19,6 +19,7 @@ extension HTTP2Client {
             return self.outcomes.give(
                 .accepted(.confirmed),
                 to: request.attempt.run,
+                writtenAt: request.written,
                 apnsID: answer.apnsID ?? request.attempt.apnsID,
                 apnsUniqueID: answer.uniqueID
             )

@@ -19,18 +19,35 @@ extension HTTP2Client {
         attempt.rejection = rejection
         switch rule {
         case .never, .afterRepair, nil:
-            self.finallyRejected(attempt, rejection)
+            self.finallyRejected(attempt, rejection, writtenAt: request.written)
         case .later:
-            _ = self.delay(attempt, Self.serverRetry, asked: retryAfter, rejection, now: now)
+            _ = self.delay(
+                attempt,
+                Self.serverRetry,
+                asked: retryAfter,
+                rejection,
+                writtenAt: request.written,
+                now: now
+            )
         case .forDevice:
-            guard let due = self.delay(attempt, Self.deviceRetry, asked: retryAfter, rejection, now: now) else {
-                return
-            }
+            let waits = Self.deviceRetry
+            guard
+                let due = self.delay(
+                    attempt,
+                    waits,
+                    asked: retryAfter,
+                    rejection,
+                    writtenAt: request.written,
+                    now: now
+                )
+            else { return }
             self.pacer.hold(attempt.run.entries[0].tokenHash, until: due, now: now.monotonic)
         case .withNewToken, .whenThawed:
             guard case .token(let token) = self.authorization else {
                 // The token is being replaced or held at present.
-                guard self.usesTokens else { return self.finallyRejected(attempt, rejection) }
+                guard self.usesTokens else {
+                    return self.finallyRejected(attempt, rejection, writtenAt: request.written)
+                }
                 return self.sendAgain([attempt])
             }
             if token.generation == request.tokenGeneration {
@@ -51,7 +68,7 @@ extension HTTP2Client {
         }
     }
 
-    private mutating func finallyRejected(_ attempt: Attempt, _ rejection: Rejection) {
+    private mutating func finallyRejected(_ attempt: Attempt, _ rejection: Rejection, writtenAt: NIODeadline) {
         // A refusal because of the service or the provider does not tell what happened to an earlier copy.
         let isAboutNotification =
             400...499 ~= rejection.status ?? 0 && rejection.status != 403 && rejection.status != 429
@@ -59,6 +76,7 @@ extension HTTP2Client {
         self.outcomes.give(
             isUnknown ? .uncertain(.notRepeated) : .rejected(rejection),
             to: attempt.run,
+            writtenAt: writtenAt,
             apnsID: attempt.apnsID
         )
         let isAwaited = attempt.run.entries[0].fields.isAwaited
@@ -80,6 +98,7 @@ extension HTTP2Client {
         _ waits: ClosedRange<Duration>,
         asked: UInt32?,
         _ rejection: Rejection,
+        writtenAt: NIODeadline,
         now: Moment
     ) -> NIODeadline? {
         let entry = attempt.run.entries[0]
@@ -94,7 +113,7 @@ extension HTTP2Client {
             entry.fields.hasExpiration && entry.expiration != 0
             && Int64(entry.expiration) <= Int64(now.epochSeconds) + (wait + jitter) / 1_000_000_000
         guard due < attempt.submitted + self.deadline, !isExpired, !self.delayed.isFull else {
-            self.finallyRejected(attempt, rejection)
+            self.finallyRejected(attempt, rejection, writtenAt: writtenAt)
             return nil
         }
         _ = attempt.run.retry(atMost: .max)

@@ -181,6 +181,7 @@ extension HTTP2Client {
                 now: now.monotonic
             )
             self.breaker.sent()
+            self.outcomes.wrote(attempt.run)
             return true
         } catch {
             // The stream identifiers are used up, or the connection is about to end.

@@ -5,10 +5,12 @@ package struct BothSides<Value> {
     package var binary: Value
     package var http2: Value
 
-    package init(_ value: Value) {
-        self.binary = value
-        self.http2 = value
+    package init(binary: Value, http2: Value) {
+        self.binary = binary
+        self.http2 = http2
     }
+
+    package init(_ value: Value) { self.init(binary: value, http2: value) }
 
     package subscript(side: ProviderSide) -> Value {
         get {

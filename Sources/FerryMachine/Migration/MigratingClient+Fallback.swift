@@ -5,10 +5,13 @@ internal import NIOCore
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Looks at both sides, and moves their devices if one went down or works again.
     mutating func lookAtSides(now: Moment) {
-        if let change = self.health.binary?.look(self.binary.signs, now: now.monotonic) {
+        guard self.options.fallback != nil else { return }
+        let binary = self.binary.signs(answered: self.answered.binary)
+        if let change = self.health.binary?.look(binary, now: now.monotonic) {
             self.apply(change, to: .binary, now: now)
         }
-        if let change = self.health.http2?.look(self.http2.signs, now: now.monotonic) {
+        let http2 = self.http2.signs(answered: self.answered.http2)
+        if let change = self.health.http2?.look(http2, now: now.monotonic) {
             self.apply(change, to: .http2, now: now)
         }
     }
@@ -22,7 +25,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         switch change {
         case .down:
             self.report.down.insert(side)
-            self.report(.down(side, self.trouble(of: side)))
+            self.report(.down(side, self.trouble[side]))
             self.move(self.router.set(side, isDown: true), now: now)
         case .stillDown:
             self.move(self.router.setTrial(nil, of: side), now: now)
@@ -30,13 +33,6 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             self.report.down.remove(side)
             self.report(.up(side))
             self.move(self.router.set(side, isDown: false), now: now)
-        }
-    }
-
-    private func trouble(of side: ProviderSide) -> ProviderError? {
-        switch side {
-        case .binary: self.binary.outcomes.trouble
-        case .http2: self.http2.outcomes.trouble
         }
     }
 
@@ -59,15 +55,11 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 
     /// Takes what the sides give back: it goes over, or gets the outcome that it came with. Returns whether there was any.
     mutating func takeReturned(now: Moment) -> Bool {
-        var returned: [(ProviderSide, ReturnedRun)] = []
-        if !self.binary.outcomes.returned.isEmpty {
-            returned += self.binary.outcomes.takeReturned().map { (.binary, $0) }
-        }
-        if !self.http2.outcomes.returned.isEmpty {
-            returned += self.http2.outcomes.takeReturned().map { (.http2, $0) }
-        }
-        for (side, item) in returned { self.takeReturned(item, from: side, now: now) }
-        return !returned.isEmpty
+        let binary = self.binary.outcomes.takeReturned()
+        let http2 = self.http2.outcomes.takeReturned()
+        for item in binary { self.takeReturned(item, from: .binary, now: now) }
+        for item in http2 { self.takeReturned(item, from: .http2, now: now) }
+        return !binary.isEmpty || !http2.isEmpty
     }
 
     private mutating func takeReturned(_ item: ReturnedRun, from side: ProviderSide, now: Moment) {
@@ -102,11 +94,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.noteGoingOver(run, from: side)
         // It goes at once, ahead of what waits in front: it was submitted earlier.
         self.submit(run, to: side.other, now: now)
-        for index in 0..<run.count where self.front.isMoving(run.entries[index]) {
-            switch side.other {
-            case .binary: self.binary.outcomes.tally?.add(run.entries[index])
-            case .http2: self.http2.outcomes.tally?.add(run.entries[index])
-            }
+        switch side.other {
+        case .binary: self.binary.outcomes.count(run)
+        case .http2: self.http2.outcomes.count(run)
         }
     }
 
@@ -134,11 +124,11 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 
 extension ProviderMachine where Self: ~Copyable {
     /// What the machine shows of its ability to deliver.
-    fileprivate var signs: SideHealth.Signs {
+    fileprivate func signs(answered: Int) -> SideHealth.Signs {
         SideHealth.Signs(
             isUsable: self.hasUsableConnection,
             hasWork: self.queuedCount > self.delayedCount,
-            answered: self.outcomes.answered
+            answered: answered
         )
     }
 }

@@ -19,8 +19,14 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     mutating func move(_ groups: DeviceGroupSet, now: Moment) {
         guard !groups.isEmpty else { return }
         self.front.hold(groups)
+        self.isMoving = true
         self.noticeAt = now.monotonic + Self.noticeAfter
         self.recallMoving(now: now)
+        self.countUnsettled(now: now)
+    }
+
+    /// Counts what the moving groups wait for, and lets those go on that wait for nothing.
+    private mutating func countUnsettled(now: Moment) {
         // What waits on a side that is down for its next copy may wait long. Nobody waits for it.
         var binary = GroupTally()
         var http2 = GroupTally()
@@ -44,31 +50,24 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
                 case .http2: self.http2.recall(tainted: tainted, where: isMeant, now: now)
                 }
             for run in runs {
-                self.uncount(run, on: side)
+                switch side {
+                case .binary: self.binary.outcomes.uncount(run)
+                case .http2: self.http2.outcomes.uncount(run)
+                }
                 if goesOver { self.noteGoingOver(run, from: side) }
                 self.front.append(run)
             }
         }
     }
 
-    private mutating func uncount(_ run: BatchRun, on side: ProviderSide) {
-        for index in 0..<run.count {
-            switch side {
-            case .binary: self.binary.outcomes.tally?.remove(run.entries[index])
-            case .http2: self.http2.outcomes.tally?.remove(run.entries[index])
-            }
-        }
-    }
-
     /// Lets those of `groups` go on of which nothing is unsettled.
     private mutating func release(_ groups: [Int], now: Moment) {
-        for group in groups where self.front.moving.contains(group) {
-            guard self.binary.outcomes.tally?.isEmpty(group) != false,
-                self.http2.outcomes.tally?.isEmpty(group) != false
-            else { continue }
+        let settled = self.http2.outcomes.settled(of: self.binary.outcomes.settled(of: groups))
+        for group in settled where self.front.moving.contains(group) {
             for run in self.front.release(group) { self.route(run, now: now) }
         }
-        guard self.front.moving.isEmpty, self.noticeAt != nil || self.binary.outcomes.tally != nil else { return }
+        guard self.isMoving, self.front.moving.isEmpty else { return }
+        self.isMoving = false
         self.binary.outcomes.tally = nil
         self.http2.outcomes.tally = nil
         self.noticeAt = nil
@@ -78,15 +77,16 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Lets those groups go on whose last notification has its outcome, or was given back.
     mutating func releaseSettled(now: Moment) {
         guard !self.front.moving.isEmpty else { return }
-        let groups =
-            (self.binary.outcomes.tally?.takeEmptied() ?? []) + (self.http2.outcomes.tally?.takeEmptied() ?? [])
+        let groups = self.binary.outcomes.takeEmptiedGroups() + self.http2.outcomes.takeEmptiedGroups()
         if !groups.isEmpty { self.release(groups, now: now) }
     }
 
     /// Takes back what waits again on the side that moving groups leave: for another copy, because the first did not arrive.
     mutating func recallAgain(now: Moment) {
-        guard !self.front.moving.isEmpty else { return }
+        guard self.isMoving else { return }
         self.recallMoving(now: now)
+        // What a side that is down sends again is no longer under way, and nobody waits for it.
+        if !self.router.down.isEmpty { self.countUnsettled(now: now) }
     }
 
     /// Says which side a move waits for, once for a move.

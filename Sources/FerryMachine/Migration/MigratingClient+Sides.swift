@@ -7,13 +7,13 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     mutating func goOn(now: Moment) {
         repeat {
             self.takeSideEvents(now: now)
+            self.absorb()
             self.lookAtSides(now: now)
             self.releaseSettled(now: now)
             // Each notification goes over once, so this ends.
         } while self.takeReturned(now: now)
         self.noticeWaiting(now: now)
         self.reportGoingOver()
-        self.absorb()
         self.settleDown(now: now)
         self.checkCompleted()
     }
@@ -21,7 +21,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     private mutating func absorb() {
         let binary = self.outcomes.absorb(&self.binary.outcomes)
         let http2 = self.outcomes.absorb(&self.http2.outcomes)
-        self.outcomes.takeTrouble(of: self.binary.outcomes.trouble, self.http2.outcomes.trouble)
+        self.answered = BothSides(binary: binary.answered, http2: http2.answered)
+        self.trouble = BothSides(binary: binary.trouble, http2: http2.trouble)
+        self.outcomes.takeTrouble(of: binary.trouble, http2.trouble)
         self.report.add(binary, to: .binary)
         self.report.add(http2, to: .http2)
     }
@@ -128,11 +130,16 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 
 extension MigrationReport {
     fileprivate mutating func add(_ news: OutcomeLog.News, to side: ProviderSide) {
-        guard news.counts.settled > 0 || news.contradicted > 0 else { return }
+        let hasTimes = news.times?.isEmpty == false
+        guard news.counts.settled > 0 || news.contradicted > 0 || hasTimes else { return }
         self.update(side) { side in
             side.outcomes.add(news.counts)
             side.causes.add(news.causes)
             side.contradicted += news.contradicted
+            guard let times = news.times else { return }
+            side.timeToWrite.add(times.toWrite)
+            side.timeToAnswer.add(times.toAnswer)
+            side.timeToPresume.add(times.toPresume)
         }
     }
 }

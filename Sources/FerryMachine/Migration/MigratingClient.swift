@@ -44,16 +44,21 @@ package struct MigratingClient<
     var binary: Binary
     var http2: HTTP2
     package var outcomes = OutcomeLog()
-    var router: MigrationRouter
+    package internal(set) var router: MigrationRouter
     var front = MigrationFront()
     /// Nil: there is no fallback.
     var health = BothSides<SideHealth?>(nil)
+    /// The answers of each side's peer, and the trouble that each side has.
+    var answered = BothSides(0)
+    var trouble = BothSides<ProviderError?>(nil)
     /// The open connections.
     var open = BothSides(0)
     /// The notifications that left a side since the last event about it.
     var goneOver = BothSides(0)
     package var report: MigrationReport
     var stage = Stage.running
+    /// Whether a group moves, and ``MigrationEvent/moved`` is owed.
+    var isMoving = false
     /// When the present move is to be reported as slow; nil if it was, or nothing moves.
     var noticeAt: NIODeadline?
     /// Whether something was submitted since the last `completed` event.
@@ -79,6 +84,8 @@ package struct MigratingClient<
         self.http2.outcomes.givesBack = options.fallback != nil
         self.binary.outcomes.countCauses()
         self.http2.outcomes.countCauses()
+        self.binary.outcomes.times = DeliveryTimes()
+        self.http2.outcomes.times = DeliveryTimes()
     }
 
     // MARK: Connections
@@ -178,6 +185,7 @@ package struct MigratingClient<
         now: Moment
     ) -> Bool {
         let inner = Self.inner(id)
+        self.setTime(now)
         let hasWritten =
             switch Self.side(of: id) {
             case .binary: self.binary.write(inner, into: &buffer, atMost: limit, now: now)
@@ -185,6 +193,12 @@ package struct MigratingClient<
             }
         self.goOn(now: now)
         return hasWritten
+    }
+
+    /// Tells both sides the time, by which they measure how long notifications take.
+    private mutating func setTime(_ now: Moment) {
+        self.binary.outcomes.times?.now = now.monotonic
+        self.http2.outcomes.times?.now = now.monotonic
     }
 
     // MARK: In
@@ -230,6 +244,7 @@ package struct MigratingClient<
     }
 
     package mutating func tick(now: Moment) {
+        self.setTime(now)
         self.binary.tick(now: now)
         self.http2.tick(now: now)
         self.giveUpLate(now: now)
@@ -257,6 +272,7 @@ package struct MigratingClient<
     }
 
     package mutating func received(_ id: ConnectionID, _ bytes: ByteBuffer, handed: UInt64, now: Moment) {
+        self.setTime(now)
         switch Self.side(of: id) {
         case .binary: self.binary.received(Self.inner(id), bytes, handed: handed, now: now)
         case .http2: self.http2.received(Self.inner(id), bytes, handed: handed, now: now)
@@ -279,6 +295,7 @@ package struct MigratingClient<
     }
 
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {
+        self.setTime(now)
         switch Self.side(of: id) {
         case .binary: self.binary.sampled(Self.inner(id), sample, now: now)
         case .http2: self.http2.sampled(Self.inner(id), sample, now: now)

@@ -1,0 +1,33 @@
+/// A part of a number of notifications, and how far chance may have moved it.
+public struct MigrationRate: Sendable, Hashable {
+    /// The number of those that are meant.
+    public var count: Int
+    /// The number of all.
+    public var total: Int
+
+    /// - Parameters:
+    ///   - count: the number of those that are meant, 0 to `total`.
+    ///   - total: the number of all.
+    public init(_ count: Int, of total: Int) {
+        self.total = max(total, 0)
+        self.count = min(max(count, 0), self.total)
+    }
+
+    /// The part, 0 to 1; 0 if there are none.
+    public var value: Double { self.total == 0 ? 0 : Double(self.count) / Double(self.total) }
+
+    /// The bounds, 0 to 1, between which the true rate lies with 95 % probability if notifications were independent. Nil if there
+    /// are none. The notifications of one device are not independent, so the true bounds are wider.
+    ///
+    /// Source: Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 1927).
+    public var interval: ClosedRange<Double>? {
+        guard self.total > 0 else { return nil }
+        // The 97.5th percentile of the normal distribution.
+        let z = 1.959_963_984_540_054
+        let n = Double(self.total)
+        let centre = self.value + z * z / (2 * n)
+        let spread = z * (self.value * (1 - self.value) / n + z * z / (4 * n * n)).squareRoot()
+        let scale = 1 + z * z / n
+        return max((centre - spread) / scale, 0)...min((centre + spread) / scale, 1)
+    }
+}

@@ -1,0 +1,62 @@
+import FerryCore
+import FerryMachine
+import Foundation
+import Testing
+
+/// Random schedules of a migration. A failure names its seed; `FERRY_SEED` replays one, and `FERRY_SCHEDULES` sets their number.
+@Suite struct MigrationScheduleTests {
+    private static let environment = ProcessInfo.processInfo.environment
+
+    private static func seeds(_ salt: UInt64) -> [UInt64] {
+        if let seed = self.environment["FERRY_SEED"].flatMap(UInt64.init) { return [seed] }
+        let count = self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 50
+        return (0..<UInt64(count)).map { $0 &* 0x9e37_79b9 &+ salt }
+    }
+
+    private static func run(_ trouble: MigrationWorld.Trouble, salt: UInt64) async {
+        for seed in self.seeds(salt) {
+            await Task.yield()
+            var world = MigrationWorld(trouble, seed: seed)
+            for _ in 0..<Int.random(in: 1...300, using: &world.generator) { world.step() }
+            let abandoning = Int.random(in: 0..<8, using: &world.generator) == 0
+            guard world.finish(abandoning: abandoning) else {
+                Issue.record("seed \(seed): it does not end; \(world.client.currentReport)")
+                return
+            }
+            if let fault = world.fault() {
+                Issue.record("seed \(seed): \(fault)")
+                return
+            }
+        }
+    }
+
+    @Test func `moves lose nothing, double nothing and keep the order of each device`() async {
+        await Self.run(.none, salt: 1)
+    }
+
+    @Test func `what one side cannot take goes over the other, or is rejected`() async {
+        await Self.run(MigrationWorld.Trouble(hasLongPayloads: true), salt: 2)
+    }
+
+    @Test func `lost connections give each notification one true outcome, on one side`() async {
+        await Self.run(MigrationWorld.Trouble(connectionsFail: true), salt: 3)
+    }
+
+    @Test func `peers that go and come back give each notification one true outcome, on one side`() async {
+        await Self.run(MigrationWorld.Trouble(peersFail: true, connectionsFail: true), salt: 4)
+    }
+
+    @Test func `peers that refuse the provider give each notification one true outcome, on one side`() async {
+        await Self.run(MigrationWorld.Trouble(peersFail: true, peersRefuse: true), salt: 5)
+    }
+
+    @Test func `all of it together`() async {
+        let trouble = MigrationWorld.Trouble(
+            peersFail: true,
+            peersRefuse: true,
+            connectionsFail: true,
+            hasLongPayloads: true
+        )
+        await Self.run(trouble, salt: 6)
+    }
+}

@@ -1,0 +1,172 @@
+import Ferry
+import FerryTesting
+import Testing
+
+/// A migration over real sockets.
+@Suite(.timeLimit(.minutes(10)))
+struct MigratingProviderTests {
+    @Test func `a changing share loses nothing, doubles nothing and keeps the order of each device`() async throws {
+        let (devices, step) = (500, 4000)
+        let bad: Set<Int> = [7, 123, 300]
+        var gateway = GatewayScript()
+        gateway.rules = [.reject(try Harness.devices(bad))]
+        gateway.errorDelay = .milliseconds(50)
+        var apns = HTTP2Script()
+        apns.rules = [.reject(try Harness.devices(bad))]
+        try await MigrationHarness.run(gateway: gateway, apns: apns, share: 0) { harness in
+            let provider = try MigratingProvider(harness.configuration)
+            let shares: [Double] = [0, 1, 10, 50, 100, 0]
+            for (index, share) in shares.enumerated() {
+                provider.rule = MigrationRule(share: share)
+                try await MigrationHarness.submit(index * step..<(index + 1) * step, devices: devices, to: provider)
+                // The last 500 have no outcome when the share changes.
+                await harness.outcomes.count(reaches: (index + 1) * step - 500)
+            }
+            let drained = await provider.drain(within: Harness.forever)
+            #expect(drained.unsettled == 0)
+            let report = await provider.shutDown(within: Harness.forever, proof: .probe)
+            let total = shares.count * step
+            let expected = total - bad.count * total / devices
+            #expect(report.outcomes.accepted == expected)
+            #expect(report.outcomes.rejected == total - expected)
+            #expect(report.contradicted == 0)
+            let arrivals = harness.record.arrivals
+            #expect(arrivals.count == expected)
+            #expect(Set(arrivals.map(\.number)).count == expected)
+            var last: [Int: Int] = [:]
+            var disorders = 0
+            for arrival in arrivals {
+                if last[arrival.device, default: -1] > arrival.number { disorders += 1 }
+                last[arrival.device] = arrival.number
+            }
+            #expect(disorders == 0)
+            let life = provider.report.life
+            for side in ProviderSide.allCases {
+                #expect(life[side].outcomes.accepted == arrivals.count { $0.side == side })
+            }
+            #expect(arrivals.contains { $0.side == .http2 } && arrivals.contains { $0.side == .binary })
+        }
+    }
+
+    @Test func `at a fixed share each device is on one side, the one that its position says`() async throws {
+        try await MigrationHarness.run(share: 50) { harness in
+            let provider = try MigratingProvider(harness.configuration)
+            try await MigrationHarness.submit(0..<4000, devices: 400, to: provider)
+            _ = await provider.shutDown(within: Harness.forever, proof: .probe)
+            for arrival in harness.record.arrivals {
+                let position = MigrationRule.position(of: try Harness.device(arrival.device))
+                #expect(arrival.side == (position < 2048 ? .http2 : .binary))
+            }
+            #expect(harness.record.arrivals.count == 4000)
+        }
+    }
+
+    @Test(arguments: ProviderSide.allCases)
+    func `what a killed side has not sent goes over the other side`(killed: ProviderSide) async throws {
+        try await MigrationHarness.run(share: killed == .binary ? 0 : 100) { harness in
+            var configuration = harness.configuration
+            configuration.options.fallback = MigrationOptions.Fallback()
+            configuration.options.fallback?.downAfter = .milliseconds(300)
+            let provider = try MigratingProvider(configuration)
+            let events = provider.events(bufferingNewest: 100_000)
+            switch killed {
+            case .binary: await harness.gateway.stop(within: .zero)
+            case .http2: await harness.apns.stop(within: .zero)
+            }
+            try await MigrationHarness.submit(0..<5000, devices: 500, to: provider)
+            let report = await provider.shutDown(within: Harness.forever, proof: .probe)
+            #expect(report.outcomes.accepted == 5000)
+            #expect(harness.record.arrivals.count == 5000)
+            #expect(harness.record.arrivals.allSatisfy { $0.side == killed.other })
+            #expect(provider.report.life[killed].wentOver == 5000)
+            #expect(provider.report.down == [killed])
+            let isTold = await events.first { event in
+                if case .migration(.down(killed, _)) = event { true } else { false }
+            }
+            #expect(isTold != nil)
+        }
+    }
+
+    @Test func `what APNs refuses for the credentials goes over the binary protocol`() async throws {
+        var apns = HTTP2Script()
+        apns.rules = [HTTP2Rule(prefix: [], action: .respond)]
+        apns.rules[0].status = 403
+        apns.rules[0].reason = .badCertificateEnvironment
+        try await MigrationHarness.run(apns: apns, share: 100) { harness in
+            var configuration = harness.configuration
+            configuration.options.fallback = MigrationOptions.Fallback()
+            let provider = try MigratingProvider(configuration)
+            try await MigrationHarness.submit(0..<1000, devices: 100, to: provider)
+            let report = await provider.shutDown(within: Harness.forever, proof: .probe)
+            #expect(report.outcomes.accepted == 1000)
+            #expect(harness.record.arrivals.count == 1000)
+            #expect(harness.record.arrivals.allSatisfy { $0.side == .binary })
+        }
+    }
+
+    @Test func `when both sides are killed everything ends at the deadline`() async throws {
+        try await MigrationHarness.run(share: 50) { harness in
+            var configuration = harness.configuration
+            configuration.options.fallback = MigrationOptions.Fallback()
+            configuration.options.fallback?.downAfter = .milliseconds(200)
+            configuration.options.deadline = .seconds(2)
+            await harness.gateway.stop(within: .zero)
+            await harness.apns.stop(within: .zero)
+            let provider = try MigratingProvider(configuration)
+            try await MigrationHarness.submit(0..<1000, devices: 100, to: provider)
+            let report = await provider.drain(within: Harness.forever)
+            #expect(report.unsettled == 0)
+            #expect(report.outcomes.undelivered == 1000)
+            _ = await provider.shutDown(within: .seconds(1), proof: .silence)
+        }
+    }
+
+    @Test func `a payload that is too long for the binary protocol goes over HTTP/2, unless that is off`() async throws
+    {
+        let long = try PushNotification(json: Array(#"{"n":1,"x":"\#(String(repeating: "a", count: 3000))"}"#.utf8))
+        for sendsElsewhere in [true, false] {
+            try await MigrationHarness.run(share: 0) { harness in
+                var configuration = harness.configuration
+                configuration.options.sendsElsewhere = sendsElsewhere
+                let provider = try MigratingProvider(configuration)
+                let outcome = try await provider.send(long, to: Harness.device(1))
+                if sendsElsewhere {
+                    #expect(outcome == .accepted(.confirmed))
+                } else {
+                    #expect(outcome.isRejected)
+                }
+                _ = await provider.shutDown(within: Harness.forever, proof: .silence)
+                #expect(provider.report.life.http2.forced == (sendsElsewhere ? 1 : 0))
+            }
+        }
+    }
+
+    @Test func `the events of a side are its own, and the numbers of connections tell the side`() async throws {
+        try await MigrationHarness.run(share: 50) { harness in
+            let provider = try MigratingProvider(harness.configuration)
+            let all = provider.events(bufferingNewest: 10_000)
+            let sides = ProviderSide.allCases.map { ($0, provider.events(of: $0, bufferingNewest: 10_000)) }
+            try await MigrationHarness.submit(0..<200, devices: 100, to: provider)
+            _ = await provider.shutDown(within: Harness.forever, proof: .silence)
+            for (side, events) in sides {
+                for event in await events.all() {
+                    guard case .connected(let id, _) = event else { continue }
+                    #expect(MigratingProvider.side(of: id) == side)
+                }
+            }
+            var largest = 0
+            var completed = 0
+            for event in await all.all() {
+                if case .connected(_, let open) = event { largest = max(largest, open) }
+                if case .completed = event { completed += 1 }
+            }
+            #expect(largest == 2)
+            #expect(completed >= 1)
+        }
+    }
+
+    @Test func `positions are those of the documented vectors`() throws {
+        let vectors = [("00", 207), ("01", 276), (String(repeating: "ab", count: 32), 744)]
+        for (hex, position) in vectors { #expect(MigrationRule.position(of: try DeviceToken(hex: hex)) == position) }
+    }
+}
