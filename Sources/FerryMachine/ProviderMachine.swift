@@ -23,7 +23,8 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     /// The number of queued notifications that wait for a later time.
     var delayedCount: Int { get }
     var unsettledCount: Int { get }
-    /// Whether a connection is there that takes notifications, now or when others have their outcome.
+    /// Whether a connection is there that takes notifications, now or when others have their outcome; or will be made once the
+    /// limit of new connections allows it.
     var hasUsableConnection: Bool { get }
     /// Whether every notification has its outcome.
     var isSettled: Bool { get }

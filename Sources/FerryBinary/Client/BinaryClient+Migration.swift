@@ -5,7 +5,10 @@ package import FerryMachine
 /// What a migration between two protocols asks of the client.
 extension BinaryClient {
     package var hasUsableConnection: Bool {
-        self.lanes.contains { $0.connection.establishedID != nil && !$0.connection.isFinishing }
+        self.lanes.contains { lane in
+            if lane.connection.isWaiting { return !lane.failures.hasFailed }
+            return lane.connection.establishedID != nil && !lane.connection.isFinishing
+        }
     }
 
     /// Returns whether the binary protocol can carry the notification: its payload is short enough, and its topic is one of

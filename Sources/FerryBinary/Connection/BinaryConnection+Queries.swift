@@ -52,6 +52,15 @@ extension BinaryConnection {
         }
     }
 
+    /// Whether the next connection may not be made yet.
+    @inline(never)
+    var isWaiting: Bool {
+        switch self.state {
+        case .waiting: true
+        default: false
+        }
+    }
+
     var isFinishing: Bool { self.finishingUntil != nil }
 
     /// Whether there is no connection, and no reason to wait for one.

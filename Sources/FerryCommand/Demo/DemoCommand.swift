@@ -8,8 +8,8 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
         abstract: "Shows Ferry at work, without credentials and without a server.",
         discussion: """
             Starts a simulated APNs with a throw-away certificate authority on loopback, sends to it over real TLS, by \
-            the binary protocol, by HTTP/2, and from the one to the other through a gateway. Lets things go wrong, and \
-            compares what the one recorded with what the other reported.
+            the binary protocol, by HTTP/2, from the one to the other through a gateway, and by both while devices move \
+            from the one to the other and back. Lets things go wrong, and compares what the one recorded with what the other reported.
             """
     )
 
@@ -23,6 +23,7 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
             report = try await BinaryDemo(narrator: narrator).run()
             report.rows += try await HTTP2Demo(narrator: narrator).run().rows
             report.rows += try await GatewayDemo(narrator: narrator).run().rows
+            report.rows += try await MigrationDemo(narrator: narrator).run().rows
         } catch {
             throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
         }

@@ -8,14 +8,7 @@ extension PushCommand {
         try self.refuse(self.binary.given, of: .binary)
         // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil { try self.server.validate(for: "send") }
-        if let to = self.server.to, let apple = AppleHost(to.host), apple.service == .channels {
-            throw ValidationError("\(to.host) is for channels only: use \(apple.successor), or ferry channels.")
-        }
-        if let to = self.server.to, let apple = AppleHost(to.host), apple.isRetired {
-            throw ValidationError(
-                "\(to.host) never spoke HTTP/2, and Apple has switched it off: use \(apple.successor)."
-            )
-        }
+        try self.validateHTTP2Server()
         if self.token.areGiven, self.credentials.areGiven {
             throw ValidationError(
                 "\(self.token.given.first ?? "--p8") excludes --cert and --p12: HTTP/2 takes a provider token or a "
@@ -24,6 +17,18 @@ extension PushCommand {
         }
         try self.token.validateIdentifiers()
         if self.config == nil { try self.requireCredentials(NodeAPNSettings()) }
+    }
+
+    /// Refuses hosts of Apple's that do not take notifications over HTTP/2.
+    func validateHTTP2Server() throws {
+        if let to = self.server.to, let apple = AppleHost(to.host), apple.service == .channels {
+            throw ValidationError("\(to.host) is for channels only: use \(apple.successor), or ferry channels.")
+        }
+        if let to = self.server.to, let apple = AppleHost(to.host), apple.isRetired {
+            throw ValidationError(
+                "\(to.host) never spoke HTTP/2, and Apple has switched it off: use \(apple.successor)."
+            )
+        }
     }
 
     private func requireCredentials(_ file: NodeAPNSettings) throws {

@@ -23,20 +23,20 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
                 --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
               ferry push - --to localhost:2195 --ca ca.pem --cert client.pem --json
               ferry push lines.jsonl --config node-apn.json --dry-run
+              ferry push lines.jsonl --backend migrate --share 10 --binary-to gateway.example:2195 \
+                --binary-p12 push.p12 --production --topic com.example.app \
+                --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
             """
     )
 
     enum Backend: String, ExpressibleByArgument, CaseIterable {
         case binary, http2, migrate
-
-        /// The names that the help offers. A name that does not work yet is refused with its own message.
-        static var allValueStrings: [String] { [Self.binary, .http2].map(\.rawValue) }
     }
 
     @Argument(help: "The file of lines; - is standard input.")
     var file = "-"
 
-    @Option(help: "How to send: the binary protocol, or HTTP/2.")
+    @Option(help: "How to send: the binary protocol, HTTP/2, or both while devices move from the one to the other.")
     var backend = Backend.binary
 
     @Option(
@@ -79,6 +79,9 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
     @OptionGroup(title: "HTTP/2")
     var http2: HTTP2OptionGroup
 
+    @OptionGroup(title: "Migration, with --backend migrate")
+    var migration: MigrationOptionGroup
+
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("How many notifications to send a second, at most.", valueName: "n")
@@ -120,9 +123,9 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         switch self.backend {
         case .binary: try self.validateBinary()
         case .http2: try self.validateHTTP2()
-        case .migrate:
-            throw ValidationError("There is no backend migrate yet; use --backend binary or --backend http2.")
+        case .migrate: try self.validateMigration()
         }
+        if self.backend != .migrate { try self.refuse(self.migration.given, of: .migrate) }
         if let rate, !(rate >= 0.01 && rate <= 1e9) { throw ValidationError("--rate takes 0.01 to 1000000000.") }
         try self.drainLimit.validate("--drain-limit", isZeroGood: true)
     }
@@ -153,7 +156,7 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         var status = result.status
         var complaints = result.complaints
         do throws(CommandFailure) {
-            let summary = self.json ? result.summary.json : result.summary.table
+            let summary = self.json ? result.summary.json : result.summary.text
             if self.events == EventsFile.standardOutput { Console.error(summary) } else { try Console.print(summary) }
         } catch {
             status = max(status, error.status)
@@ -197,7 +200,8 @@ struct PushCommand: AsyncParsableCommand, SocketCommand {
         }
         return switch self.backend {
         case .http2: .http2(try self.http2Configuration())
-        case .binary, .migrate: .binary(try self.binaryConfiguration(), topic: self.topic)
+        case .binary: .binary(try self.binaryConfiguration(), topic: self.topic)
+        case .migrate: .migrating(try self.migratingConfiguration())
         }
     }
 

@@ -23,8 +23,9 @@ struct UsageError {
             text = text.replacing("'\(value)'", with: "'\(Self.placeholder)'")
             if value.utf8.count >= Self.shortest { text = text.replacing(value, with: Self.placeholder) }
         }
-        if let hint = Self.unknownOptions.first(where: { message == "Unknown option '\($0.key)'" })?.value {
-            return "\(text). \(hint)"
+        // The parser may add an option with a similar name.
+        if let (option, hint) = Self.unknownOptions.first(where: { message.hasPrefix("Unknown option '\($0.key)'") }) {
+            return "Unknown option '\(option)'. \(hint)"
         }
         guard text != message else { return text }
         let wanted = Self.wanted.first { message.contains("<\($0.key)>'") }.map { " \($0.value)" } ?? ""
@@ -36,6 +37,7 @@ struct UsageError {
         "bundle": "The bundle ID of an app is wanted, such as com.example.app.",
         "channel": "The id of a channel is wanted, such as dHN0LXNyY2gtY2hubA==.",
         "n": "A number is wanted.",
+        "percent": "A number from 0 to 100 is wanted.",
         "port": "The number of a port is wanted.",
         "seconds": "A number of seconds is wanted, such as 5 or 0.5.",
         "host:port": "A host and a port are wanted, such as localhost:2197, without https:// and path.",

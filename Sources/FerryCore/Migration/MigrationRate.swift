@@ -28,6 +28,9 @@ public struct MigrationRate: Sendable, Hashable {
         let centre = self.value + z * z / (2 * n)
         let spread = z * (self.value * (1 - self.value) / n + z * z / (4 * n * n)).squareRoot()
         let scale = 1 + z * z / n
-        return max((centre - spread) / scale, 0)...min((centre + spread) / scale, 1)
+        // At the ends the bounds are 0 and 1 exactly, but for the rounding of the arithmetic.
+        let low = self.count == 0 ? 0 : max((centre - spread) / scale, 0)
+        let high = self.count == self.total ? 1 : min((centre + spread) / scale, 1)
+        return low...high
     }
 }

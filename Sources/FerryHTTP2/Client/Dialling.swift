@@ -47,6 +47,12 @@ struct Dialling {
         if case .dialling(let id, _, _) = self.state { id } else { nil }
     }
 
+    /// Whether the next connection waits only for the limit of new connections, and not because of the peer.
+    var waitsForLimitAlone: Bool {
+        guard case .waiting = self.state else { return false }
+        return !self.failures.hasFailed && self.calmBackOff.failures == 0
+    }
+
     /// When the next connection may be made; nil if it may be made at once, or while one is being made.
     var deadline: NIODeadline? {
         if case .waiting(let until) = self.state { until } else { nil }

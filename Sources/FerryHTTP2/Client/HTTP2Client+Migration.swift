@@ -4,7 +4,7 @@ package import FerryMachine
 
 /// What a migration between two protocols asks of the client.
 extension HTTP2Client {
-    package var hasUsableConnection: Bool { self.connections.hasUsable }
+    package var hasUsableConnection: Bool { self.connections.hasUsable || self.dialling.waitsForLimitAlone }
 
     package func takes(_ run: BatchRun, at index: Int) -> Bool {
         self.fields.check.fault(of: run.entries[index], in: run.storage.arena) == nil

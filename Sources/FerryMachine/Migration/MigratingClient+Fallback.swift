@@ -24,9 +24,11 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     private mutating func apply(_ change: SideHealth.Change, to side: ProviderSide, now: Moment) {
         switch change {
         case .down:
+            let isOtherBack = self.reviveIdle(side.other)
             self.report.down.insert(side)
             self.report(.down(side, self.trouble[side]))
-            self.move(self.router.set(side, isDown: true), now: now)
+            let groups = self.router.set(side, isDown: true)
+            self.move(isOtherBack ? .all : groups, now: now)
         case .stillDown:
             self.move(self.router.setTrial(nil, of: side), now: now)
         case .up:
@@ -34,6 +36,22 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             self.report(.up(side))
             self.move(self.router.set(side, isDown: false), now: now)
         }
+    }
+
+    /// Lets a side that is down try again, because the other one goes down, too. Only if it has nothing to send: otherwise it
+    /// tries all the time. Returns whether it does.
+    private mutating func reviveIdle(_ side: ProviderSide) -> Bool {
+        let queued =
+            switch side {
+            case .binary: self.binary.queuedCount
+            case .http2: self.http2.queuedCount
+            }
+        guard queued == 0, self.router.down.contains(side), let fallback = self.options.fallback else { return false }
+        self.health[side] = SideHealth(fallback)
+        self.report.down.remove(side)
+        self.report(.trial(side))
+        _ = self.router.set(side, isDown: false)
+        return true
     }
 
     /// Lets the group of the first device of a side that is down try it, if that is due.

@@ -106,7 +106,17 @@ import Testing
                 (server + ["--p12", archive, "--passphrase-file", wrong], "passphrase"),
                 (server + ["--p12", archive, "--passphrase-file", "/none"], "does not exist"),
                 (harness.arguments(lines) + ["--events", "/none/events"], "No such file or directory"),
-                (harness.arguments(lines) + ["--backend", "migrate"], "There is no backend migrate yet"),
+                (harness.arguments(lines) + ["--backend", "migrate"], "--to names no side: use --binary-to"),
+                (["push", lines, "--backend", "migrate"], "--binary-to HOST:PORT."),
+                (
+                    ["push", lines, "--backend", "migrate", "--binary-to", "localhost:1"],
+                    "--http2-to HOST:PORT, --production or --sandbox."
+                ),
+                (harness.arguments(lines) + ["--share", "5"], "it needs --backend migrate."),
+                (
+                    ["push", lines, "--backend", "migrate", "--share", "101"],
+                    "--share takes 0 to 100 percent."
+                ),
                 (["push", lines], "Say where to send: --to HOST:PORT, --production or --sandbox."),
                 (harness.arguments(lines) + ["--bogus"], "Unknown option '…'"),
                 (harness.arguments(lines) + ["--http2"], "Over HTTP/2 send with --backend http2."),

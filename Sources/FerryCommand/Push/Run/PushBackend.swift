@@ -18,6 +18,10 @@ struct PushBackend: Sendable {
     var hasIdentity: Bool
     /// Whether notifications that may have arrived are sent again.
     var resendsUnknown: Bool
+    /// Whether another protocol may take over when this one fails, so that no error ends the run.
+    var hasFallback = false
+    /// The file that changes the share of a migration. Nil: it does not change.
+    var shareFile: ShareFile?
 
     /// - Throws: ``CommandFailure`` with status 2 when the credentials or other settings cannot be used.
     func makeProvider(_ outcomes: OutcomeDelivery) throws(CommandFailure) -> any LoopProvider {
@@ -59,6 +63,25 @@ struct PushBackend: Sendable {
             isBinary: false,
             hasIdentity: !usesTokens,
             resendsUnknown: configuration.options.onUnknown == .resend
+        )
+    }
+
+    static func migrating(_ settings: (configuration: MigratingConfiguration, shareFile: ShareFile?)) -> PushBackend {
+        let (binary, http2) = (settings.configuration.binary, settings.configuration.http2)
+        return PushBackend(
+            make: { outcomes in
+                var configuration = settings.configuration
+                configuration.outcomes = outcomes
+                return try MigratingProvider(configuration)
+            },
+            connectionLimit: binary.options.maxConnections + http2.options.maxConnections,
+            check: .payload(limit: PayloadLimit.http2),
+            topic: nil,
+            isBinary: false,
+            hasIdentity: binary.identity != nil,
+            resendsUnknown: binary.options.onUnknown == .resend || http2.options.onUnknown == .resend,
+            hasFallback: settings.configuration.options.fallback != nil,
+            shareFile: settings.shareFile
         )
     }
 }

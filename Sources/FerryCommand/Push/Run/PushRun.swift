@@ -46,7 +46,13 @@ struct PushRun {
         let happenings = provider.eventsWithoutTransmitted(bufferingNewest: Self.eventLimit)
         let stop = PushStop(provider, proof: self.proof)
         let file = try await self.openEvents(ledger, stop)
-        let watch = PushWatch(stop: stop, ledger: ledger, say: self.isVerbose ? self.say : nil, warn: self.say)
+        let watch = PushWatch(
+            stop: stop,
+            ledger: ledger,
+            hasFallback: self.backend.hasFallback,
+            say: self.isVerbose ? self.say : nil,
+            warn: self.say
+        )
         let watching = Task {
             for await event in happenings { watch.note(event) }
         }
@@ -58,6 +64,8 @@ struct PushRun {
             if count == 1 { say("ferry: interrupted; waiting for outcomes, until you interrupt once more") }
             stop.interrupt(count)
         }
+        let migrating = provider as? MigratingProvider
+        let following = migrating.flatMap { self.follow($0) }
         let progress = self.showsProgress ? PushProgress.task(provider, watch) : nil
 
         let start = ContinuousClock.now
@@ -69,6 +77,8 @@ struct PushRun {
         let written = await writing?.value
         progress?.cancel()
         await progress?.value
+        following?.cancel()
+        await following?.value
         withExtendedLifetime(signals) {}
 
         let summary = PushSummary(
@@ -78,7 +88,8 @@ struct PushRun {
             contradicted: report.contradicted,
             resent: report.resent,
             badLines: fed.badLines,
-            duration: end - start
+            duration: end - start,
+            migration: migrating?.report
         )
         if summary.outcomes.settled != summary.submitted || written?.count ?? summary.submitted != summary.submitted {
             self.say("ferry: outcomes are missing; this is a fault of Ferry's, please report it")
@@ -108,6 +119,13 @@ struct PushRun {
             causes: tally.table,
             complaints: verdict.complaints
         )
+    }
+
+    /// Lets the share follow its file.
+    private func follow(_ provider: MigratingProvider) -> Task<Void, Never>? {
+        guard var file = self.backend.shareFile else { return nil }
+        let say = self.say
+        return Task { await file.follow(provider, say: say) }
     }
 
     private func openEvents(_ ledger: LineLedger?, _ stop: PushStop) async throws -> EventsFile? {

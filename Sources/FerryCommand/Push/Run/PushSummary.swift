@@ -11,6 +11,8 @@ struct PushSummary: Equatable {
     var resent = 0
     var badLines = 0
     var duration: Duration = .zero
+    /// The two protocols side by side. Nil if there was only one.
+    var migration: MigrationReport?
 
     /// Whether everything was accepted, as far as the provider knows.
     var isAllAccepted: Bool {
@@ -40,8 +42,12 @@ struct PushSummary: Equatable {
             + #""rejected":\#(outcomes.rejected),"expired":\#(outcomes.expired),"#
             + #""undelivered":\#(outcomes.undelivered),"uncertain":\#(outcomes.uncertain),"#
             + #""unproved":\#(self.unproved),"contradicted":\#(self.contradicted),"resent":\#(self.resent),"badLines":\#(self.badLines),"#
-            + #""seconds":\#(self.seconds),"perSecond":\#(self.perSecond)}"#
+            + #""seconds":\#(self.seconds),"perSecond":\#(self.perSecond)"#
+            + (self.migration.map { #","migration":\#(MigrationTable(report: $0).json)"# } ?? "") + "}"
     }
+
+    /// The tables for people.
+    var text: String { self.table + (self.migration.map { "\n\n" + MigrationTable(report: $0).text } ?? "") }
 
     /// A table for people.
     var table: String {

@@ -11,6 +11,8 @@ final class PushWatch: Sendable {
     private let stop: PushStop
     /// Receives contradictions. Nil without an events file.
     private let ledger: LineLedger?
+    /// Whether the provider goes on over another protocol after an error.
+    private let hasFallback: Bool
     /// Receives all events, in words.
     private let say: (@Sendable (String) -> Void)?
     /// Receives messages that people must see in any case.
@@ -45,11 +47,13 @@ final class PushWatch: Sendable {
     init(
         stop: PushStop,
         ledger: LineLedger?,
+        hasFallback: Bool = false,
         say: (@Sendable (String) -> Void)?,
         warn: @escaping @Sendable (String) -> Void
     ) {
         self.stop = stop
         self.ledger = ledger
+        self.hasFallback = hasFallback
         self.say = say
         self.warn = warn
     }
@@ -100,7 +104,11 @@ final class PushWatch: Sendable {
             self.state.withLock { $0.lack = error }
             if !self.stop.isSet { self.warn("ferry: \(error.message)") }
         case .error(let error):
-            self.stop.fail(error)
+            if self.hasFallback { self.warn("ferry: \(error.message)") } else { self.stop.fail(error) }
+        case .migration(.down), .migration(.up), .migration(.waiting):
+            self.warn("ferry: \(event)")
+        case .migration(let event):
+            self.say?("\(event)")
         case .contradicted(let contradiction):
             self.state.withLock { $0.contradicted += contradiction.count }
             self.ledger?.publish(contradiction)

@@ -1,0 +1,57 @@
+internal import Ferry
+
+/// The file of `--share-file`: one number, the share of devices over HTTP/2 in percent.
+struct ShareFile: Sendable {
+    /// How often the file is read.
+    private static let interval: Duration = .seconds(1)
+
+    private let file: OptionFile
+    /// The share at the last read that found one.
+    private(set) var share: Double
+
+    /// - Throws: ``CommandFailure`` with status 2 when the file cannot be read, or has no share.
+    init(_ path: String) throws(CommandFailure) {
+        self.file = OptionFile("--share-file", path)
+        do {
+            self.share = try Self.read(self.file)
+        } catch {
+            throw .usage(error.sentence)
+        }
+    }
+
+    private struct Fault: Error {
+        var sentence: String
+    }
+
+    private static func read(_ file: OptionFile) throws(Fault) -> Double {
+        let bytes: [UInt8]
+        do {
+            bytes = try file.bytes()
+        } catch {
+            throw Fault(sentence: error.description)
+        }
+        let text = String(decoding: bytes.prefix(64), as: UTF8.self)
+        guard let line = text.split(whereSeparator: \.isWhitespace).first, bytes.count <= 64,
+            let share = Double(line), (0...100).contains(share)
+        else { throw Fault(sentence: "\(file.name) holds no share: it takes a number from 0 to 100.") }
+        return share
+    }
+
+    /// Reads the file again and again, and changes the share of `provider` when it changes. Ends when the task is cancelled.
+    mutating func follow(_ provider: MigratingProvider, say: @Sendable (String) -> Void) async {
+        var isFaulty = false
+        while (try? await Task.sleep(for: Self.interval)) != nil {
+            do throws(Fault) {
+                let share = try Self.read(self.file)
+                isFaulty = false
+                guard share != self.share else { continue }
+                self.share = share
+                provider.rule.share = share
+                say("ferry: the share is \(share) % now")
+            } catch {
+                if !isFaulty { say("ferry: \(error.sentence) The share stays \(self.share) %.") }
+                isFaulty = true
+            }
+        }
+    }
+}
