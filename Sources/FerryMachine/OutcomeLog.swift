@@ -25,6 +25,8 @@ package struct OutcomeLog {
     /// The causes of the outcomes since the owner last took them. Nil: there is no observer.
     private var causes: OutcomeCauses?
     private var contradictions: [Contradiction] = []
+    /// Whether a notification that was written waits for another copy, since the owner last asked.
+    package var hasRequeued = false
     /// How long notifications take. Nil: nobody asks.
     package var times: DeliveryTimes?
     /// Whether notifications that were certainly not delivered, for want of a connection or of credentials, go to
@@ -258,6 +260,12 @@ extension OutcomeLog {
             strayBytes: other.strayBytes
         )
         return news
+    }
+
+    /// Returns ``hasRequeued``, and sets it back.
+    package mutating func takeRequeued() -> Bool {
+        defer { self.hasRequeued = false }
+        return self.hasRequeued
     }
 
     /// Returns those of `groups` of which nothing is counted in ``tally``.

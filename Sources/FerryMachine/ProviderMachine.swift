@@ -43,6 +43,8 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     func takes(_ run: BatchRun, at index: Int) -> Bool
     /// Returns whether the machine ``takes(_:at:)`` each notification of `run`. One call for many notifications.
     func takesAll(_ run: BatchRun) -> Bool
+    /// Returns why the machine does not ``takes(_:at:)`` the notification; nil if it does.
+    func refusal(of run: BatchRun, at index: Int) -> Rejection?
     /// Calls `visit` with each notification that has no outcome.
     ///
     /// - Parameter isInFlight: only those that were written, and wait for their outcome.

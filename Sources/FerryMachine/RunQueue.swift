@@ -33,11 +33,22 @@ package struct RunQueue {
         self.count += run.count
         self.byteCount += run.byteCount
         if let last = self.runs.last, last.precedes(run) { return self.runs.append(run) }
-        var index = self.runs.startIndex
-        while index < self.runs.endIndex, self.runs[index].precedes(run) {
-            index += 1
+        self.runs.insert(run, at: self.place(of: run))
+    }
+
+    /// The number of runs at the front that precede `run`. Looks near the front first; O(log n).
+    private func place(of run: BatchRun) -> Int {
+        var (low, step) = (0, 1)
+        while low + step <= self.runs.count, self.runs[low + step - 1].precedes(run) {
+            low += step
+            step *= 2
         }
-        self.runs.insert(run, at: index)
+        var high = min(low + step - 1, self.runs.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if self.runs[middle].precedes(run) { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 
     /// Removes and returns up to `limit` notifications of the first run; nil if the queue is empty.

@@ -26,6 +26,16 @@ import Testing
         #expect(queue.count == 0)
     }
 
+    @Test("runs that come in any order leave in the order of submission", arguments: 1...40)
+    func anyOrder(count: Int) throws {
+        var generator = SplitMix64(seed: UInt64(count))
+        var queue = RunQueue()
+        for order in (1...UInt64(count)).shuffled(using: &generator) {
+            queue.insert(try makeRun(1, first: order, order: order))
+        }
+        #expect(queue.removeAll().map(\.order) == Array(1...UInt64(count)))
+    }
+
     @Test("what was popped and not used goes back to the front")
     func prepending() throws {
         var queue = RunQueue()

@@ -9,7 +9,7 @@ extension BinaryClient {
     /// Spreads a run over the lanes by device token, so that the notifications of one device keep their order.
     func distribute(_ run: BatchRun) {
         func home(_ index: Int) -> Int { Int(run.entries[index].tokenHash) % self.lanes.count }
-        guard self.lanes.count > 1, run.count > 1 else { return self.lanes[home(0)].append(run) }
+        guard self.lanes.count > 1, run.count > 1 else { return self.lanes[home(0)].insert(run) }
         var sizes = Array(repeating: (count: 0, bytes: 0), count: self.lanes.count)
         for index in 0..<run.count {
             sizes[home(index)].count += 1
@@ -24,7 +24,7 @@ extension BinaryClient {
         for (lane, part) in zip(self.lanes, parts) {
             guard let part else { continue }
             part.seal()
-            lane.append(BatchRun(storage: part, start: 0, count: part.count, order: run.order))
+            lane.insert(BatchRun(storage: part, start: 0, count: part.count, order: run.order, isCopy: run.isCopy))
         }
     }
 

@@ -14,20 +14,50 @@ extension BinaryClient {
     /// Returns whether the binary protocol can carry the notification: its payload is short enough, and its topic is one of
     /// the certificate's, because the protocol names none. It names no push type either, so what Apple added for HTTP/2 alone
     /// cannot be told from an alert.
-    package func takes(_ run: BatchRun, at index: Int) -> Bool {
+    package func takes(_ run: BatchRun, at index: Int) -> Bool { self.takes(run.entries[index], run, at: index) }
+
+    package func refusal(of run: BatchRun, at index: Int) -> Rejection? {
         let entry = run.entries[index]
+        if self.takes(entry, run, at: index) { return nil }
+        if Int(entry.payloadLength) > self.options.payloadLimit { return self.payloadRejection(of: entry) }
+        guard !entry.fields.isBroadcast, Self.pushTypes >> UInt16(entry.pushType) & 1 != 0 else {
+            let details = "The binary protocol names no push type, and this one needs HTTP/2."
+            return Rejection(reason: .invalidPushType, origin: .ferry, details: details)
+        }
+        let details = "The binary protocol names no topic, and the certificate has another one."
+        return Rejection(reason: .topicDisallowed, origin: .ferry, details: details)
+    }
+
+    /// The rejection of a payload that is too long.
+    func payloadRejection(of entry: BatchEntry) -> Rejection {
+        Rejection(
+            reason: .payloadTooLarge,
+            origin: .ferry,
+            status: Int(BinaryStatus.invalidPayloadSize.rawValue),
+            details: PayloadLimit.fault(length: Int(entry.payloadLength), limit: self.options.payloadLimit).asSentence
+        )
+    }
+
+    package func takesAll(_ run: BatchRun) -> Bool {
+        let entries = run.entries
+        return (0..<run.count).allSatisfy { self.takes(entries[$0], run, at: $0) }
+    }
+
+    @inline(__always)
+    private func takes(_ entry: BatchEntry, _ run: BatchRun, at index: Int) -> Bool {
         guard Int(entry.payloadLength) <= self.options.payloadLimit, !entry.fields.isBroadcast,
-            Self.pushTypes.contains(entry.pushType)
+            Self.pushTypes >> UInt16(entry.pushType) & 1 != 0
         else { return false }
         guard let topics, entry.topicLength > 0 else { return true }
         return run.topic(at: index).map { topics.contains($0) } ?? true
     }
 
-    /// The push types that the binary protocol delivered; 0: none is named. A topic with a suffix, as voip and complication
-    /// have it, needs a certificate with that topic.
-    private static let pushTypes = Set(
-        [PushType.alert, .background, .voip, .complication, .fileprovider, .mdm].map(\.code) + [0]
-    )
+    /// The push types that the binary protocol delivered, a bit for each ``PushType/code``; bit 0: none is named. A topic with a
+    /// suffix, as voip and complication have it, needs a certificate with that topic.
+    ///
+    /// Bits and no set, because each notification is looked up.
+    private static let pushTypes: UInt16 = [PushType.alert, .background, .voip, .complication, .fileprovider, .mdm]
+        .reduce(1) { $0 | 1 << UInt16($1.code) }
 
     package func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void) {
         for lane in self.lanes {
@@ -35,8 +65,6 @@ extension BinaryClient {
             if !isInFlight { lane.queue.forEach { $0.forEachUnsettled(visit) } }
         }
     }
-
-    package func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }
 
     package mutating func recall(tainted: Bool, where isMeant: (BatchEntry) -> Bool, now: Moment) -> [BatchRun] {
         var recalled: [BatchRun] = []

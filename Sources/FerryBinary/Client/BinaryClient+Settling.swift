@@ -67,6 +67,7 @@ extension BinaryClient {
     ///
     /// - Parameter aheadOfAll: whether they go before notifications that were submitted earlier.
     mutating func resend(_ runs: [BatchRun], on lane: Lane, aheadOfAll: Bool = false) {
+        self.outcomes.hasRequeued = true
         var count = 0
         var repairs = 0
         // Each run goes to the very front, so the last one goes first. Otherwise the order of the runs would be
@@ -86,6 +87,7 @@ extension BinaryClient {
     /// Puts notifications that never left back into the queue.
     mutating func requeue(_ written: [NotificationCache.Written], on lane: Lane) {
         let runs = self.endEvicted(written, on: lane, as: .undelivered(.evicted))
+        self.outcomes.hasRequeued = true
         for run in runs.reversed() {
             // A copy that never left was counted when it was written, and will be counted again. So the first count is
             // undone.

@@ -92,7 +92,9 @@ extension BinaryClient {
             if isFull { return }
             if run.count > 0 {
                 let refused = run.takeFirst(1)
-                self.outcomes.give(refusal.outcome(of: refused.entries[0]), to: refused)
+                let entry = refused.entries[0]
+                let isTooLong = Int(entry.payloadLength) > self.options.payloadLimit
+                self.outcomes.give(isTooLong ? .rejected(self.payloadRejection(of: entry)) : .expired, to: refused)
                 self.narrowSearch(lane, settled: 1, now: now)
             }
         }
@@ -122,18 +124,6 @@ extension BinaryClient {
             // A copy may have arrived already, so the notification can no longer end as expired. A repair already has
             // its outcome.
             entry.expiration <= self.epochSeconds && !entry.marks.isTainted && !entry.marks.isSettled
-        }
-
-        func outcome(of entry: BatchEntry) -> Outcome {
-            guard Int(entry.payloadLength) > self.payloadLimit else { return .expired }
-            return .rejected(
-                Rejection(
-                    reason: .payloadTooLarge,
-                    origin: .ferry,
-                    status: Int(BinaryStatus.invalidPayloadSize.rawValue),
-                    details: PayloadLimit.fault(length: Int(entry.payloadLength), limit: self.payloadLimit).asSentence
-                )
-            )
         }
     }
 }

@@ -167,6 +167,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
             self.lastOrder = max(self.lastOrder + 1, now.monotonic.uptimeNanoseconds)
             run.order = self.lastOrder
         }
+        // A run that comes with an order may have waited elsewhere, and be older than what is queued.
         self.distribute(run)
         self.connectIfNeeded(now: now)
     }

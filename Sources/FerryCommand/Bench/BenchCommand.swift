@@ -58,6 +58,9 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     @Flag(help: "Of binary and HTTP/2: with metrics, whose numbers stay in this process.")
     var metrics = false
 
+    @Flag(help: "Of binary and HTTP/2: through a provider that moves devices, all of which are on this side.")
+    var migrate = false
+
     @Option(
         name: .customLong("run"),
         help: ArgumentHelp("Which run, if not all; may be repeated.", valueName: "name")
@@ -84,6 +87,9 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         }
         if self.metrics, self.target == .gateway || self.bare {
             throw ValidationError("--metrics is an option of binary and http2, and not of --bare.")
+        }
+        if self.migrate, self.target == .gateway || self.bare {
+            throw ValidationError("--migrate is an option of binary and http2, and not of --bare.")
         }
         if self.target != .gateway, self.upstreamDelay != nil || self.store != nil {
             throw ValidationError("--upstream-delay-ms and --store are options of gateway.")
@@ -123,8 +129,8 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         let count = self.count ?? self.target.count
         let benchmark: any Benchmark =
             switch self.target {
-            case .binary: try BinaryBench(count: count, hasMetrics: self.metrics)
-            case .http2: try HTTP2Bench(count: count, hasMetrics: self.metrics)
+            case .binary: try BinaryBench(count: count, hasMetrics: self.metrics, migrates: self.migrate)
+            case .http2: try HTTP2Bench(count: count, hasMetrics: self.metrics, migrates: self.migrate)
             case .gateway: try GatewayBench(count: count, self.gatewayOptions())
             }
         var results: [BenchResult] = []

@@ -62,11 +62,14 @@ struct BinaryBench: Benchmark {
     let count: Int
     let threads = BenchThreads()
     private let hasMetrics: Bool
+    /// Whether the provider is one that moves devices, with all devices on this side.
+    private let migrates: Bool
     private let credentials: TestCredentials
 
-    init(count: Int, hasMetrics: Bool) throws {
+    init(count: Int, hasMetrics: Bool, migrates: Bool) throws {
         self.count = count
         self.hasMetrics = hasMetrics
+        self.migrates = migrates
         self.credentials = try TestCredentials()
     }
 
@@ -97,10 +100,14 @@ struct BinaryBench: Benchmark {
         configuration.serverName = "localhost"
         configuration.options = scenario.options
         configuration.eventLoopGroup = self.threads.clients
+        let provider: any LoopProvider =
+            self.migrates
+            ? try MigratingProvider(.benchmark(configuration, credentials: self.credentials))
+            : try BinaryProvider(configuration)
         return try await self.measure(
             scenario,
             scenario.kind,
-            BinaryProvider(configuration),
+            provider,
             sink,
             metrics: metrics,
             proof: \.accepted,

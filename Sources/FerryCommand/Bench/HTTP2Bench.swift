@@ -56,11 +56,14 @@ struct HTTP2Bench: Benchmark {
     let count: Int
     let threads = BenchThreads()
     private let hasMetrics: Bool
+    /// Whether the provider is one that moves devices, with all devices on this side.
+    private let migrates: Bool
     private let credentials: TestCredentials
 
-    init(count: Int, hasMetrics: Bool) throws {
+    init(count: Int, hasMetrics: Bool, migrates: Bool) throws {
         self.count = count
         self.hasMetrics = hasMetrics
+        self.migrates = migrates
         self.credentials = try TestCredentials()
     }
 
@@ -108,10 +111,14 @@ struct HTTP2Bench: Benchmark {
         configuration.serverName = "localhost"
         configuration.options.maxStreams = scenario.streams
         configuration.eventLoopGroup = self.threads.clients
+        let provider: any LoopProvider =
+            self.migrates
+            ? try MigratingProvider(.benchmark(configuration, credentials: self.credentials))
+            : try HTTP2Provider(configuration)
         return try await self.measure(
             scenario,
             kind,
-            HTTP2Provider(configuration),
+            provider,
             sink,
             metrics: metrics,
             proof: \.confirmed,

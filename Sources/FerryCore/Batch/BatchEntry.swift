@@ -97,6 +97,13 @@ package struct BatchEntry {
             set { self.rawValue = self.rawValue & ~(3 << 2) | min(newValue, 3) << 2 }
         }
 
+        /// Whether the entry comes back from a protocol that cannot deliver it now.
+        @inlinable
+        package var wasRecalled: Bool {
+            get { self.rawValue & 1 << 5 != 0 }
+            set { self.rawValue = self.rawValue & ~(1 << 5) | (newValue ? 1 << 5 : 0) }
+        }
+
         /// Whether the entry went over from a protocol that could not deliver it to the other one.
         @inlinable
         package var wentOver: Bool {

@@ -4,7 +4,16 @@ package import FerryMachine
 
 /// What a migration between two protocols asks of the client.
 extension HTTP2Client {
-    package var hasUsableConnection: Bool { self.connections.hasUsable || self.dialling.waitsForLimitAlone }
+    package var hasUsableConnection: Bool {
+        if self.dialling.waitsForLimitAlone { return true }
+        return self.connections.hasUsable && !self.lacksToken
+    }
+
+    /// Whether nothing may be written for want of a provider token.
+    private var lacksToken: Bool {
+        guard self.usesTokens, case .held = self.authorization else { return false }
+        return true
+    }
 
     package func takes(_ run: BatchRun, at index: Int) -> Bool {
         self.fields.check.fault(of: run.entries[index], in: run.storage.arena) == nil
@@ -16,6 +25,10 @@ extension HTTP2Client {
         self.fresh.forEach { $0.forEachUnsettled(visit) }
         for attempt in self.again { visit(attempt.run.entries[0]) }
         self.delayed.forEach { visit($0.run.entries[0]) }
+    }
+
+    package func refusal(of run: BatchRun, at index: Int) -> Rejection? {
+        self.fields.check.fault(of: run.entries[index], in: run.storage.arena)?.rejection
     }
 
     package func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }

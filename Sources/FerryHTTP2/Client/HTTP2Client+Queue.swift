@@ -11,7 +11,12 @@ extension HTTP2Client {
         guard run.count > 0 else { return }
         self.isIncomplete = true
         var run = run
-        if run.order == 0 { run.order = now.monotonic.uptimeNanoseconds }
+        guard run.order == 0 else {
+            // It may have waited elsewhere, and be older than what is queued.
+            self.fresh.insert(run)
+            return self.connectIfNeeded(now: now)
+        }
+        run.order = now.monotonic.uptimeNanoseconds
         self.fresh.append(run)
         self.connectIfNeeded(now: now)
     }
@@ -51,6 +56,7 @@ extension HTTP2Client {
     }
 
     mutating func queueAgain(_ attempt: Attempt) {
+        self.outcomes.hasRequeued = true
         var (low, high) = (self.again.startIndex, self.again.endIndex)
         while low < high {
             let middle = low + (high - low) / 2

@@ -118,6 +118,7 @@ extension HTTP2Client {
         }
         _ = attempt.run.retry(atMost: .max)
         self.delayed.insert(attempt, due: due)
+        self.outcomes.hasRequeued = true
         return due
     }
 }

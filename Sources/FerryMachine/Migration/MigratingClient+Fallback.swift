@@ -75,8 +75,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     mutating func takeReturned(now: Moment) -> Bool {
         let binary = self.binary.outcomes.takeReturned()
         let http2 = self.http2.outcomes.takeReturned()
-        for item in binary { self.takeReturned(item, from: .binary, now: now) }
-        for item in http2 { self.takeReturned(item, from: .http2, now: now) }
+        for item in binary.sorted(by: { $0.run.precedes($1.run) }) { self.takeReturned(item, from: .binary, now: now) }
+        for item in http2.sorted(by: { $0.run.precedes($1.run) }) { self.takeReturned(item, from: .http2, now: now) }
         return !binary.isEmpty || !http2.isEmpty
     }
 

@@ -54,7 +54,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
                 case .binary: self.binary.outcomes.uncount(run)
                 case .http2: self.http2.outcomes.uncount(run)
                 }
-                if goesOver { self.noteGoingOver(run, from: side) }
+                if goesOver {
+                    for index in 0..<run.count { run.entries[index].marks.wasRecalled = true }
+                }
                 self.front.append(run)
             }
         }

@@ -28,15 +28,24 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     }
 
     private mutating func destination(of run: BatchRun, at index: Int) -> MigrationFront.Destination {
-        if self.front.isMoving(run.entries[index]) { return .front }
+        let entries = run.entries
+        if self.front.isMoving(entries[index]) { return .front }
+        let home = self.router.home(run, at: index)
         let side = self.router.side(run, at: index)
-        guard !self.takes(run, at: index, side), self.options.sendsElsewhere, self.takes(run, at: index, side.other)
-        else {
+        defer { entries[index].marks.wasRecalled = false }
+        if self.takes(run, at: index, side) {
+            if side != home, entries[index].marks.wasRecalled {
+                self.noteGoingOver(run.slice(index..<index + 1), from: home)
+            }
             return .side(side)
         }
-        // A side may take it that stands in for the one that cannot: then it is not forced, but at home.
-        if self.router.home(run, at: index) == side { self.report.update(side.other) { $0.forced += 1 } }
-        return .side(side.other)
+        // A side that stands in for another takes no more than it can.
+        if side != home, self.takes(run, at: index, home) { return .side(home) }
+        guard side == home, self.options.sendsElsewhere, self.takes(run, at: index, home.other) else {
+            return .refused(home)
+        }
+        self.report.update(home.other) { $0.forced += 1 }
+        return .side(home.other)
     }
 
     /// Gives the notifications of a run where ``destinations`` says. A run with one destination goes whole; otherwise the bytes
@@ -44,7 +53,10 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     private mutating func distribute(_ run: BatchRun, now: Moment) {
         guard let first = self.destinations.first else { return }
         if self.destinations.allSatisfy({ $0 == first }) { return self.deliver(run, to: first, now: now) }
-        for destination in [MigrationFront.Destination.side(.binary), .side(.http2), .front] {
+        let destinations: [MigrationFront.Destination] = [
+            .side(.binary), .side(.http2), .front, .refused(.binary), .refused(.http2),
+        ]
+        for destination in destinations {
             guard let part = self.copy(run, for: destination) else { continue }
             self.deliver(part, to: destination, now: now)
         }
@@ -69,6 +81,27 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         switch destination {
         case .side(let side): self.submit(run, to: side, now: now)
         case .front: self.front.append(run)
+        case .refused(let side): self.refuse(run, in: side, now: now)
+        }
+    }
+
+    private mutating func refuse(_ run: BatchRun, in side: ProviderSide, now: Moment) {
+        for index in 0..<run.count {
+            let one = run.slice(index..<index + 1)
+            let rejection =
+                switch side {
+                case .binary: self.binary.refusal(of: run, at: index)
+                case .http2: self.http2.refusal(of: run, at: index)
+                }
+            // Without a reason the side decides.
+            guard let rejection else {
+                self.submit(one, to: side, now: now)
+                continue
+            }
+            switch side {
+            case .binary: self.binary.outcomes.give(.rejected(rejection), to: one)
+            case .http2: self.http2.outcomes.give(.rejected(rejection), to: one)
+            }
         }
     }
 
@@ -99,7 +132,18 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     mutating func giveUpLate(now: Moment) {
         guard let deadline, let oldest = self.front.oldest, oldest + deadline <= now.monotonic else { return }
         for run in self.front.removeSubmitted(by: now.monotonic - deadline) {
-            self.outcomes.give(.undelivered(.deadline), tainted: .uncertain(.notRepeated), to: run)
+            self.settle(run, as: .undelivered(.deadline), tainted: .uncertain(.notRepeated))
+        }
+    }
+
+    /// Gives an outcome to what waits in front, in the name of the side that the rule gives it.
+    mutating func settle(_ run: BatchRun, as clean: Outcome, tainted: Outcome) {
+        for index in 0..<run.count {
+            let one = run.slice(index..<index + 1)
+            switch self.router.home(run, at: index) {
+            case .binary: self.binary.outcomes.give(clean, tainted: tainted, to: one, isFinal: true)
+            case .http2: self.http2.outcomes.give(clean, tainted: tainted, to: one, isFinal: true)
+            }
         }
     }
 }

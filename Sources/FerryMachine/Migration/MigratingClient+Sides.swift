@@ -5,13 +5,16 @@ internal import NIOCore
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Takes what both sides have for the owner, and everything that follows from it. Called at the end of each input.
     mutating func goOn(now: Moment) {
-        repeat {
+        // Each notification goes over once, so this ends.
+        var hasReturned = true
+        while hasReturned {
             self.takeSideEvents(now: now)
             self.absorb()
             self.lookAtSides(now: now)
+            // Before the front: what comes back was submitted earlier.
+            hasReturned = self.takeReturned(now: now)
             self.releaseSettled(now: now)
-            // Each notification goes over once, so this ends.
-        } while self.takeReturned(now: now)
+        }
         self.noticeWaiting(now: now)
         self.reportGoingOver()
         self.settleDown(now: now)
@@ -33,16 +36,26 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         let http2 = self.http2.takeEvents()
         for event in binary { self.take(event, of: .binary, now: now) }
         for event in http2 { self.take(event, of: .http2, now: now) }
+        let isWaitingAgain = self.binary.outcomes.takeRequeued()
+        if self.http2.outcomes.takeRequeued() || isWaitingAgain { self.recallAgain(now: now) }
+    }
+
+    private func isUsable(_ side: ProviderSide) -> Bool {
+        switch side {
+        case .binary: self.binary.hasUsableConnection
+        case .http2: self.http2.hasUsableConnection
+        }
     }
 
     private mutating func take(_ event: ProviderEvent, of side: ProviderSide, now: Moment) {
         if let event = self.whole(event, of: side) { self.events.append(SidedEvent(event, side: side)) }
         switch event {
         case .error(let error) where error.code != .tooManyRejections:
-            // It says that nothing is sent any more, or that the queue was given up.
-            self.sideFailed(side, now: now)
-        case .resent(_, let afterOutcome):
-            if afterOutcome { self.isIncomplete = true } else { self.recallAgain(now: now) }
+            // The queue was given up, or nothing may be sent. One of several connections may still work.
+            let isOfConnection = error.code == .connectionRetryLimit || error.code == .protocolViolation
+            if !isOfConnection || !self.isUsable(side) { self.sideFailed(side, now: now) }
+        case .resent(_, afterOutcome: true):
+            self.isIncomplete = true
         default:
             break
         }
@@ -100,9 +113,10 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         handed: (ConnectionID) -> UInt64,
         now: Moment
     ) {
+        self.setTime(now)
         self.stage = .abandoned
         for run in self.front.remove(where: { _ in true }) {
-            self.outcomes.give(.undelivered(undelivered), tainted: .uncertain(uncertain), to: run)
+            self.settle(run, as: .undelivered(undelivered), tainted: .uncertain(uncertain))
         }
         self.binary.abandon(
             undelivered: undelivered,

@@ -153,6 +153,11 @@ package struct MigratingClient<
         self.binary.takes(run, at: index) || self.http2.takes(run, at: index)
     }
 
+    package func refusal(of run: BatchRun, at index: Int) -> Rejection? {
+        guard self.binary.refusal(of: run, at: index) != nil else { return nil }
+        return self.http2.refusal(of: run, at: index)
+    }
+
     package func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }
 
     package func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void) {
@@ -196,7 +201,7 @@ package struct MigratingClient<
     }
 
     /// Tells both sides the time, by which they measure how long notifications take.
-    private mutating func setTime(_ now: Moment) {
+    mutating func setTime(_ now: Moment) {
         self.binary.outcomes.times?.now = now.monotonic
         self.http2.outcomes.times?.now = now.monotonic
     }
@@ -204,6 +209,7 @@ package struct MigratingClient<
     // MARK: In
 
     package mutating func submit(_ run: BatchRun, now: Moment) {
+        self.setTime(now)
         guard run.count > 0 else { return }
         self.isIncomplete = true
         var run = run
@@ -220,9 +226,10 @@ package struct MigratingClient<
         let seconds = UInt32(clamping: self.options.defaultExpiration.components.seconds)
         let (sum, isTooLate) = now.epochSeconds.addingReportingOverflow(seconds)
         let expiration = seconds == 0 ? 0 : isTooLate ? .max : sum
-        for index in 0..<run.count where !run.entries[index].fields.hasExpiration {
-            run.entries[index].fields.hasExpiration = true
-            run.entries[index].expiration = expiration
+        let entries = run.entries
+        for index in 0..<run.count where !entries[index].fields.hasExpiration {
+            entries[index].fields.hasExpiration = true
+            entries[index].expiration = expiration
         }
     }
 
@@ -236,8 +243,9 @@ package struct MigratingClient<
     }
 
     package mutating func withdraw(_ tags: Set<UInt64>, now: Moment) {
+        self.setTime(now)
         let waiting = self.front.remove { $0.fields.isAwaited && !$0.marks.isTainted && tags.contains($0.tag) }
-        for run in waiting { self.outcomes.give(.undelivered(.cancelled), to: run) }
+        for run in waiting { self.settle(run, as: .undelivered(.cancelled), tainted: .uncertain(.notRepeated)) }
         self.binary.withdraw(tags, now: now)
         self.http2.withdraw(tags, now: now)
         self.goOn(now: now)
@@ -264,6 +272,7 @@ package struct MigratingClient<
     }
 
     package mutating func connected(_ id: ConnectionID, now: Moment) {
+        self.setTime(now)
         switch Self.side(of: id) {
         case .binary: self.binary.connected(Self.inner(id), now: now)
         case .http2: self.http2.connected(Self.inner(id), now: now)
@@ -304,6 +313,7 @@ package struct MigratingClient<
     }
 
     package mutating func ended(_ id: ConnectionID, _ end: ConnectionEnd, handed: UInt64, now: Moment) {
+        self.setTime(now)
         switch Self.side(of: id) {
         case .binary: self.binary.ended(Self.inner(id), end, handed: handed, now: now)
         case .http2: self.http2.ended(Self.inner(id), end, handed: handed, now: now)

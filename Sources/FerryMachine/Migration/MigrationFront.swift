@@ -8,6 +8,8 @@ struct MigrationFront {
         case side(ProviderSide)
         /// Its group moves.
         case front
+        /// Its side cannot take it, and no other may.
+        case refused(ProviderSide)
     }
 
     /// The groups that move.

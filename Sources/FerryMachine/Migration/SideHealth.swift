@@ -121,7 +121,8 @@ package struct SideHealth {
             let failing = self.failing(failing, signs, now)
             self.state = .trying(group: group, until: until, failing)
             if let failing, self.isOver(failing, now) { return self.failed(now: now) }
-            guard !signs.hasWork, until <= now else { return nil }
+            guard until <= now else { return nil }
+            if signs.hasWork { return self.failed(now: now) }
             // The group has sent nothing more. The next device that does tries again.
             self.state = .down(trialAt: now)
             return .stillDown

@@ -72,6 +72,10 @@ struct ModelSide: ProviderMachine, ~Copyable {
 
     func takes(_ run: BatchRun, at index: Int) -> Bool { Int(run.entries[index].payloadLength) <= self.payloadLimit }
 
+    func refusal(of run: BatchRun, at index: Int) -> Rejection? {
+        self.takes(run, at: index) ? nil : Rejection(reason: .payloadTooLarge, origin: .ferry)
+    }
+
     func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }
 
     func visitUnsettled(inFlight isInFlight: Bool, _ visit: (BatchEntry) -> Void) {
@@ -177,6 +181,7 @@ struct ModelSide: ProviderMachine, ~Copyable {
     }
 
     private mutating func again(_ runs: [BatchRun]) {
+        self.outcomes.hasRequeued = true
         for var run in runs {
             run.isCopy = true
             self.queue.insert(run)

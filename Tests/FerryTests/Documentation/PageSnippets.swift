@@ -108,6 +108,16 @@ func makeProvider(_ environment: [String: String], _ outcomes: OutcomeDelivery) 
     }
 }
 
+// MARK: Moving devices
+
+func makeMigratingProvider(_ binary: BinaryConfiguration, _ http2: HTTP2Configuration) throws -> MigratingProvider {
+    var configuration = MigratingConfiguration(binary: binary, http2: http2, outcomes: .stream)
+    configuration.options.rule = MigrationRule(share: 1)
+    configuration.options.fallback = MigrationOptions.Fallback()
+    let provider = try MigratingProvider(configuration)
+    return provider
+}
+
 // MARK: Run as a service
 
 /// Sends a notification for each message, until the group shuts down.

@@ -140,6 +140,27 @@ struct MigratingProviderTests {
         }
     }
 
+    @Test func `what the binary protocol has no field for is rejected if it may not go over HTTP/2`() async throws {
+        let activity = try PushNotification(json: Array(#"{"n":1}"#.utf8), pushType: .liveactivity)
+        let elsewhere = try PushNotification(json: Array(#"{"n":2}"#.utf8), topic: "com.example.other")
+        try await MigrationHarness.run(share: 0) { harness in
+            var configuration = harness.configuration
+            configuration.options.sendsElsewhere = false
+            let provider = try MigratingProvider(configuration)
+            for notification in [activity, elsewhere] {
+                let outcome = try await provider.send(notification, to: Harness.device(1))
+                guard case .rejected(let rejection) = outcome else {
+                    Issue.record("\(outcome)")
+                    continue
+                }
+                #expect(rejection.origin == .ferry)
+            }
+            _ = await provider.shutDown(within: Harness.forever, proof: .silence)
+            #expect(harness.record.arrivals.isEmpty)
+            #expect(provider.report.life.binary.outcomes.rejected == 2)
+        }
+    }
+
     @Test func `the events of a side are its own, and the numbers of connections tell the side`() async throws {
         try await MigrationHarness.run(share: 50) { harness in
             let provider = try MigratingProvider(harness.configuration)
