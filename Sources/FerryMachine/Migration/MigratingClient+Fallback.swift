@@ -112,9 +112,11 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.noteGoingOver(run, from: side)
         // It goes at once, ahead of what waits in front: it was submitted earlier.
         self.submit(run, to: side.other, now: now)
-        switch side.other {
-        case .binary: self.binary.outcomes.count(run)
-        case .http2: self.http2.outcomes.count(run)
+        for index in 0..<run.count where self.front.isMoving(run.entries[index]) {
+            switch side.other {
+            case .binary: self.binary.outcomes.count(run.slice(index..<index + 1))
+            case .http2: self.http2.outcomes.count(run.slice(index..<index + 1))
+            }
         }
     }
 

@@ -28,10 +28,15 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Counts what the moving groups wait for, and lets those go on that wait for nothing.
     private mutating func countUnsettled(now: Moment) {
         // What waits on a side that is down for its next copy may wait long. Nobody waits for it.
+        let moving = self.front.moving
         var binary = GroupTally()
         var http2 = GroupTally()
-        self.binary.visitUnsettled(inFlight: self.router.down.contains(.binary)) { binary.add($0) }
-        self.http2.visitUnsettled(inFlight: self.router.down.contains(.http2)) { http2.add($0) }
+        self.binary.visitUnsettled(inFlight: self.router.down.contains(.binary)) { entry in
+            if moving.contains(DeviceGroup.of(entry)) { binary.add(entry) }
+        }
+        self.http2.visitUnsettled(inFlight: self.router.down.contains(.http2)) { entry in
+            if moving.contains(DeviceGroup.of(entry)) { http2.add(entry) }
+        }
         self.binary.outcomes.tally = binary
         self.http2.outcomes.tally = http2
         self.release(self.front.moving.groups, now: now)
@@ -66,7 +71,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     private mutating func release(_ groups: [Int], now: Moment) {
         let settled = self.http2.outcomes.settled(of: self.binary.outcomes.settled(of: groups))
         for group in settled where self.front.moving.contains(group) {
-            for run in self.front.release(group) { self.route(run, now: now) }
+            for run in self.front.release(group) { self.routeEach(run, now: now) }
         }
         guard self.isMoving, self.front.moving.isEmpty else { return }
         self.isMoving = false

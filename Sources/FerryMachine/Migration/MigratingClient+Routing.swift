@@ -8,6 +8,11 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         if self.front.moving.isEmpty, let side = self.router.uniformSide, self.takesAll(run, side) {
             return self.submit(run, to: side, now: now)
         }
+        self.routeEach(run, now: now)
+    }
+
+    /// Like ``route(_:now:)``, and looks at each notification: what comes back from a side may go over only once.
+    mutating func routeEach(_ run: BatchRun, now: Moment) {
         self.destinations.removeAll(keepingCapacity: true)
         for index in 0..<run.count { self.destinations.append(self.destination(of: run, at: index)) }
         self.distribute(run, now: now)

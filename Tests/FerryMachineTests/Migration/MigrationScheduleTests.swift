@@ -50,6 +50,16 @@ import Testing
         await Self.run(MigrationWorld.Trouble(peersFail: true, peersRefuse: true), salt: 5)
     }
 
+    @Test func `nothing goes over twice`() async {
+        let trouble = MigrationWorld.Trouble(
+            peersFail: true,
+            peersRefuse: true,
+            connectionsFail: true,
+            keepsRule: true
+        )
+        await Self.run(trouble, salt: 7)
+    }
+
     @Test func `all of it together`() async {
         let trouble = MigrationWorld.Trouble(
             peersFail: true,

@@ -16,6 +16,8 @@ struct MigrationWorld: ~Copyable {
         var connectionsFail = false
         /// Some payloads fit one side only.
         var hasLongPayloads = false
+        /// The rule stays as it is.
+        var keepsRule = false
 
         static let none = Trouble()
 
@@ -128,6 +130,7 @@ struct MigrationWorld: ~Copyable {
     }
 
     private mutating func changeRule() {
+        if self.trouble.keepsRule { return }
         var rule = self.client.router.rule
         rule.share = [0, 1, 10, 50, 100].randomElement(using: &self.generator) ?? 0
         if self.chance(4), let token = try? DeviceToken(Array(repeating: 7, count: 32)) {
@@ -287,6 +290,9 @@ struct MigrationWorld: ~Copyable {
             default: break
             }
             if Set(deliveries.map(\.side)).count > 1 { return "\(tag) was delivered over both sides: \(readings)" }
+            // Without moves only a fallback changes the side, and only once.
+            let changes = zip(readings, readings.dropFirst()).count { $0.side != $1.side }
+            if self.trouble.keepsRule, changes > 1 { return "\(tag) went over more than once: \(readings)" }
             if self.trouble.isNone, deliveries.count > 1 { return "\(tag) was delivered twice: \(readings)" }
         }
         if self.outcomes.count != self.device.count { return "there are outcomes of nothing" }
