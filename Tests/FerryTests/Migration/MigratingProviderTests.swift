@@ -174,13 +174,20 @@ struct MigratingProviderTests {
                     #expect(MigratingProvider.side(of: id) == side)
                 }
             }
-            var largest = 0
+            var connections: Set<ConnectionID> = []
             var completed = 0
             for event in await all.all() {
-                if case .connected(_, let open) = event { largest = max(largest, open) }
-                if case .completed = event { completed += 1 }
+                switch event {
+                case .connected(let id, let open):
+                    connections.insert(id)
+                    #expect(open == connections.count)
+                case .disconnected(let id, let open):
+                    connections.remove(id)
+                    #expect(open == connections.count)
+                case .completed: completed += 1
+                default: break
+                }
             }
-            #expect(largest == 2)
             #expect(completed >= 1)
         }
     }
