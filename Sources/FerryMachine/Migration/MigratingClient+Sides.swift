@@ -53,7 +53,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         case .error(let error) where error.code != .tooManyRejections:
             // The queue was given up, or nothing may be sent. One of several connections may still work.
             let isOfConnection = error.code == .connectionRetryLimit || error.code == .protocolViolation
-            if !isOfConnection || !self.isUsable(side) { self.sideFailed(side, now: now) }
+            guard !isOfConnection || !self.isUsable(side) else { break }
+            self.trouble[side] = error
+            self.sideFailed(side, now: now)
         case .resent(_, afterOutcome: true):
             self.isIncomplete = true
         default:

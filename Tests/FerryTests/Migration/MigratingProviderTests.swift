@@ -103,6 +103,26 @@ struct MigratingProviderTests {
         }
     }
 
+    @Test func `a side that is down says why`() async throws {
+        var apns = HTTP2Script()
+        apns.rules = [HTTP2Rule(prefix: [], status: 403, reason: .badCertificateEnvironment)]
+        try await MigrationHarness.run(apns: apns, share: 100) { harness in
+            var configuration = harness.configuration
+            configuration.http2.options.circuitBreaker = HTTP2Options.CircuitBreaker()
+            configuration.options.fallback = MigrationOptions.Fallback()
+            let provider = try MigratingProvider(configuration)
+            let events = provider.events(bufferingNewest: 100_000)
+            try await MigrationHarness.submit(0..<1000, devices: 100, to: provider)
+            let report = await provider.shutDown(within: Harness.forever, proof: .probe)
+            #expect(report.outcomes.accepted == 1000)
+            var error: ProviderError?
+            for event in await events.all() {
+                if case .migration(.down(.http2, let cause)) = event { error = cause }
+            }
+            #expect(error?.code == .credentialsRejected)
+        }
+    }
+
     @Test func `when both sides are killed everything ends at the deadline`() async throws {
         try await MigrationHarness.run(share: 50) { harness in
             var configuration = harness.configuration
