@@ -49,7 +49,7 @@ extension BinaryClient {
             Self.pushTypes >> UInt16(entry.pushType) & 1 != 0
         else { return false }
         guard let topics, entry.topicLength > 0 else { return true }
-        return run.topic(at: index).map { topics.contains($0) } ?? true
+        return run.withTopic(at: index) { topic in topics.contains { $0.elementsEqual(topic) } }
     }
 
     /// The push types that the binary protocol delivered, a bit for each ``PushType/code``; bit 0: none is named. A topic with a
@@ -69,7 +69,9 @@ extension BinaryClient {
     package mutating func recall(tainted: Bool, where isMeant: (BatchEntry) -> Bool, now: Moment) -> [BatchRun] {
         var recalled: [BatchRun] = []
         for lane in self.lanes {
-            recalled += lane.takeQueued { !$0.marks.isSettled && (tainted || !$0.marks.isTainted) && isMeant($0) }
+            let runs = lane.takeQueued { !$0.marks.isSettled && (tainted || !$0.marks.isTainted) && isMeant($0) }
+            self.suspectsLeft(lane, runs, now: now)
+            recalled += runs
         }
         if self.lanes.count > 1 { recalled.sort { $0.precedes($1) } }
         self.checkCompleted(now: now)

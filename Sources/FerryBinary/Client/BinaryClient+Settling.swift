@@ -34,6 +34,16 @@ extension BinaryClient {
         }
     }
 
+    /// Notes that queued notifications left the lane. Those that may have arrived are suspects, if there is a search: it would
+    /// wait for them.
+    mutating func suspectsLeft(_ lane: Lane, _ runs: [BatchRun], now: Moment) {
+        guard lane.search != nil else { return }
+        let count = runs.reduce(0) { sum, run in
+            sum + (0..<run.count).count { run.entries[$0].marks.isTainted }
+        }
+        if count > 0 { self.narrowSearch(lane, settled: count, now: now) }
+    }
+
     /// Bounds the notifications in flight by how many are accepted before the peer ends a connection.
     ///
     /// - Parameter progress: how many were accepted this time; nil: as far as their outcomes tell.

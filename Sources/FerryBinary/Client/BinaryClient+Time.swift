@@ -82,6 +82,7 @@ extension BinaryClient {
         while let late = self.lateAt(lane), late <= now.monotonic, let run = lane.takeQueued(atMost: .max) {
             let cause: Outcome.UndeliveredCause = lane.connection.open == nil ? .noConnection : .deadline
             self.outcomes.give(.undelivered(cause), tainted: .uncertain(.notRepeated), to: run, isFinal: true)
+            self.suspectsLeft(lane, [run], now: now)
         }
     }
 

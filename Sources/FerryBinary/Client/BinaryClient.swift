@@ -64,7 +64,9 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     let idleTimeout: TimeAmount?
     let deadline: TimeAmount?
     /// The topics of the client's certificate; nil: any topic, because nobody knows the certificate's.
-    let topics: Set<String>?
+    ///
+    /// Bytes and no strings, because the topic of each notification is compared.
+    let topics: [[UInt8]]?
     let lanes: [Lane]
     package var outcomes = OutcomeLog()
     var delay: ErrorDelay
@@ -91,7 +93,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     ///   - seed: the seed of the jitter between failed connections.
     package init(options: BinaryOptions, topics: Set<String>? = nil, seed: UInt64 = .random(in: .min ... .max)) {
         self.options = options
-        self.topics = topics
+        self.topics = topics.map { $0.map { Array($0.utf8) } }
         self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
         self.jitter = SplitMix64(seed: seed)
         self.idleTimeout = options.idleTimeout.map { TimeAmount($0) }

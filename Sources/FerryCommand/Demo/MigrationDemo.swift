@@ -77,12 +77,23 @@ struct MigrationDemo {
         let events = provider.events(of: .http2, bufferingNewest: 1000)
         await apns.stop(within: .zero)
         // What is written before the provider has noticed may have arrived, and would not go over.
-        for await case .disconnected in events { break }
+        await self.waitForEnd(of: events)
         try await self.submit(sent..<sent + Self.afterKill, to: provider)
         sent += Self.afterKill
         let report = await provider.shutDown(within: DemoBatch.limit, proof: .automatic)
         await telling.value
         return try self.compare(report, provider.report, moved, sent: sent)
+    }
+
+    /// Waits until a connection has ended, at most as long as outcomes may take.
+    private func waitForEnd(of events: ProviderEvents) async {
+        let waiting = Task { for await case .disconnected in events { return } }
+        let limit = Task {
+            try? await Task.sleep(for: DemoBatch.limit)
+            waiting.cancel()
+        }
+        await waiting.value
+        limit.cancel()
     }
 
     /// Waits until so many notifications have their outcome.

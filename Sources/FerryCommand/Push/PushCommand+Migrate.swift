@@ -17,6 +17,12 @@ extension PushCommand {
         if self.migration.http2To != nil, self.server.production || self.server.sandbox {
             throw ValidationError("--http2-to excludes --production and --sandbox.")
         }
+        if self.token.areGiven, self.migration.http2Cert != nil || self.migration.http2P12 != nil {
+            throw ValidationError(
+                "\(self.token.given.first ?? "--p8") excludes --http2-cert and --http2-p12: HTTP/2 takes a provider token or a "
+                    + "certificate."
+            )
+        }
         try self.token.validateIdentifiers()
     }
 

@@ -22,7 +22,8 @@ package struct BatchEntry {
     package var priority: UInt8
     /// The ``PushType/code``; 0 without a push type.
     package var pushType: UInt8
-    /// The optional fields that `append` wrote. Never changes afterwards.
+    /// The optional fields that `append` wrote. A provider of two protocols adds an expiration where there is none; nothing else
+    /// changes afterwards.
     package var fields: Fields
     /// Notes of the provider that took the entry. They belong to that provider.
     package var marks: Marks

@@ -24,11 +24,11 @@ extension BatchRun {
         )
     }
 
-    /// Returns the topic of the entry at `index`; nil if it names none.
-    package func topic(at index: Int) -> String? {
+    /// Calls `body` with the topic of the entry at `index`, which is empty if it names none.
+    package func withTopic<Result>(at index: Int, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         let entry = self.entries[index]
         let offset = Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
-        return self.string(at: offset, count: Int(entry.topicLength))
+        return body(self.slice(at: offset, count: Int(entry.topicLength)))
     }
 
     private func slice(at offset: Int, count: Int) -> UnsafeBufferPointer<UInt8> {

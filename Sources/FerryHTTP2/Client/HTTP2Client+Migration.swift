@@ -34,12 +34,13 @@ extension HTTP2Client {
     package func takesAll(_ run: BatchRun) -> Bool { (0..<run.count).allSatisfy { self.takes(run, at: $0) } }
 
     package mutating func recall(tainted: Bool, where isMeant: (BatchEntry) -> Bool, now: Moment) -> [BatchRun] {
-        var recalled = self.takeWaiting { (tainted || !$0.marks.isTainted) && isMeant($0) }.map { attempt in
+        func isTaken(_ entry: BatchEntry) -> Bool { (tainted || !entry.marks.isTainted) && isMeant(entry) }
+        var recalled = self.takeWaiting(where: isTaken).map { attempt in
             var run = attempt.run
             run.isCopy = attempt.wasWritten
             return run
         }
-        recalled += self.fresh.remove(where: isMeant)
+        recalled += self.fresh.remove(where: isTaken)
         recalled.sort { $0.precedes($1) }
         self.checkCompleted(now: now)
         return recalled

@@ -79,7 +79,7 @@ extension HTTP2Client {
         if attempt.run.entries[0].marks.isTainted {
             self.outcomes.give(.uncertain(uncertain), to: attempt.run, apnsID: attempt.apnsID)
         } else if let rejection = attempt.rejection {
-            self.outcomes.give(.rejected(rejection), to: attempt.run, apnsID: attempt.apnsID)
+            self.outcomes.give(.rejected(rejection), to: attempt.run, apnsID: attempt.apnsID, isFinal: isFinal)
         } else {
             self.outcomes.give(.undelivered(cause), to: attempt.run, apnsID: attempt.apnsID, isFinal: isFinal)
         }

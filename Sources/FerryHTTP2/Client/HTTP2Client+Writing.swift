@@ -88,6 +88,7 @@ extension HTTP2Client {
                     return made
                 }
                 made += 1
+                if attempt.wasWritten { self.outcomes.wrote(copies: 1) }
                 self.note(one, in: &tags)
             }
         }
@@ -138,7 +139,7 @@ extension HTTP2Client {
         let isExpired = entry.fields.hasExpiration && entry.expiration != 0 && entry.expiration <= now.epochSeconds
         guard isLate || isExpired else { return true }
         if let attempt, attempt.rejection != nil || entry.marks.isTainted {
-            self.giveUp(attempt, .deadline, .notRepeated)
+            self.giveUp(attempt, .deadline, .notRepeated, isFinal: true)
         } else if entry.marks.isTainted {
             self.outcomes.give(.uncertain(.notRepeated), to: run)
         } else if isExpired {

@@ -44,8 +44,9 @@ package struct MigrationRouter {
         {
             return side
         }
-        if !self.rule.topics.isEmpty, let topic = run.topic(at: index), let side = self.rule.topics[topic] {
-            return side
+        if !self.rule.topics.isEmpty, entry.topicLength > 0 {
+            let topic = run.withTopic(at: index) { String(decoding: $0, as: UTF8.self) }
+            if let side = self.rule.topics[topic] { return side }
         }
         return DeviceGroup.of(entry) < self.threshold ? .http2 : .binary
     }

@@ -114,6 +114,15 @@ import Testing
                 ),
                 (harness.arguments(lines) + ["--share", "5"], "it needs --backend migrate."),
                 (
+                    ["push", lines, "--backend", "migrate", "--binary-to", "localhost:1", "--http2-to", "localhost:1"]
+                        + ["--share-file", "/dev/null"],
+                    "holds no share"
+                ),
+                (
+                    ["push", lines, "--backend", "migrate", "--binary-passphrase-file", wrong],
+                    "--binary-passphrase-file needs --binary-p12"
+                ),
+                (
                     ["push", lines, "--backend", "migrate", "--share", "101"],
                     "--share takes 0 to 100 percent."
                 ),

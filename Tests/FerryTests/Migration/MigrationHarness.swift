@@ -67,7 +67,9 @@ struct MigrationHarness: Sendable {
         )
         binary.trustRoots = credentials.trustRoots
         binary.serverName = "localhost"
-        binary.options.settleTime = .milliseconds(500)
+        binary.options.settleTime = .milliseconds(200)
+        // A gateway without processor time is silent, too, so silence proves nothing.
+        binary.options.finality = .proof
         let source = try ProviderTokenSource(
             key: credentials.tokenKey,
             keyID: credentials.keyID,

@@ -81,10 +81,13 @@ struct MigrationOptionGroup: ParsableArguments {
             throw ValidationError("--share and --share-file exclude each other.")
         }
         if let share, !(0...100).contains(share) { throw ValidationError("--share takes 0 to 100 percent.") }
-        for (cert, key, p12, side) in [
-            (self.binaryCert, self.binaryKey, self.binaryP12, "binary"),
-            (self.http2Cert, self.http2Key, self.http2P12, "http2"),
+        for (cert, key, p12, passphrase, side) in [
+            (self.binaryCert, self.binaryKey, self.binaryP12, self.binaryPassphraseFile, "binary"),
+            (self.http2Cert, self.http2Key, self.http2P12, self.http2PassphraseFile, "http2"),
         ] {
+            if passphrase != nil, cert == nil, p12 == nil {
+                throw ValidationError("--\(side)-passphrase-file needs --\(side)-p12 or --\(side)-cert.")
+            }
             if cert != nil, p12 != nil { throw ValidationError("--\(side)-cert and --\(side)-p12 exclude each other.") }
             if key != nil, cert == nil { throw ValidationError("--\(side)-key needs --\(side)-cert.") }
         }

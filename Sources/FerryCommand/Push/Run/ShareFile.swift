@@ -24,6 +24,10 @@ struct ShareFile: Sendable {
     }
 
     private static func read(_ file: OptionFile) throws(Fault) -> Double {
+        // To open a pipe again could wait for ever. What does not exist is told by the read.
+        guard FileIdentity(path: file.path)?.isRegular != false else {
+            throw Fault(sentence: "\(file.name) is no regular file, which can be read again when it changes.")
+        }
         let bytes: [UInt8]
         do {
             bytes = try file.bytes()
