@@ -5,19 +5,21 @@ internal import NIOCore
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     /// Takes what both sides have for the owner, and everything that follows from it. Called at the end of each input.
     mutating func goOn(now: Moment) {
-        // Each notification goes over once, so this ends.
-        var hasReturned = true
-        while hasReturned {
+        // Each notification goes over once, and each side is told once, so this ends.
+        var isNews = true
+        while isNews {
             self.takeSideEvents(now: now)
             self.absorb()
             self.lookAtSides(now: now)
             // Before the front: what comes back was submitted earlier.
-            hasReturned = self.takeReturned(now: now)
+            isNews = self.takeReturned(now: now)
             self.releaseSettled(now: now)
+            if self.settleDown(now: now) { isNews = true }
         }
+        // What no side can take was rejected when its group moved. No later input may come.
+        self.absorb()
         self.noticeWaiting(now: now)
         self.reportGoingOver()
-        self.settleDown(now: now)
         self.checkCompleted()
     }
 
@@ -97,9 +99,10 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.goOn(now: now)
     }
 
-    /// During a shutdown: tells each side to which nothing more can come.
-    private mutating func settleDown(now: Moment) {
-        guard case .shuttingDown(let proof, var told) = self.stage, self.front.isEmpty else { return }
+    /// During a shutdown: tells each side to which nothing more can come. Returns whether it told one.
+    private mutating func settleDown(now: Moment) -> Bool {
+        guard case .shuttingDown(let proof, var told) = self.stage, self.front.isEmpty else { return false }
+        let before = told.count
         // The binary protocol comes first: only during its shutdown does it prove what rests on silence. It takes what HTTP/2
         // still gives back, too.
         if told.insert(.binary).inserted { self.binary.shutDown(proof: proof, now: now) }
@@ -107,6 +110,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             self.http2.shutDown(proof: proof, now: now)
         }
         self.stage = .shuttingDown(proof, told: told)
+        return told.count > before
     }
 
     package mutating func abandon(
