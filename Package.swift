@@ -86,6 +86,7 @@ let package = Package(
             name: "Ferry",
             dependencies: [
                 "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

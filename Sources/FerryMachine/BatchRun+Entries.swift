@@ -31,6 +31,30 @@ extension BatchRun {
         }
     }
 
+    /// Copies the notifications to `count` runs of their own. Each keeps the order that they have here.
+    ///
+    /// - Parameter part: returns the number of the run for an entry, 0 to `count` - 1.
+    /// - Returns: the runs by their number; nil for one without notifications.
+    package func split(into count: Int, by part: (BatchEntry) -> Int) -> [BatchRun?] {
+        var sizes = Array(repeating: (count: 0, bytes: 0), count: count)
+        for index in 0..<self.count {
+            let number = part(self.entries[index])
+            sizes[number].count += 1
+            sizes[number].bytes += self.storage.byteCount(at: self.start + index)
+        }
+        let storages = sizes.map { size in
+            size.count == 0 ? nil : BatchStorage(capacity: size.count, arenaCapacity: size.bytes)
+        }
+        for index in 0..<self.count {
+            storages[part(self.entries[index])]?.append(from: self.storage, at: self.start + index)
+        }
+        return storages.map { storage in
+            guard let storage else { return nil }
+            storage.seal()
+            return BatchRun(storage: storage, start: 0, count: storage.count, order: self.order, isCopy: self.isCopy)
+        }
+    }
+
     /// Calls `body` with each entry that has no outcome.
     package func forEachUnsettled(_ body: (BatchEntry) -> Void) {
         for index in 0..<self.count where !self.entries[index].marks.isSettled { body(self.entries[index]) }

@@ -38,8 +38,12 @@ public struct BinaryConfiguration: Sendable {
     public var options = BinaryOptions()
     /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery
-    /// The event loops. The provider runs on one of them and does not shut the group down.
+    /// The event loops. The provider runs on ``loopCount`` of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    /// The number of event loops, and so of threads, on which the provider runs: 1 to 64. At most ``BinaryOptions/maxConnections``, and at
+    /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
+    /// ``BinaryOptions/queueLimit`` and the number of connections are those of all loops together.
+    public var loopCount = 1
     /// Receives what happens, without device tokens or payloads. `error`: what needs a person. `warning`: a connection that
     /// failed, and outcomes that turned out wrong. `debug`: everything else, and repetitions of trouble within a minute. The
     /// default goes where the program's `LoggingSystem` sends it: to standard error, from `info`.

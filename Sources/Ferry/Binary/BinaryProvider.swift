@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import FerryOpenSSL
 internal import Logging
 
@@ -11,7 +12,7 @@ internal import Foundation
 
 /// A provider that speaks the binary protocol with a gateway.
 ///
-/// It runs on one event loop of the configured group. It opens up to `maxConnections` connections when there is work,
+/// It runs on ``BinaryConfiguration/loopCount`` event loops of the configured group. It opens up to `maxConnections` connections when there is work,
 /// and closes those that were idle for `idleTimeout`. All methods may be called from any thread.
 ///
 /// * Without an error response, the outcome of ``LoopProvider/send(_:to:)`` comes after a round trip and the settle
@@ -37,21 +38,31 @@ public final class BinaryProvider: LoopProvider {
     ///   credentials, or when the trust roots cannot be read; ``ConfigurationError`` when the port is not 1 to 65,535,
     ///   or the host is one of Apple's, which were switched off in 2021.
     public init(_ configuration: BinaryConfiguration) throws {
-        let client = try configuration.makeClient()
+        try configuration.validate()
         let connector = try ProviderConnector(configuration)
         let options = configuration.options
-        self.body = ProviderBody(
+        let loops = configuration.eventLoopGroup.loops(atMost: min(configuration.loopCount, options.maxConnections))
+        let shared = BinaryClient.Shared(settleTime: options.settleTime)
+        let commons = ProviderCommons(
+            loopCount: loops.count,
+            outcomes: configuration.outcomes,
+            queueLimit: options.queueLimit,
+            observer: configuration.observer,
+            logger: configuration.logger
+        )
+        let drivers = loops.enumerated().map { index, loop in
             ProviderDriver(
-                client,
+                configuration.makeClient(LoopPart(index, of: loops.count), sharing: shared),
+                on: loop,
+                index: index,
+                commons: commons,
                 connector: { _ in connector },
-                options: .init(
-                    eventLoopGroup: configuration.eventLoopGroup,
-                    outcomes: configuration.outcomes,
-                    queueLimit: options.queueLimit,
-                    logger: configuration.logger,
-                    observer: configuration.observer
-                )
-            ),
+                options: .init(logger: configuration.logger)
+            )
+        }
+        self.body = ProviderBody(
+            commons,
+            drivers,
             spans: configuration.tracer.map { ProviderSpans($0, host: configuration.host, port: configuration.port) }
         )
         configuration.logCacheThatDoesNotGrow()
@@ -59,14 +70,22 @@ public final class BinaryProvider: LoopProvider {
 }
 
 extension BinaryConfiguration {
-    /// Makes the machine of a provider.
-    ///
     /// - Throws: what ``BinaryProvider/init(_:)`` throws about host and certificate.
-    func makeClient() throws -> BinaryClient {
+    func validate() throws {
         try AppleHost.require(self.host, for: .binary)
         try self.identity?.validate(at: .now)
+    }
+
+    /// Makes the machine of one of a provider's event loops.
+    ///
+    /// - Parameter shared: what the machines of all loops share.
+    func makeClient(_ part: LoopPart, sharing shared: BinaryClient.Shared) -> BinaryClient {
         let topics = self.identity.map { Set($0.summary.topics.map(\.name)) }
-        return BinaryClient(options: self.options, topics: topics?.isEmpty == false ? topics : nil)
+        return BinaryClient(
+            options: self.options.part(part),
+            topics: topics?.isEmpty == false ? topics : nil,
+            sharing: shared
+        )
     }
 
     func logCacheThatDoesNotGrow() {

@@ -3,17 +3,12 @@ internal import FerryMachine
 
 /// Counts for an observer what a provider does in a turn of its event loop.
 struct ActivityMeter {
-    let observer: any ProviderObserver
     /// What happened in this turn.
     private var activity = ProviderActivity()
     /// The numbers of the provider's life at the end of the last turn.
     private var counts = OutcomeCounts()
     private var contradicted = 0
     private var resent = 0
-
-    init(_ observer: any ProviderObserver) {
-        self.observer = observer
-    }
 
     mutating func took(_ count: Int) { self.activity.taken += count }
 

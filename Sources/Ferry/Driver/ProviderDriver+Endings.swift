@@ -23,14 +23,14 @@ extension ProviderDriver where Machine: ~Copyable {
         self.run()
         let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
             self.endings.drains.removeAll { $0.call == call }
-            self.calls.answer(call, with: self.report)
+            self.answer(call)
         }
         self.endings.drains.append(.init(call: call, deadline: deadline))
         self.checkEndings()
     }
 
     func shutDown(within limit: TimeAmount, proof: Proof, call: UInt64) {
-        self.queue.close()
+        self.commons.queue.close()
         self.run()
         let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
             self.abandon(undelivered: .shutDown, uncertain: .shutDown)
@@ -43,7 +43,7 @@ extension ProviderDriver where Machine: ~Copyable {
     /// Gives every notification its outcome now.
     func abandon(undelivered: Outcome.UndeliveredCause, uncertain: Outcome.UncertainCause) {
         self.endings.wasDropped = undelivered == .released
-        self.queue.close()
+        self.commons.queue.close()
         self.run()
         let handed = self.connections.mapValues(\.transport.handed)
         self.machine.abandon(
@@ -61,37 +61,30 @@ extension ProviderDriver where Machine: ~Copyable {
         guard !self.endings.isFinished else { return }
         self.hasLoopEnded = true
         self.abandon(undelivered: .shutDown, uncertain: .shutDown)
-    }
-
-    private var report: DrainReport {
-        let outcomes = self.machine.outcomes
-        return DrainReport(
-            outcomes: outcomes.counts,
-            unsettled: self.machine.queuedCount + self.machine.unsettledCount,
-            contradicted: outcomes.contradicted,
-            resent: outcomes.resent,
-            unproved: outcomes.unproved,
-            strayBytes: outcomes.strayBytes,
-            lastError: self.lastError
-        )
+        // The devices of this loop have no other.
+        let ended = self.index
+        self.commons.loops.execute { loop in
+            if loop.index != ended { loop.abandon(undelivered: .shutDown, uncertain: .shutDown) }
+        }
     }
 
     /// Answers the drains and shutdowns that are complete.
     func checkEndings() {
-        if self.machine.isSettled, !self.endings.drains.isEmpty {
+        if !self.endings.drains.isEmpty, self.machine.isSettled, self.isDelivered {
             let drains = self.endings.drains
             self.endings.drains = []
             self.complete(drains)
         }
-        if self.machine.isFinished, !self.endings.isFinished {
+        if !self.endings.isFinished, self.machine.isFinished, self.isDelivered {
             self.endings.isFinished = true
             self.loopEnd?.cancel()
-            self.stopTimer()
+            self.end()
             self.tellObserver()
-            self.logEnd(self.report)
-            self.events.finish()
-            self.stream?.finish()
-            self.calls.end(with: self.report)
+            if self.commons.ended(self.index) {
+                let report = self.commons.report
+                self.logEnd(report)
+                self.commons.finish(report)
+            }
         }
         if self.endings.isFinished {
             let shutdowns = self.endings.shutdowns
@@ -100,10 +93,17 @@ extension ProviderDriver where Machine: ~Copyable {
         }
     }
 
+    /// Whether the sink has the outcomes that this loop gave. One whose loop is gone cannot wait for that.
+    private var isDelivered: Bool { self.hasLoopEnded || !self.commons.holds(outcomesOf: self.index) }
+
     private func complete(_ waiters: [DriverEndings.Waiter]) {
         for waiter in waiters {
             waiter.deadline.cancel()
-            self.calls.answer(waiter.call, with: self.report)
+            self.answer(waiter.call)
         }
+    }
+
+    private func answer(_ call: UInt64) {
+        self.commons.calls.answer(call, from: self.index) { self.commons.report }
     }
 }

@@ -11,28 +11,14 @@ internal import Synchronization
 final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, @unchecked Sendable {
     /// The settings of a driver that do not depend on its protocol.
     struct Options {
-        var eventLoopGroup: any EventLoopGroup
-        var outcomes: OutcomeDelivery
-        /// The number of notifications that may wait to be written, or whose outcomes may wait to be read.
-        var queueLimit: Int
         var logger: Logger
         /// The source of provider tokens. Nil if the provider uses a certificate.
         var tokens: ProviderTokenSource?
-        var observer: (any ProviderObserver)?
         /// Called at the end of each turn of the event loop, with the machine.
         var turnEnded: ((borrowing Machine) -> Void)?
         /// Whether to poll the socket for a moment before the event loop sleeps, while one answer holds up all
         /// progress.
         var looksBeforeSleeping = false
-    }
-
-    /// The state that callers on other threads read.
-    private struct Published {
-        var counts = OutcomeCounts()
-        /// The trouble since the peer last answered.
-        var trouble: ProviderError?
-        /// The last trouble of the provider's life.
-        var lastError: ProviderError?
     }
 
     /// The shortest timer. Timers closer together than this become one.
@@ -44,13 +30,10 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private static var readerDelay: TimeAmount { .milliseconds(5) }
 
     let eventLoop: any EventLoop
-    let events: EventHub
-    let queue: SubmissionQueue
-    let awaited = AwaitedOutcomes()
-    let calls = ReportCalls()
-    private let published = Mutex(Published())
-    /// The buffer of the outcome stream, if there is one. Set once, in `init`.
-    private(set) var stream: OutcomeBuffer?
+    /// The number of this loop among those of the provider.
+    let index: Int
+    /// What this driver has in common with those of the provider's other loops.
+    let commons: ProviderCommons
     /// Makes the connections: a provider with two protocols has two peers.
     let connector: (ConnectionID) -> ProviderConnector
     let logger: Logger
@@ -64,10 +47,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private(set) var loopEnd: NIOScheduledCallback?
     /// Whether the loop has ended. Any thread may then do the remaining work.
     var hasLoopEnded = false
-    private let sink: (any OutcomeSink)?
-    /// Whether only the counts keep the outcomes of batches.
-    let discardsOutcomes: Bool
-    private let queueLimit: Int
+    private let isOver = Atomic(false)
     private var bytes = ByteBuffer()
     private var given = GivenOutcomes()
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
@@ -86,50 +66,39 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var isRunning = false
     private var runsAgain = false
 
-    /// - Parameter connector: returns the connector of a connection, which tells the protocol by its number.
+    /// - Parameters:
+    ///   - commons: what the drivers of the provider have in common. The driver joins them.
+    ///   - connector: returns the connector of a connection, which tells the protocol by its number.
     init(
         _ machine: consuming Machine,
+        on eventLoop: any EventLoop,
+        index: Int,
+        commons: ProviderCommons,
         connector: @escaping (ConnectionID) -> ProviderConnector,
         options: Options
     ) {
-        self.eventLoop = options.eventLoopGroup.next()
+        self.eventLoop = eventLoop
+        self.index = index
+        self.commons = commons
         self.connector = connector
         self.machine = machine
-        self.meter = options.observer.map { ActivityMeter($0) }
-        if options.observer != nil { self.machine.outcomes.countCauses() }
-        self.queueLimit = max(options.queueLimit, 1)
+        self.meter = commons.observer == nil ? nil : ActivityMeter()
+        if self.meter != nil { self.machine.outcomes.countCauses() }
         self.turnEnded = options.turnEnded
-        let logger = options.logger
-        self.logger = logger
-        self.events = EventHub { logger.logSecondReader(of: "events") }
+        self.logger = options.logger
         self.tokens = options.tokens.map { TokenDesk($0) }
         self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
-        if case .sink(let sink) = options.outcomes { self.sink = sink } else { self.sink = nil }
-        if case .discard = options.outcomes { self.discardsOutcomes = true } else { self.discardsOutcomes = false }
-        self.queue = SubmissionQueue(limit: self.queueLimit)
-        if case .stream = options.outcomes {
-            self.stream = OutcomeBuffer {
-                logger.logSecondReader(of: "outcomes")
-            } wasRead: { [weak self] in
-                self?.wake()
-            }
-        }
+        commons.loops.append(self)
         let watch = LoopWatch { [weak self] in self?.loopEnded() }
         self.loopEnd = try? self.eventLoop.scheduleCallback(at: .distantFuture, handler: watch)
     }
 
     // MARK: Any thread
 
-    var counts: OutcomeCounts { self.published.withLock { $0.counts } }
-
-    /// The trouble since the peer last accepted or rejected a notification.
-    var trouble: ProviderError? { self.published.withLock { $0.trouble } }
-
-    /// The last trouble of the provider's life.
-    var lastError: ProviderError? { self.published.withLock { $0.lastError } }
+    var hasEnded: Bool { self.isOver.load(ordering: .relaxed) }
 
     func wake() {
-        guard !self.calls.haveEnded else { return }
+        guard !self.hasEnded else { return }
         self.eventLoop.execute { self.run() }
     }
 
@@ -169,7 +138,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func collect() {
-        let delivery = self.queue.collect()
+        let delivery = self.commons.queue.collect(for: self.index)
         for run in delivery.runs {
             self.meter?.took(run.count)
             self.machine.submit(run, now: .now)
@@ -224,9 +193,9 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func report(_ sided: SidedEvent, among others: [SidedEvent] = []) {
         let event = sided.event
         self.logger.log(event, of: sided.side, trouble: self.troubleLevel(event, among: others))
-        if let error = event.providerError { self.published.withLock { $0.lastError = error } }
+        if let error = event.providerError { self.commons.noteError(error) }
         if !self.repeats(event, others) { self.meter?.saw(event) }
-        self.events.send(event, of: sided.side)
+        self.commons.send(event, of: sided.side, from: self.index)
     }
 
     /// Whether the event is the end of a connection whose error ends the queue, too: one trouble, and two events.
@@ -252,17 +221,16 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         if let error = report.lastError, self.connectionTrouble.has(error) || self.providerTrouble.has(error) {
             report.lastError = nil
         }
-        let losses = report.outcomes.undelivered + report.outcomes.uncertain
         self.logger.log(
             end: report,
             wasDropped: self.endings.wasDropped,
-            hasUnheardLosses: self.discardsOutcomes && losses > self.machine.outcomes.awaitedLosses
+            hasUnheardLosses: self.commons.hasUnheardLosses
         )
     }
 
     private func write() {
-        self.machine.reportsTransmitted = self.events.hasTransmittedSubscribers
-        let isPaused = (self.stream?.unreadCount ?? 0) >= self.queueLimit
+        self.machine.reportsTransmitted = self.commons.events.hasTransmittedSubscribers
+        let isPaused = self.commons.isFull(for: self.index)
         if isPaused, !self.machine.isPaused { self.logPause() }
         self.machine.isPaused = isPaused
         for connection in self.connections.values {
@@ -275,7 +243,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.logger.log(
             level: self.hasLoggedPause ? .debug : .warning,
             "outcomes are not read: nothing more is taken until they are",
-            metadata: ["apns.count": "\(self.queueLimit)"]
+            metadata: ["apns.count": "\(self.commons.queueLimit)"]
         )
         self.hasLoggedPause = true
     }
@@ -295,19 +263,18 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func deliver() {
         // The machine continues with empty arrays, so that a sink may submit while it reads these.
         self.given.exchange(with: &self.machine.outcomes)
+        self.commons.deliver(self.given.records, of: self.index)
         guard !self.given.isEmpty else { return }
-        if !self.given.records.isEmpty {
-            self.sink?.settled(self.given.records.span)
-            self.stream?.append(self.given.records)
-        }
-        self.awaited.resume(self.given.awaited)
+        self.commons.awaited.resume(self.given.awaited)
         self.given.removeAll()
     }
 
     /// Wakes the stream's reader, or lets outcomes wait for more: waking a task costs more than sending a notification.
     private func wakeReader() {
         // A reader that is not waiting finds the outcomes without being woken.
-        guard let stream, stream.unreadCount > 0, stream.hasReader else { return self.wakesReaderAt = nil }
+        guard let stream = self.commons.stream, stream.unreadCount > 0, stream.hasReader else {
+            return self.wakesReaderAt = nil
+        }
         let isBusy = self.machine.queuedCount > Self.busyQueue && stream.unreadCount < Self.readerBatch
         if isBusy, let wakesReaderAt, wakesReaderAt > .now() { return }
         if isBusy, self.wakesReaderAt == nil {
@@ -319,35 +286,47 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func publishOutcomes() {
-        let (counts, trouble) = (self.machine.outcomes.counts, self.machine.outcomes.trouble)
-        self.published.withLock { published in
-            published.counts = counts
-            published.trouble = trouble
-        }
+        let outcomes = self.machine.outcomes
+        self.commons.publish(
+            .init(
+                outcomes: outcomes.counts,
+                unsettled: self.machine.queuedCount + self.machine.unsettledCount,
+                contradicted: outcomes.contradicted,
+                resent: outcomes.resent,
+                strayBytes: outcomes.strayBytes,
+                unproved: outcomes.unproved,
+                awaitedLosses: outcomes.awaitedLosses,
+                trouble: outcomes.trouble
+            ),
+            of: self.index
+        )
     }
 
     private func publish() {
         self.publishOutcomes()
         self.turnEnded?(self.machine)
-        self.queue.occupy(
+        self.commons.queue.occupy(
+            self.index,
             queued: self.machine.queuedCount,
             delayed: self.machine.delayedCount,
-            unread: self.stream?.unreadCount ?? 0
-        )
+            isBusy: !self.machine.isSettled
+        ) {
+            self.commons.unreadCount
+        }
         self.tellObserver()
     }
 
     func tellObserver() {
-        guard let observer = self.meter?.observer else { return }
+        guard let observer = self.commons.observer else { return }
         var standing = ProviderActivity.Standing()
         standing.queued = self.machine.queuedCount
         standing.delayed = self.machine.delayedCount
         standing.unsettled = self.machine.unsettledCount
         // After the end, nothing waits for the reader any more, and no turn would tell when it has read.
-        standing.unread = self.endings.isFinished ? 0 : self.stream?.unreadCount ?? 0
+        standing.unread = self.endings.isFinished ? 0 : self.commons.unreadCount
         standing.connections = self.connections.count
         guard let activity = self.meter?.endTurn(&self.machine.outcomes, standing) else { return }
-        observer.observed(activity)
+        observer.tell(activity, of: self.index)
     }
 
     private func schedule() {
@@ -363,7 +342,13 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.timer = (at, task)
     }
 
-    func stopTimer() {
+    /// Notes that the driver has nothing more to do.
+    func end() {
+        self.isOver.store(true, ordering: .relaxed)
+        self.stopTimer()
+    }
+
+    private func stopTimer() {
         self.timer?.task.cancel()
         self.timer = nil
     }

@@ -1,5 +1,6 @@
 public import FerryCore
 internal import FerryHTTP2
+internal import FerryMachine
 internal import FerryOpenSSL
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ internal import Foundation
 
 /// A provider that speaks HTTP/2 with APNs.
 ///
-/// It runs on one event loop of the configured group. It opens up to `maxConnections` connections when there is work.
+/// It runs on ``HTTP2Configuration/loopCount`` event loops of the configured group. It opens up to `maxConnections` connections when there is work.
 /// Every acceptance is proved by an answer: an accepted notification always has the outcome `accepted(.confirmed)`. All
 /// methods may be called from any thread.
 ///
@@ -36,23 +37,35 @@ public final class HTTP2Provider: LoopProvider {
     ///   HTTP/2 or not for the certificate's environment, when the port is not 1 to 65,535, or when the proxy is
     ///   invalid; ``PushValidationError`` when `topic` cannot be a topic.
     public init(_ configuration: HTTP2Configuration) throws {
-        let client = try configuration.makeClient()
+        try configuration.validate()
         let connector = try ProviderConnector(configuration)
         let options = configuration.options
-        self.body = ProviderBody(
+        let loops = configuration.eventLoopGroup.loops(atMost: min(configuration.loopCount, options.maxConnections))
+        let dials = DialRegister()
+        let commons = ProviderCommons(
+            loopCount: loops.count,
+            outcomes: configuration.outcomes,
+            queueLimit: options.queueLimit,
+            observer: configuration.observer,
+            logger: configuration.logger
+        )
+        let drivers = loops.enumerated().map { index, loop in
             ProviderDriver(
-                client,
+                configuration.makeClient(LoopPart(index, of: loops.count), dials: dials),
+                on: loop,
+                index: index,
+                commons: commons,
                 connector: { _ in connector },
                 options: .init(
-                    eventLoopGroup: configuration.eventLoopGroup,
-                    outcomes: configuration.outcomes,
-                    queueLimit: options.queueLimit,
                     logger: configuration.logger,
                     tokens: configuration.tokens,
-                    observer: configuration.observer,
                     looksBeforeSleeping: options.looksBeforeSleeping
                 )
-            ),
+            )
+        }
+        self.body = ProviderBody(
+            commons,
+            drivers,
             spans: configuration.tracer.map {
                 ProviderSpans($0, host: configuration.host, port: configuration.port, topic: configuration.topic)
             }
@@ -89,20 +102,25 @@ extension HTTP2Provider {
 }
 
 extension HTTP2Configuration {
-    /// Makes the machine of a provider.
-    ///
     /// - Throws: what ``HTTP2Provider/init(_:)`` throws about host, certificate and topic.
-    func makeClient() throws -> HTTP2Client {
+    func validate() throws {
         try AppleHost.require(self.host, for: .http2)
         try AppleHost.require(self.host, for: self.identity)
         try self.identity?.validate(at: .now)
         let faults = PushNotification.faults(topic: self.topic)
         guard faults.isEmpty else { throw PushValidationError(faults) }
-        return HTTP2Client(
-            options: self.options,
+    }
+
+    /// Makes the machine of one of a provider's event loops.
+    ///
+    /// - Parameter dials: the new connections of all loops.
+    func makeClient(_ part: LoopPart, dials: DialRegister) -> HTTP2Client {
+        HTTP2Client(
+            options: self.options.part(part),
             authority: self.authority,
             bundleID: self.topic,
-            usesTokens: self.tokens != nil
+            usesTokens: self.tokens != nil,
+            dials: dials
         )
     }
 }

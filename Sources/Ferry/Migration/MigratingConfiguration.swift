@@ -6,7 +6,7 @@ public import Tracing
 
 /// The settings of a ``MigratingProvider``: those of its two protocols, and which notifications go over which.
 public struct MigratingConfiguration: Sendable {
-    /// The binary protocol. Its `outcomes`, `eventLoopGroup`, `logger`, `observer` and `tracer` are not used, and
+    /// The binary protocol. Its `outcomes`, `eventLoopGroup`, `loopCount`, `logger`, `observer` and `tracer` are not used, and
     /// ``BinaryOptions/queueLimit`` is that of ``options``.
     public var binary: BinaryConfiguration
     /// HTTP/2. The same applies.
@@ -15,8 +15,12 @@ public struct MigratingConfiguration: Sendable {
     public var options: MigrationOptions
     /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery
-    /// The event loops. The provider runs on one of them and does not shut the group down.
+    /// The event loops. The provider runs on ``loopCount`` of them and does not shut the group down.
     public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    /// The number of event loops, and so of threads, on which the provider runs: 1 to 64. At most the smaller `maxConnections` of the two protocols, and at
+    /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
+    /// ``MigrationOptions/queueLimit`` and the number of connections are those of all loops together.
+    public var loopCount = 1
     /// Receives what happens, without device tokens or payloads: see ``BinaryConfiguration/logger``. Lines about one protocol
     /// have `apns.side`. A side that goes down, and one that a move waits for, are logged at `warning`.
     public var logger = Logger(label: "ferry.migration")

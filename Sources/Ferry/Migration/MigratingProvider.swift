@@ -11,27 +11,35 @@ internal import Synchronization
 /// ``MigrationRule`` decides, and may change at any time. While devices move, their new notifications wait until the earlier ones
 /// have their outcome on the side that they leave, so that the notifications of a device keep their order.
 ///
-/// ``report`` compares the two sides. It runs on one event loop of the configured group. All methods may be called from any
+/// ``report`` compares the two sides. It runs on ``MigratingConfiguration/loopCount`` event loops of the configured group. All methods may be called from any
 /// thread.
 ///
 /// The numbers of connections tell their protocol: see ``side(of:)``.
 public final class MigratingProvider: LoopProvider {
     typealias Client = MigratingClient<BinaryClient, HTTP2Client>
 
-    /// What callers on other threads read.
+    /// What callers on other threads read and change.
     private final class Desk: Sendable {
-        let report: Mutex<MigrationReport>
-        let rule: Mutex<MigrationRule>
+        struct Ruling {
+            var rule: MigrationRule
+            var number = 0
+        }
 
-        init(_ rule: MigrationRule) {
-            self.report = Mutex(MigrationReport(share: rule.share))
-            self.rule = Mutex(rule)
+        /// The reports of all loops.
+        let reports: Mutex<[MigrationReport]>
+        let ruling: Mutex<Ruling>
+
+        init(_ rule: MigrationRule, loopCount: Int) {
+            self.reports = Mutex(Array(repeating: MigrationReport(share: rule.share), count: loopCount))
+            self.ruling = Mutex(Ruling(rule: rule))
         }
     }
 
     /// The part of the provider that does not depend on its protocol.
     public let body: ProviderBody
-    private let driver: ProviderDriver<Client>
+    private let commons: ProviderCommons
+    private let moves: MoveWatch
+    private let drivers: [ProviderDriver<Client>]
     private let desk: Desk
 
     /// Makes a provider. Each side connects when there is work for it.
@@ -45,40 +53,55 @@ public final class MigratingProvider: LoopProvider {
             http2.options.deadline = deadline
         }
         binary.logger = configuration.logger
-        let client = Client(
-            configuration.options,
-            binary: try binary.makeClient(),
-            http2: try http2.makeClient()
+        try binary.validate()
+        try http2.validate()
+        let connectors = BothSides(binary: try ProviderConnector(binary), http2: try ProviderConnector(http2))
+        let most = min(configuration.loopCount, binary.options.maxConnections, http2.options.maxConnections)
+        let loops = configuration.eventLoopGroup.loops(atMost: most)
+        let desk = Desk(configuration.options.rule, loopCount: loops.count)
+        let moves = MoveWatch(loopCount: loops.count)
+        let commons = ProviderCommons(
+            loopCount: loops.count,
+            outcomes: configuration.outcomes,
+            queueLimit: configuration.options.queueLimit,
+            observer: configuration.observer,
+            logger: configuration.logger,
+            moves: moves
         )
-        let binaryConnector = try ProviderConnector(binary)
-        let http2Connector = try ProviderConnector(http2)
-        let desk = Desk(configuration.options.rule)
-        let driver = ProviderDriver(
-            client,
-            connector: { id in
-                switch Client.side(of: id) {
-                case .binary: binaryConnector
-                case .http2: http2Connector
-                }
-            },
-            options: .init(
-                eventLoopGroup: configuration.eventLoopGroup,
-                outcomes: configuration.outcomes,
-                queueLimit: configuration.options.queueLimit,
-                logger: configuration.logger,
-                tokens: http2.tokens,
-                observer: configuration.observer,
-                turnEnded: { client in
-                    let report = client.currentReport
-                    desk.report.withLock { $0 = report }
-                },
-                looksBeforeSleeping: http2.options.looksBeforeSleeping
+        let shared = BinaryClient.Shared(settleTime: binary.options.settleTime)
+        let dials = DialRegister()
+        self.drivers = loops.enumerated().map { index, loop in
+            let part = LoopPart(index, of: loops.count)
+            return ProviderDriver(
+                Client(
+                    configuration.options,
+                    binary: binary.makeClient(part, sharing: shared),
+                    http2: http2.makeClient(part, dials: dials)
+                ),
+                on: loop,
+                index: index,
+                commons: commons,
+                connector: { connectors[Client.side(of: $0)] },
+                options: .init(
+                    logger: configuration.logger,
+                    tokens: http2.tokens,
+                    turnEnded: { client in
+                        let report = client.currentReport
+                        desk.reports.withLock { $0[index] = report }
+                        if moves.turnEnded(on: index, isMoving: client.isMoving) {
+                            commons.events.send(.migration(.moved))
+                        }
+                    },
+                    looksBeforeSleeping: http2.options.looksBeforeSleeping
+                )
             )
-        )
+        }
+        self.commons = commons
+        self.moves = moves
         self.desk = desk
-        self.driver = driver
         self.body = ProviderBody(
-            driver,
+            commons,
+            self.drivers,
             // The server that takes the notifications at the end of the migration.
             spans: configuration.tracer.map {
                 ProviderSpans($0, host: http2.host, port: http2.port, topic: http2.topic)
@@ -92,28 +115,41 @@ public final class MigratingProvider: LoopProvider {
     /// A change takes effect at the event loop's next turn, for notifications that are not written. ``MigrationEvent/moved``
     /// tells when all devices are on their side. After a shutdown it has no effect.
     public var rule: MigrationRule {
-        get { self.desk.rule.withLock { $0 } }
+        get { self.desk.ruling.withLock { $0.rule } }
         set {
-            self.desk.rule.withLock { $0 = newValue }
-            guard !self.driver.calls.haveEnded else { return }
-            let (driver, desk) = (self.driver, self.desk)
-            driver.eventLoop.execute {
-                // Of two changes at the same time, the one that stands is the one that callers read.
-                driver.machine.change(desk.rule.withLock { $0 }, now: .now)
-                driver.run()
+            let moves = self.moves
+            self.desk.ruling.withLock { ruling in
+                ruling.rule = newValue
+                ruling.number += 1
+                moves.ruleChanged(to: ruling.number)
+            }
+            let desk = self.desk
+            for driver in self.drivers where !driver.hasEnded {
+                driver.eventLoop.execute {
+                    // Of two changes at the same time, the one that stands is the one that callers read.
+                    let ruling = desk.ruling.withLock { $0 }
+                    if moves.take(ruling.number, on: driver.index) {
+                        driver.machine.change(ruling.rule, now: .now)
+                        driver.run()
+                    }
+                }
             }
         }
     }
 
-    /// The two protocols side by side, as of the event loop's last turn.
+    /// The two protocols side by side, as of the event loops' last turns.
     ///
     /// Cost: a lock and a copy. Any thread.
-    public var report: MigrationReport { self.desk.report.withLock { $0 } }
+    public var report: MigrationReport {
+        self.desk.reports.withLock { reports in
+            reports.dropFirst().reduce(into: reports[0]) { $0.add($1) }
+        }
+    }
 
     /// Returns a subscription to the events of one protocol: see ``PushProvider/events(bufferingNewest:)``, which has those of
     /// both, and of the migration.
     public func events(of side: ProviderSide, bufferingNewest limit: Int) -> ProviderEvents {
-        self.driver.events.subscribe(bufferingNewest: limit, of: side)
+        self.commons.events.subscribe(bufferingNewest: limit, of: side)
     }
 
     /// Returns the protocol of a connection.

@@ -6,26 +6,47 @@ internal import NIOCore
 /// The methods of ``LoopProvider`` use it. When its last reference is dropped, every notification without an outcome
 /// ends as released.
 public final class ProviderBody: Sendable {
-    private let driver: any ProviderLoop
+    private let commons: ProviderCommons
+    /// The drivers, each with its event loop.
+    private let drivers: [any ProviderLoop]
     /// Nil: the provider makes no spans.
     private let spans: ProviderSpans?
 
-    init(_ driver: any ProviderLoop, spans: ProviderSpans?) {
-        self.driver = driver
+    init(_ commons: ProviderCommons, _ drivers: [any ProviderLoop], spans: ProviderSpans?) {
+        self.commons = commons
+        self.drivers = drivers
         self.spans = spans
     }
 
     deinit {
-        let driver = self.driver
-        guard !driver.calls.haveEnded else { return }
-        driver.eventLoop.execute { driver.abandon(undelivered: .released, uncertain: .released) }
+        guard !self.commons.calls.haveEnded else { return }
+        self.execute { $0.abandon(undelivered: .released, uncertain: .released) }
     }
 
-    var outcomes: OutcomeStream { OutcomeStream(buffer: self.driver.stream ?? .empty) }
+    /// Calls `body` for each driver on its event loop, unless it has ended. Keeps the drivers alive until then.
+    private func execute(_ body: @escaping @Sendable (any ProviderLoop) -> Void) {
+        for driver in self.drivers where !driver.hasEnded { driver.eventLoop.execute { body(driver) } }
+    }
 
-    var counts: OutcomeCounts { self.driver.counts }
+    /// Asks each driver on its event loop, and waits until all have answered.
+    private func ask(_ question: @escaping @Sendable (any ProviderLoop, UInt64) -> Void) async -> DrainReport {
+        let commons = self.commons
+        return await commons.calls.wait { call in
+            for driver in self.drivers {
+                if driver.hasEnded {
+                    commons.calls.answer(call, from: driver.index) { commons.report }
+                } else {
+                    driver.eventLoop.execute { question(driver, call) }
+                }
+            }
+        }
+    }
 
-    var lastError: ProviderError? { self.driver.trouble }
+    var outcomes: OutcomeStream { OutcomeStream(buffer: self.commons.stream ?? .empty) }
+
+    var counts: OutcomeCounts { self.commons.counts }
+
+    var lastError: ProviderError? { self.commons.trouble }
 
     // MARK: Notifications
 
@@ -44,13 +65,13 @@ public final class ProviderBody: Sendable {
     private func take(_ batch: inout PushBatch) async throws(SubmitError) {
         while !batch.isEmpty {
             try self.checkCancellation()
-            if case .closed = self.wakeIfNews(self.driver.queue.offer(&batch)) { throw .shutDown }
-            if !batch.isEmpty { await self.driver.queue.waitForRoom() }
+            if case .closed = self.wakeIfNews(self.commons.queue.offer(&batch)) { throw .shutDown }
+            if !batch.isEmpty { await self.commons.queue.waitForRoom() }
         }
     }
 
     func trySubmit(_ batch: inout PushBatch) {
-        _ = self.wakeIfNews(self.driver.queue.offer(&batch))
+        _ = self.wakeIfNews(self.commons.queue.offer(&batch))
     }
 
     func send(_ notification: PushNotification, to destination: PushDestination) async throws(SubmitError) -> Outcome {
@@ -70,30 +91,33 @@ public final class ProviderBody: Sendable {
         of notification: PushNotification,
         to destination: PushDestination
     ) async throws(SubmitError) -> Outcome {
-        let tag = self.driver.awaited.reserve()
+        let tag = self.commons.awaited.reserve()
+        let loop = self.commons.queue.loop(for: destination)
         do {
-            try await self.submit(notification, to: destination, awaited: tag)
+            try await self.submit(notification, to: destination, awaited: tag, for: loop)
         } catch {
-            self.driver.awaited.release(tag)
+            self.commons.awaited.release(tag)
             throw error
         }
         return await withTaskCancellationHandler {
-            await self.driver.awaited.value(of: tag)
+            await self.commons.awaited.value(of: tag)
         } onCancel: {
-            if self.driver.queue.withdraw(tag) { self.driver.wake() }
+            if self.commons.queue.withdraw(tag, from: loop) { self.drivers[loop].wake() }
         }
     }
 
     private func submit(
         _ notification: PushNotification,
         to destination: PushDestination,
-        awaited tag: UInt64
+        awaited tag: UInt64,
+        for loop: Int
     ) async throws(SubmitError) {
         while true {
             try self.checkCancellation()
-            switch self.wakeIfNews(self.driver.queue.offer(notification, to: destination, awaited: tag)) {
+            let answer = self.commons.queue.offer(notification, to: destination, awaited: tag, for: loop)
+            switch self.wakeIfNews(answer) {
             case .closed: throw .shutDown
-            case .full: await self.driver.queue.waitForRoom()
+            case .full: await self.commons.queue.waitForRoom()
             case .taken: return
             }
         }
@@ -102,32 +126,28 @@ public final class ProviderBody: Sendable {
     private func checkCancellation() throws(SubmitError) {
         guard Task.isCancelled else { return }
         // This task was woken because there is room. Another waiting task gets that room.
-        self.driver.queue.admit()
+        self.commons.queue.admit()
         throw .cancelled
     }
 
     private func wakeIfNews(_ answer: SubmissionQueue.Answer) -> SubmissionQueue.Answer {
-        if case .taken(isNews: true) = answer { self.driver.wake() }
+        if case .taken(let waking) = answer { waking.forEach { self.drivers[$0].wake() } }
         return answer
     }
 
     // MARK: Events and the end
 
     func events(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
-        self.driver.events.subscribe(bufferingNewest: limit, takesTransmitted: takesTransmitted)
+        self.commons.events.subscribe(bufferingNewest: limit, takesTransmitted: takesTransmitted)
     }
 
     func drain(within limit: Duration) async -> DrainReport {
-        let driver = self.driver
-        return await driver.calls.wait { call in
-            driver.eventLoop.execute { driver.drain(within: TimeAmount(limit), call: call) }
-        }
+        await self.ask { $0.drain(within: TimeAmount(limit), call: $1) }
     }
 
     func shutDown(within limit: Duration, proof: Proof) async -> DrainReport {
-        let driver = self.driver
-        return await driver.calls.wait { call in
-            driver.eventLoop.execute { driver.shutDown(within: TimeAmount(limit), proof: proof, call: call) }
-        }
+        // Before the loops hear of it: no loop may end while another still gets notifications.
+        self.commons.queue.close()
+        return await self.ask { $0.shutDown(within: TimeAmount(limit), proof: proof, call: $1) }
     }
 }

@@ -1,20 +1,31 @@
 internal import FerryCore
 internal import Synchronization
 
-/// The calls, from any thread, that wait for a report from a provider's event loop.
+/// The calls, from any thread, that wait until every event loop of a provider has answered.
 ///
-/// Once the provider has ended (by its shutdown, or because its loop ended), every call is answered at once, without
-/// the loop.
+/// Once the provider has ended (by its shutdown, or because a loop ended), every call is answered at once, without the
+/// loops.
 final class ReportCalls: Sendable {
     private typealias Continuation = CheckedContinuation<DrainReport, Never>
 
+    private struct Waiter {
+        var continuation: Continuation
+        /// The loops that have not answered.
+        var loops: LoopSet
+    }
+
     private struct State {
-        var waiting: [UInt64: Continuation] = [:]
+        var waiting: [UInt64: Waiter] = [:]
         var lastCall: UInt64 = 0
         var final: DrainReport?
     }
 
     private let state = Mutex(State())
+    private let loops: LoopSet
+
+    init(loopCount: Int = 1) {
+        self.loops = LoopSet(first: loopCount)
+    }
 
     /// Whether the provider has ended.
     var haveEnded: Bool { self.state.withLock { $0.final != nil } }
@@ -27,17 +38,23 @@ final class ReportCalls: Sendable {
                 if let final = state.final { return final }
                 state.lastCall += 1
                 call = state.lastCall
-                state.waiting[call] = continuation
+                state.waiting[call] = Waiter(continuation: continuation, loops: self.loops)
                 return nil
             }
             if let final { continuation.resume(returning: final) } else { ask(call) }
         }
     }
 
-    /// Answers a call. Does nothing if the call was answered before.
-    func answer(_ call: UInt64, with report: DrainReport) {
-        let continuation = self.state.withLock { $0.waiting.removeValue(forKey: call) }
-        continuation?.resume(returning: report)
+    /// Notes the answer of a loop to a call. The last of the loops answers the call.
+    ///
+    /// - Parameter report: returns the report of all loops.
+    func answer(_ call: UInt64, from loop: Int, with report: () -> DrainReport) {
+        let waiter = self.state.withLock { state -> Waiter? in
+            state.waiting[call]?.loops.remove(loop)
+            guard state.waiting[call]?.loops.isEmpty == true else { return nil }
+            return state.waiting.removeValue(forKey: call)
+        }
+        waiter?.continuation.resume(returning: report())
     }
 
     /// Answers all calls: those that wait, and every later one.
@@ -47,6 +64,6 @@ final class ReportCalls: Sendable {
             defer { state.waiting = [:] }
             return state.waiting.values
         }
-        for continuation in waiting { continuation.resume(returning: report) }
+        for waiter in waiting { waiter.continuation.resume(returning: report) }
     }
 }

@@ -1,41 +1,47 @@
+internal import BasicContainers
 internal import DequeModule
 internal import FerryCore
+internal import FerryMachine
 internal import Synchronization
 
-/// The queue through which callers on any thread hand notifications to a provider's event loop. Callers wait while it
+/// The queue through which callers on any thread hand notifications to a provider's event loops. Callers wait while it
 /// is full.
 ///
 /// A notification occupies a place from the moment it is taken. The place is free again once the notification was
 /// written. If its outcome must wait for a reader, the place is free once the outcome was read.
+///
+/// ```
+///                 by device token      collect(for:)
+///   offer ──▶ ┬──────────────────▶ outlet 0 ──────────▶ loop 0
+///             └──────────────────▶ outlet 1 ──────────▶ loop 1
+/// ```
 final class SubmissionQueue: Sendable {
-    /// The notifications and withdrawals since the loop last collected them.
+    /// The notifications and withdrawals since a loop last collected them.
     struct Delivery: Sendable {
         var runs: [BatchRun] = []
         /// The tags of awaited notifications whose task was cancelled.
         var withdrawn: [UInt64] = []
     }
 
-    private struct State: ~Copyable {
+    /// What waits for one loop, and what the loop has.
+    private struct Outlet: ~Copyable {
         var delivery = Delivery()
         /// Awaited notifications that are not in a run of `delivery` yet. One batch for many of them needs one
         /// allocation.
         var awaited = PushBatch()
         /// The number of notifications in `delivery` and `awaited`.
         var handedOver = 0
-        /// The number of occupied places that the loop last reported.
-        var occupied = 0
+        /// The number of notifications that the loop had queued when it last reported.
+        var queued = 0
+        /// How many of them wait for a later time.
+        var delayed = 0
         /// Whether the loop was already woken for this delivery.
         var isAnnounced = false
-        var isClosed = false
-        var waiters: Deque<Waiter> = []
-        var nextWaiter: UInt64 = 0
-        /// The number of free places at the last report of the loop.
-        var lastRoom = 0
-        /// How many reports since the last admission showed no more free places than the report before, while callers
-        /// waited.
-        var stalls = 0
+        /// Whether the loop has notifications without an outcome.
+        var isBusy = false
 
         mutating func take(_ run: BatchRun) {
+            self.flushAwaited()
             self.delivery.runs.append(run)
             self.handedOver += run.count
         }
@@ -53,22 +59,57 @@ final class SubmissionQueue: Sendable {
         }
     }
 
+    private struct State: ~Copyable {
+        var outlets: UniqueArray<Outlet>
+        /// The number of notifications in all outlets.
+        var handedOver = 0
+        /// The number of places for notifications that a caller is about to hand over.
+        var reserved = 0
+        /// The number of notifications that all loops have queued.
+        var queued = 0
+        /// The number of outcomes that wait for their reader.
+        var unread = 0
+        var isClosed = false
+        var waiters: Deque<Waiter> = []
+        var nextWaiter: UInt64 = 0
+        /// The number of free places at the last report of a loop.
+        var lastRoom = 0
+        /// How many reports since the last admission showed no more free places than the report before, while callers
+        /// waited.
+        var stalls = 0
+
+        /// The number of places that are not free.
+        var occupied: Int { self.handedOver + self.reserved + self.queued + self.unread }
+
+        mutating func take(_ run: BatchRun, for loop: Int, waking news: inout LoopSet) {
+            self.outlets[loop].take(run)
+            self.handedOver += run.count
+            if self.outlets[loop].announce() { news.insert(loop) }
+        }
+    }
+
     struct Waiter {
         var id: UInt64
         var continuation: CheckedContinuation<Void, Never>
     }
 
+    /// The number of loops.
+    let loopCount: Int
     /// The number of places.
     private let limit: Int
-    /// The number of places that must be free before waiting callers are admitted, while the loop is busy.
+    /// The number of places that must be free before waiting callers are admitted, while the loops are busy.
     private let admission: Int
     /// After this many reports without more free places, waiting callers are admitted even to fewer places.
     private static let stallLimit = 4
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(limit: Int) {
+    init(limit: Int, loopCount: Int = 1) {
         self.limit = max(limit, 1)
+        self.loopCount = min(max(loopCount, 1), LoopSet.limit)
         self.admission = min(max(self.limit / 16, 1), 256)
+        var outlets = UniqueArray<Outlet>()
+        for _ in 0..<self.loopCount { outlets.append(Outlet()) }
+        self.state = Mutex(State(outlets: outlets))
     }
 
     // MARK: Callers
@@ -78,37 +119,97 @@ final class SubmissionQueue: Sendable {
         case closed
         /// There is no free place.
         case full
-        /// The notifications that fit were taken. If `isNews`, the loop must be woken.
-        case taken(isNews: Bool)
+        /// The notifications that fit were taken. The loops in `waking` must be woken.
+        case taken(waking: LoopSet)
     }
 
     /// Takes as many notifications from the front of `batch` as there are free places.
     func offer(_ batch: inout PushBatch) -> Answer {
+        guard self.loopCount > 1 else { return self.hand(&batch) }
+        let reserved: Int
+        switch self.reserve(atMost: batch.count) {
+        case .closed: return .closed
+        case .none: return .full
+        case .some(let count): reserved = count
+        }
+        // Outside the lock, because it copies bytes. The batch is the caller's until the places are taken for good.
+        let parts = batch.first(reserved).split(into: self.loopCount) { entry in
+            LoopChoice.loop(ofHash: entry.tokenHash, among: self.loopCount)
+        }
+        let answer = self.state.withLock { state -> Answer in
+            state.reserved -= reserved
+            guard !state.isClosed else { return .closed }
+            var news = LoopSet()
+            for (loop, part) in parts.enumerated() {
+                if let part { state.take(part, for: loop, waking: &news) }
+            }
+            return .taken(waking: news)
+        }
+        if case .taken = answer { batch.removeFirst(reserved) }
+        return answer
+    }
+
+    /// Takes what fits for the only loop, without a copy.
+    private func hand(_ batch: inout PushBatch) -> Answer {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
-            let room = self.limit - state.handedOver - state.occupied
+            let room = self.limit - state.occupied
             guard room > 0 else { return .full }
-            guard !batch.isEmpty else { return .taken(isNews: false) }
-            state.flushAwaited()
-            state.take(batch.takeFirst(room))
-            return .taken(isNews: state.announce())
+            var news = LoopSet()
+            guard !batch.isEmpty else { return .taken(waking: news) }
+            state.take(batch.takeFirst(room), for: 0, waking: &news)
+            return .taken(waking: news)
         }
     }
 
-    /// Takes one notification that a task awaits, if a place is free.
-    func offer(_ notification: PushNotification, to destination: PushDestination, awaited tag: UInt64) -> Answer {
+    private enum Reservation {
+        case closed
+        case none
+        case some(Int)
+    }
+
+    private func reserve(atMost count: Int) -> Reservation {
         self.state.withLock { state in
             guard !state.isClosed else { return .closed }
-            guard state.handedOver + state.occupied < self.limit else { return .full }
+            let room = self.limit - state.occupied
+            guard room > 0 else { return .none }
+            let reserved = min(room, count)
+            state.reserved += reserved
+            return .some(reserved)
+        }
+    }
+
+    /// The loop that gets the notifications for a destination.
+    func loop(for destination: PushDestination) -> Int {
+        guard self.loopCount > 1 else { return 0 }
+        let hash = destination.bytes.withUnsafeBufferPointer { DeviceToken.stableHash($0) }
+        return LoopChoice.loop(ofHash: hash, among: self.loopCount)
+    }
+
+    /// Takes one notification that a task awaits, if a place is free.
+    ///
+    /// - Parameter loop: the loop of its destination.
+    func offer(
+        _ notification: PushNotification,
+        to destination: PushDestination,
+        awaited tag: UInt64,
+        for loop: Int
+    ) -> Answer {
+        self.state.withLock { state in
+            guard !state.isClosed else { return .closed }
+            guard state.occupied < self.limit else { return .full }
             do {
-                try state.awaited.append(notification, to: destination, tag: tag, fields: .awaited)
+                try state.outlets[loop].awaited.append(notification, to: destination, tag: tag, fields: .awaited)
             } catch {
                 // A batch refuses a notification only at 4 GiB. After the flush `awaited` is empty and accepts it.
-                state.flushAwaited()
+                state.outlets[loop].flushAwaited()
                 return .full
             }
+            state.outlets[loop].handedOver += 1
             state.handedOver += 1
-            return .taken(isNews: state.announce())
+            var news = LoopSet()
+            if state.outlets[loop].announce() { news.insert(loop) }
+            return .taken(waking: news)
         }
     }
 
@@ -121,8 +222,7 @@ final class SubmissionQueue: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let waits = self.state.withLock { state -> Bool in
-                    let hasRoom = state.handedOver + state.occupied < self.limit
-                    guard !state.isClosed, !hasRoom, !Task.isCancelled else { return false }
+                    guard !state.isClosed, state.occupied >= self.limit, !Task.isCancelled else { return false }
                     state.waiters.append(Waiter(id: id, continuation: continuation))
                     return true
                 }
@@ -137,31 +237,35 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Asks the loop to withdraw an awaited notification that was not written yet. Returns whether the loop must be
+    /// Asks a loop to withdraw an awaited notification that was not written yet. Returns whether the loop must be
     /// woken.
-    func withdraw(_ tag: UInt64) -> Bool {
+    func withdraw(_ tag: UInt64, from loop: Int) -> Bool {
         self.state.withLock { state in
-            state.delivery.withdrawn.append(tag)
-            return state.announce()
+            state.outlets[loop].delivery.withdrawn.append(tag)
+            return state.outlets[loop].announce()
         }
     }
 
-    // MARK: The loop
+    // MARK: The loops
 
-    /// Takes everything that callers handed over. The notifications keep their places until
-    /// ``occupy(queued:delayed:unread:)``.
-    func collect() -> Delivery {
+    /// Takes everything that callers handed over to a loop. The notifications keep their places until
+    /// ``occupy(_:queued:delayed:isBusy:unread:)``.
+    func collect(for loop: Int = 0) -> Delivery {
         self.state.withLock { state in
-            state.isAnnounced = false
-            state.flushAwaited()
-            state.occupied += state.handedOver
-            state.handedOver = 0
-            defer { state.delivery = Delivery() }
-            return state.delivery
+            let count = state.outlets[loop].handedOver
+            state.outlets[loop].isAnnounced = false
+            state.outlets[loop].flushAwaited()
+            state.outlets[loop].handedOver = 0
+            state.outlets[loop].queued += count
+            if count > 0 { state.outlets[loop].isBusy = true }
+            state.handedOver -= count
+            state.queued += count
+            defer { state.outlets[loop].delivery = Delivery() }
+            return state.outlets[loop].delivery
         }
     }
 
-    /// Sets the number of occupied places, and admits waiting callers if enough places are free.
+    /// Sets the number of places that a loop occupies, and admits waiting callers if enough places are free.
     ///
     /// Waking a task costs more than sending a notification. While many notifications are queued, callers are therefore
     /// admitted only when many places are free: queued notifications leave without help from callers. Unread outcomes
@@ -169,32 +273,53 @@ final class SubmissionQueue: Sendable {
     /// count either. If other callers keep taking the free places, waiting callers are still admitted after a few
     /// reports.
     ///
-    /// - Parameter delayed: how many of the queued notifications wait for a later time.
-    func occupy(queued: Int, delayed: Int, unread: Int) {
-        let isBusy = queued - delayed > self.admission
-        self.admit(occupied: queued + unread, when: isBusy ? self.admission : 1)
+    /// - Parameters:
+    ///   - delayed: how many of the queued notifications wait for a later time.
+    ///   - isBusy: whether the loop has notifications without an outcome.
+    ///   - unread: returns how many outcomes of all loops wait for their reader. Called under the lock: of two loops that
+    ///     report at the same time, the later one must have the later number.
+    func occupy(_ loop: Int = 0, queued: Int, delayed: Int, isBusy: Bool = false, unread: () -> Int) {
+        let waiters = self.state.withLock { state -> [Waiter] in
+            state.queued += queued - state.outlets[loop].queued
+            state.outlets[loop].queued = queued
+            state.outlets[loop].delayed = delayed
+            state.outlets[loop].isBusy = isBusy
+            state.unread = unread()
+            var active = state.queued
+            for index in state.outlets.indices { active -= state.outlets[index].delayed }
+            return self.admitted(&state, when: active > self.admission ? self.admission : 1)
+        }
+        for waiter in waiters { waiter.continuation.resume() }
     }
 
     /// Admits waiting callers if a place is free.
     func admit() {
-        self.admit(occupied: nil, when: 1)
+        let waiters = self.state.withLock { self.admitted(&$0, when: 1) }
+        for waiter in waiters { waiter.continuation.resume() }
     }
 
-    private func admit(occupied: Int?, when needed: Int) {
-        let waiters = self.state.withLock { state -> [Waiter] in
-            if let occupied { state.occupied = occupied }
-            let room = self.limit - state.handedOver - state.occupied
-            guard !state.waiters.isEmpty else { return [] }
-            if room <= state.lastRoom { state.stalls += 1 }
-            state.lastRoom = room
-            guard room >= needed || room > 0 && state.stalls >= Self.stallLimit else { return [] }
-            state.stalls = 0
-            // Each woken waiter takes at least one place, so wake at most one for each place.
-            let woken = Array(state.waiters.prefix(room))
-            state.waiters.removeFirst(woken.count)
-            return woken
+    private func admitted(_ state: inout State, when needed: Int) -> [Waiter] {
+        guard !state.waiters.isEmpty else { return [] }
+        let room = self.limit - state.occupied
+        if room <= state.lastRoom { state.stalls += 1 }
+        state.lastRoom = room
+        guard room >= needed || room > 0 && state.stalls >= Self.stallLimit else { return [] }
+        state.stalls = 0
+        // Each woken waiter takes at least one place, so wake at most one for each place.
+        let woken = Array(state.waiters.prefix(room))
+        state.waiters.removeFirst(woken.count)
+        return woken
+    }
+
+    /// Notes that everything which a loop had has its outcome. Returns whether that is so for all loops.
+    func completed(_ loop: Int) -> Bool {
+        guard self.loopCount > 1 else { return true }
+        return self.state.withLock { state in
+            state.outlets[loop].isBusy = false
+            return state.outlets.indices.allSatisfy { other in
+                other == loop || !state.outlets[other].isBusy && state.outlets[other].handedOver == 0
+            }
         }
-        for waiter in waiters { waiter.continuation.resume() }
     }
 
     /// Closes the queue and resumes all waiting callers.

@@ -25,10 +25,10 @@ extension BinaryClient {
 
     private mutating func connect(_ lane: Lane, now: Moment) {
         guard !lane.queue.isEmpty else { return lane.connection.rest() }
-        if let later = self.dialLimiter.take(now: now.monotonic) {
-            lane.connection.wait(until: later)
-        } else {
-            let id = self.makeConnectionID()
+        switch self.dials.request(now: now.monotonic) {
+        case .later(let time):
+            lane.connection.wait(until: time)
+        case .granted(let id):
             lane.connection.dial(id, now: now.monotonic)
             self.act(.dial(id))
         }

@@ -8,23 +8,11 @@ extension BinaryClient {
 
     /// Spreads a run over the lanes by device token, so that the notifications of one device keep their order.
     func distribute(_ run: BatchRun) {
-        func home(_ index: Int) -> Int { Int(run.entries[index].tokenHash) % self.lanes.count }
-        guard self.lanes.count > 1, run.count > 1 else { return self.lanes[home(0)].insert(run) }
-        var sizes = Array(repeating: (count: 0, bytes: 0), count: self.lanes.count)
-        for index in 0..<run.count {
-            sizes[home(index)].count += 1
-            sizes[home(index)].bytes += run.storage.byteCount(at: run.start + index)
-        }
-        let parts = sizes.map { size in
-            size.count == 0 ? nil : BatchStorage(capacity: size.count, arenaCapacity: size.bytes)
-        }
-        for index in 0..<run.count {
-            parts[home(index)]?.append(from: run.storage, at: run.start + index)
-        }
-        for (lane, part) in zip(self.lanes, parts) {
-            guard let part else { continue }
-            part.seal()
-            lane.insert(BatchRun(storage: part, start: 0, count: part.count, order: run.order, isCopy: run.isCopy))
+        let count = self.lanes.count
+        func home(_ entry: BatchEntry) -> Int { Int(entry.tokenHash) % count }
+        guard count > 1, run.count > 1 else { return self.lanes[home(run.entries[0])].insert(run) }
+        for (lane, part) in zip(self.lanes, run.split(into: count, by: home)) {
+            if let part { lane.insert(part) }
         }
     }
 

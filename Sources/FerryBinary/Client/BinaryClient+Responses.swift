@@ -84,7 +84,7 @@ extension BinaryClient {
     ) {
         let refused = status.namesAccepted ? sequence + 1 : sequence
         guard let writtenAt = lane.connection.cache.writtenAt(refused) else { return }
-        self.delay.saw(now.monotonic - writtenAt, now: now.monotonic)
+        self.noteDelay(now: now.monotonic) { $0.saw(now.monotonic - writtenAt, now: now.monotonic) }
     }
 
     /// Accepts the notifications before the named one, accepts or rejects the named one as the status says, queues the

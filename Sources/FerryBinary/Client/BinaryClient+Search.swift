@@ -18,7 +18,7 @@ extension BinaryClient {
         guard let culprit = remains.mayHaveLeft.first ?? lane.connection.takeAll().first else {
             return self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
         }
-        self.delay.found(now.monotonic - culprit.writtenAt, now: now.monotonic)
+        self.noteDelay(now: now.monotonic) { $0.found(now.monotonic - culprit.writtenAt, now: now.monotonic) }
         self.outcomes.give(.rejected(rejection), to: culprit.run)
         self.report(self.transmissionError(rejection, culprit.run, isCached: culprit.first >= cachedFrom))
         self.narrowWindow(lane, now: now)
@@ -35,7 +35,7 @@ extension BinaryClient {
     ) -> Bool {
         if let oldest = remains.mayHaveLeft.first, remains.isBehindLastProbe {
             // The probe was written after silence for the settle time. So the response came later than that.
-            self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
+            self.noteDelay(now: now.monotonic) { $0.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic) }
         }
         let suspects = self.suspectPresumed(remains, status, on: lane, now: now) + remains.mayHaveLeft
         guard !suspects.isEmpty else { return false }
@@ -65,7 +65,7 @@ extension BinaryClient {
         if self.options.onUnknown == .resend, lane.search == nil {
             let held = lane.connection.takePresumed(cached: true)
             if let oldest = held.first {
-                self.delay.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic)
+                self.noteDelay(now: now.monotonic) { $0.suspect(now.monotonic - oldest.writtenAt, now: now.monotonic) }
             }
             for written in held {
                 if written.run.entries[0].marks.suspicions < Self.suspicionLimit {

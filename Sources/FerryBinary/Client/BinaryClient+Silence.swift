@@ -7,6 +7,7 @@ extension BinaryClient {
     /// Takes the operating system's report about a connection.
     package mutating func sampled(_ id: ConnectionID, _ sample: TransportSample, now: Moment) {
         guard let lane = self.lane(of: id) else { return }
+        self.learnDelay(now: now.monotonic)
         let looked = lane.connection.looked(
             sample,
             settleTime: self.delay.settleTime,

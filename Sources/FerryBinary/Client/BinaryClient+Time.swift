@@ -68,7 +68,7 @@ extension BinaryClient {
 
     /// Does everything that is due.
     package mutating func tick(now: Moment) {
-        self.delay.decay(now: now.monotonic)
+        self.learnDelay(now: now.monotonic)
         self.probePermission.tick(now: now.monotonic)
         for lane in self.lanes {
             self.giveUpLate(lane, now: now)

@@ -69,7 +69,9 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     let topics: [[UInt8]]?
     let lanes: [Lane]
     package var outcomes = OutcomeLog()
-    var delay: ErrorDelay
+    /// What this client knows of ``knownDelay``, which other threads may change.
+    private(set) var delay: ErrorDelay
+    private let knownDelay: KnownErrorDelay
     /// The option `cacheLength`, as adjusted since.
     var cacheLength: Int
     var probePermission = ProbePermission(pause: Self.probePause)
@@ -79,32 +81,63 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     /// Whether the program wants `transmitted` events. They cost an allocation for each flush.
     package var reportsTransmitted = false
     var jitter: SplitMix64
-    var dialLimiter = DialLimiter()
+    let dials: DialRegister
     /// Whether something was submitted since the last `completed` event.
     var isIncomplete = false
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
-    private var lastConnectionID: UInt64 = 0
     /// The order of the last run: nanoseconds, so that it is also the time of the submission.
     private var lastOrder: UInt64 = 0
 
     /// - Parameters:
     ///   - topics: the topics of the client's certificate; nil: they are not known.
+    ///   - shared: what it shares with the clients of a provider's other event loops.
     ///   - seed: the seed of the jitter between failed connections.
-    package init(options: BinaryOptions, topics: Set<String>? = nil, seed: UInt64 = .random(in: .min ... .max)) {
+    package init(
+        options: BinaryOptions,
+        topics: Set<String>? = nil,
+        sharing shared: Shared? = nil,
+        seed: UInt64 = .random(in: .min ... .max)
+    ) {
+        let shared = shared ?? Shared(settleTime: options.settleTime)
+        self.dials = shared.dials
+        self.knownDelay = shared.delay
         self.options = options
         self.topics = topics.map { $0.map { Array($0.utf8) } }
         self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
         self.jitter = SplitMix64(seed: seed)
         self.idleTimeout = options.idleTimeout.map { TimeAmount($0) }
         self.cacheLength = max(options.cacheLength, 1)
-        self.delay = ErrorDelay(settleTime: options.settleTime)
+        self.delay = self.knownDelay.current
         let failures = ConnectionFailures(
             limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),
             waits: options.backOff,
             retriesLastingErrors: options.retriesLastingErrors
         )
         self.lanes = (0..<max(options.maxConnections, 1)).map { _ in Lane(failures: failures) }
+    }
+
+    /// What the clients of a provider's event loops share: the limit of new connections, and how late the gateway answers.
+    package struct Shared: Sendable {
+        let dials = DialRegister()
+        let delay: KnownErrorDelay
+
+        package init(settleTime: Duration) {
+            self.delay = KnownErrorDelay(settleTime: settleTime)
+        }
+    }
+
+    // MARK: The delay of error responses
+
+    /// Notes something about the delay, for all clients that share it.
+    mutating func noteDelay(now: NIODeadline, _ change: (inout ErrorDelay) -> Void) {
+        self.delay = self.knownDelay.update(now: now, change)
+    }
+
+    /// Takes over what another client has noted. Called before silence settles anything.
+    mutating func learnDelay(now: NIODeadline) {
+        self.delay = self.knownDelay.changed(since: self.delay) ?? self.delay
+        self.delay.decay(now: now)
     }
 
     // MARK: Queries
@@ -151,11 +184,6 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     mutating func report(_ event: ProviderEvent) {
         if let error = event.providerError { self.outcomes.failed(error) }
         self.events.append(event)
-    }
-
-    mutating func makeConnectionID() -> ConnectionID {
-        self.lastConnectionID += 1
-        return ConnectionID(self.lastConnectionID)
     }
 
     // MARK: Notifications

@@ -1,4 +1,5 @@
 package import NIOCore
+internal import Synchronization
 
 /// The delay of error responses, and the settle time that follows from it.
 package struct ErrorDelay {
@@ -17,6 +18,8 @@ package struct ErrorDelay {
     /// about.
     private var suspected: TimeAmount = .zero
     private var seenAt: NIODeadline?
+    /// The number of notes so far, of all clients that share the delay.
+    fileprivate var version = 0
 
     package init(settleTime: Duration) {
         self.settleTimeFloor = max(TimeAmount(settleTime), .zero)
@@ -71,5 +74,36 @@ package struct ErrorDelay {
         self.longest = .nanoseconds(self.longest.nanoseconds >> min(hours, 63))
         self.suspected = .nanoseconds(self.suspected.nanoseconds >> min(hours, 63))
         self.seenAt = seenAt + .nanoseconds(hours * Self.halfLife.nanoseconds)
+    }
+}
+
+/// The delay of a gateway's error responses, as all clients of a provider know it.
+///
+/// One event loop may see a late response while another counts silence as acceptance: without this they would settle
+/// too early there. Any thread.
+final class KnownErrorDelay: Sendable {
+    private let delay: Mutex<ErrorDelay>
+    private let version = Atomic(0)
+
+    init(settleTime: Duration) {
+        self.delay = Mutex(ErrorDelay(settleTime: settleTime))
+    }
+
+    var current: ErrorDelay { self.delay.withLock { $0 } }
+
+    /// Changes the delay, and returns the new one.
+    func update(now: NIODeadline, _ change: (inout ErrorDelay) -> Void) -> ErrorDelay {
+        self.delay.withLock { delay in
+            delay.decay(now: now)
+            change(&delay)
+            delay.version += 1
+            self.version.store(delay.version, ordering: .releasing)
+            return delay
+        }
+    }
+
+    /// Returns the delay if it is newer than `known`. Costs one atomic read if it is not.
+    func changed(since known: ErrorDelay) -> ErrorDelay? {
+        self.version.load(ordering: .acquiring) == known.version ? nil : self.current
     }
 }

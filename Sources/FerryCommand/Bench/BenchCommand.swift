@@ -14,6 +14,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
               ferry bench binary --json
               ferry bench http2 --run http2-batch --count 1000000
               ferry bench http2 --bare
+              ferry bench http2 --connections 4 --loops 4
               ferry bench gateway --store bench.db
             """
     )
@@ -62,6 +63,21 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     var migrate = false
 
     @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Of binary and HTTP/2: how many connections there may be. (default: 1)", valueName: "n")
+    )
+    var connections: Int?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Of binary and HTTP/2: how many threads the provider has, and the server as many. (default: 1)",
+            valueName: "n"
+        )
+    )
+    var loops: Int?
+
+    @Option(
         name: .customLong("run"),
         help: ArgumentHelp("Which run, if not all; may be repeated.", valueName: "name")
     )
@@ -91,6 +107,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         if self.migrate, self.target == .gateway || self.bare {
             throw ValidationError("--migrate is an option of binary and http2, and not of --bare.")
         }
+        try self.validateSize()
         if self.target != .gateway, self.upstreamDelay != nil || self.store != nil {
             throw ValidationError("--upstream-delay-ms and --store are options of gateway.")
         }
@@ -103,6 +120,21 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         }
     }
 
+    private func validateSize() throws {
+        if self.target == .gateway || self.bare, self.connections != nil || self.loops != nil {
+            throw ValidationError("--connections and --loops are options of binary and http2, and not of --bare.")
+        }
+        try ConnectionOptionGroup.loopCounts.require(self.connections, "--connections")
+        try ConnectionOptionGroup.loopCounts.require(self.loops, "--loops")
+        guard self.size.loops <= self.size.connections else {
+            throw ValidationError(
+                "--loops \(self.size.loops) needs as many connections: give --connections \(self.size.loops)."
+            )
+        }
+    }
+
+    private var size: BenchSize { BenchSize(connections: self.connections ?? 1, loops: self.loops ?? 1) }
+
     private var names: [String] {
         switch self.target {
         case .binary: BinaryBench.names
@@ -112,7 +144,7 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
     }
 
     // Both ends of each connection are in this process, and each end has its own threads.
-    var socketCount: Int { 24 }
+    var socketCount: Int { 24 + 2 * self.size.connections }
 
     private func gatewayOptions() -> GatewayBench.Options {
         var options = GatewayBench.Options()
@@ -129,8 +161,9 @@ struct BenchCommand: AsyncParsableCommand, SocketCommand {
         let count = self.count ?? self.target.count
         let benchmark: any Benchmark =
             switch self.target {
-            case .binary: try BinaryBench(count: count, hasMetrics: self.metrics, migrates: self.migrate)
-            case .http2: try HTTP2Bench(count: count, hasMetrics: self.metrics, migrates: self.migrate)
+            case .binary:
+                try BinaryBench(count: count, size: self.size, hasMetrics: self.metrics, migrates: self.migrate)
+            case .http2: try HTTP2Bench(count: count, size: self.size, hasMetrics: self.metrics, migrates: self.migrate)
             case .gateway: try GatewayBench(count: count, self.gatewayOptions())
             }
         var results: [BenchResult] = []

@@ -1,11 +1,20 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// The event loops of a benchmark: one thread for the client, one for the server, and those of a gateway between them.
+/// The event loops of a benchmark: the threads of the client, as many for the server, and those of a gateway between them.
 struct BenchThreads {
-    let clients = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let servers = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let clients: MultiThreadedEventLoopGroup
+    let servers: MultiThreadedEventLoopGroup
     var gateways: MultiThreadedEventLoopGroup?
+
+    /// - Parameters:
+    ///   - count: the number of threads of the client, and of the server.
+    ///   - gateways: the threads of a gateway between them.
+    init(_ count: Int = 1, gateways: MultiThreadedEventLoopGroup? = nil) {
+        self.gateways = gateways
+        self.clients = MultiThreadedEventLoopGroup(numberOfThreads: count)
+        self.servers = MultiThreadedEventLoopGroup(numberOfThreads: count)
+    }
 
     func stop() async {
         try? await self.clients.shutdownGracefully()
@@ -38,10 +47,14 @@ struct BenchThreads {
         )
     }
 
-    /// Processor time of the client's thread, in seconds.
+    /// Processor time of the client's threads, in seconds.
     private var clientTime: Double {
         get async {
-            (try? await self.clients.next().submit { ProcessMeter.threadTime }.get()) ?? 0
+            var sum = 0.0
+            for loop in Array(self.clients.makeIterator()) {
+                sum += (try? await loop.submit { ProcessMeter.threadTime }.get()) ?? 0
+            }
+            return sum
         }
     }
 }

@@ -54,14 +54,17 @@ struct HTTP2Bench: Benchmark {
     static let topic = "com.example.app"
 
     let count: Int
-    let threads = BenchThreads()
+    let threads: BenchThreads
+    private let size: BenchSize
     private let hasMetrics: Bool
     /// Whether the provider is one that moves devices, with all devices on this side.
     private let migrates: Bool
     private let credentials: TestCredentials
 
-    init(count: Int, hasMetrics: Bool, migrates: Bool) throws {
+    init(count: Int, size: BenchSize, hasMetrics: Bool, migrates: Bool) throws {
         self.count = count
+        self.size = size
+        self.threads = BenchThreads(size.loops)
         self.hasMetrics = hasMetrics
         self.migrates = migrates
         self.credentials = try TestCredentials()
@@ -110,7 +113,9 @@ struct HTTP2Bench: Benchmark {
         configuration.trustRoots = self.credentials.trustRoots
         configuration.serverName = "localhost"
         configuration.options.maxStreams = scenario.streams
+        configuration.options.maxConnections = self.size.connections
         configuration.eventLoopGroup = self.threads.clients
+        configuration.loopCount = self.size.loops
         let provider: any LoopProvider =
             self.migrates
             ? try MigratingProvider(.benchmark(configuration, credentials: self.credentials))

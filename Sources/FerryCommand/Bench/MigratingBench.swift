@@ -14,6 +14,7 @@ extension MigratingConfiguration {
             outcomes: .discard
         )
         http2.trustRoots = credentials.trustRoots
+        http2.options.maxConnections = binary.options.maxConnections
         return self.benchmark(binary, http2, share: 0, queueLimit: binary.options.queueLimit, outcomes: binary.outcomes)
     }
 
@@ -26,6 +27,7 @@ extension MigratingConfiguration {
             outcomes: .discard
         )
         binary.trustRoots = credentials.trustRoots
+        binary.options.maxConnections = http2.options.maxConnections
         return self.benchmark(binary, http2, share: 100, queueLimit: http2.options.queueLimit, outcomes: http2.outcomes)
     }
 
@@ -44,6 +46,7 @@ extension MigratingConfiguration {
         )
         configuration.options.queueLimit = queueLimit
         configuration.options.fallback = MigrationOptions.Fallback()
+        configuration.loopCount = share == 0 ? binary.loopCount : http2.loopCount
         configuration.eventLoopGroup = share == 0 ? binary.eventLoopGroup : http2.eventLoopGroup
         configuration.observer = share == 0 ? binary.observer : http2.observer
         configuration.logger = .silent

@@ -26,6 +26,7 @@ extension PushCommand {
         file.apply(to: &configuration.options)
         self.connections.apply(to: &configuration.options)
         self.binary.apply(to: &configuration.options)
+        configuration.loopCount = try self.connections.loopCount(connections: configuration.options.maxConnections)
         return configuration
     }
 

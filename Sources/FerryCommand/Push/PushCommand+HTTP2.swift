@@ -71,6 +71,7 @@ extension PushCommand {
         file.apply(to: &configuration.options)
         self.connections.apply(to: &configuration.options)
         self.http2.apply(to: &configuration.options)
+        configuration.loopCount = try self.connections.loopCount(connections: configuration.options.maxConnections)
         return configuration
     }
 

@@ -52,6 +52,7 @@ extension PushCommand {
             options: options,
             outcomes: .discard
         )
+        configuration.loopCount = configuration.binary.loopCount
         configuration.logger = .silent
         return (configuration, file)
     }

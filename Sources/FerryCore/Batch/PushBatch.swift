@@ -131,6 +131,14 @@ public struct PushBatch: ~Copyable, Sendable {
         self.replaceStorage(with: BatchStorage(capacity: 16, arenaCapacity: 1024))
     }
 
+    /// The first `count` notifications, or all if there are fewer. They stay the batch's: the run is for copying only.
+    package func first(_ count: Int) -> BatchRun {
+        BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
+    }
+
+    /// Removes the first `count` notifications, which were copied.
+    package mutating func removeFirst(_ count: Int) { _ = self.takeFirst(count) }
+
     /// Takes the first `count` notifications, or all if there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
         let run = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))

@@ -5,7 +5,7 @@ package enum PushDestination: Sendable {
     case channel(ChannelID)
 
     /// The bytes that stand for it in a batch: the device token, or the text of the channel's identifier.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         switch self {
         case .device(let device): device.bytes
         case .channel(let channel): Array(channel.rawValue.utf8)

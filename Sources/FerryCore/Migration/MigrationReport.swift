@@ -97,8 +97,33 @@ public struct MigrationReport: Sendable, Hashable {
         self.sinceChange = Period()
     }
 
+    /// Adds what another event loop did. Both have the same rule.
+    package mutating func add(_ other: MigrationReport) {
+        for side in ProviderSide.allCases {
+            self.life[side].add(other.life[side])
+            self.sinceChange[side].add(other.sinceChange[side])
+        }
+        // Each loop has some devices of each group.
+        self.movingGroups = max(self.movingGroups, other.movingGroups)
+        self.waiting += other.waiting
+        self.down.formUnion(other.down)
+    }
+
     package mutating func update(_ side: ProviderSide, _ change: (inout Side) -> Void) {
         change(&self.life[side])
         change(&self.sinceChange[side])
+    }
+}
+
+extension MigrationReport.Side {
+    fileprivate mutating func add(_ other: MigrationReport.Side) {
+        self.outcomes.add(other.outcomes)
+        self.causes.add(other.causes)
+        self.contradicted += other.contradicted
+        self.forced += other.forced
+        self.wentOver += other.wentOver
+        self.timeToWrite.add(other.timeToWrite)
+        self.timeToAnswer.add(other.timeToAnswer)
+        self.timeToPresume.add(other.timeToPresume)
     }
 }

@@ -1,9 +1,9 @@
 /// Receives what a provider does, for metrics.
 public protocol ProviderObserver: Sendable {
-    /// Called after each turn of the provider's event loop in which something changed. One call tells of all notifications
-    /// of that turn.
+    /// Called after each turn of a provider's event loop in which something changed. One call tells of all notifications
+    /// of that turn; with several event loops, it may tell of several turns.
     ///
-    /// Called on the event loop: it must not block, because it stops everything else on that loop. If the loop has ended
+    /// Called on an event loop: it must not block, because it stops everything else on that loop. If the loop has ended
     /// before the provider, the last call comes on the thread that noticed. Calls for one provider never overlap.
     func observed(_ activity: ProviderActivity)
 }
@@ -54,6 +54,28 @@ public struct ProviderActivity: Hashable, Sendable {
 
     /// Nothing happened.
     public init() {}
+
+    /// Adds what happened in another turn. ``standing`` stays.
+    package mutating func add(_ other: ProviderActivity) {
+        self.taken += other.taken
+        self.outcomes.add(other.outcomes)
+        self.causes.add(other.causes)
+        self.resent += other.resent
+        self.contradicted += other.contradicted
+        self.connected += other.connected
+        self.disconnected += other.disconnected
+        self.failures.merge(other.failures, uniquingKeysWith: +)
+    }
+}
+
+extension ProviderActivity.Standing {
+    /// Adds the queues of another event loop. ``unread`` stays: all loops have one reader.
+    package mutating func add(_ other: ProviderActivity.Standing) {
+        self.queued += other.queued
+        self.delayed += other.delayed
+        self.unsettled += other.unsettled
+        self.connections += other.connections
+    }
 }
 
 /// How many notifications were not accepted, by cause.

@@ -26,12 +26,13 @@ struct Dialling {
     private var failures: ConnectionFailures
     /// The identifier of the connection that was started last; 0 if none was.
     private(set) var lastID: UInt64 = 0
-    private var limiter = DialLimiter()
+    private let register: DialRegister
     /// The waits after ENHANCE_YOUR_CALM. A peer may answer requests before it says that. So an answer ends the waits
     /// only on a connection that has lasted as long as the longest of them.
     private var calmBackOff: BackOff
 
-    init(_ options: HTTP2Options) {
+    init(_ options: HTTP2Options, register: DialRegister) {
+        self.register = register
         self.failures = ConnectionFailures(
             limit: RetryLimit(count: options.connectionRetryLimit, time: options.connectionRetryTime),
             waits: options.backOff,
@@ -65,14 +66,15 @@ struct Dialling {
         case .waiting(let until) where until > now: return nil
         case .waiting, .ready: break
         }
-        if let later = self.limiter.take(now: now) {
-            self.state = .waiting(until: later)
+        switch self.register.request(now: now) {
+        case .later(let time):
+            self.state = .waiting(until: time)
             return nil
+        case .granted(let id):
+            self.lastID = id.rawValue
+            self.state = .dialling(id, since: now, next: nil)
+            return id
         }
-        self.lastID += 1
-        let id = ConnectionID(self.lastID)
-        self.state = .dialling(id, since: now, next: nil)
-        return id
     }
 
     /// Notes that a connection was made or has failed. Returns when it was started; nil if `id` is not the connection

@@ -71,19 +71,21 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     /// - Parameters:
     ///   - authority: the value of `:authority`.
     ///   - bundleID: the topic of notifications without one.
+    ///   - dials: the new connections of all clients of the provider.
     ///   - seed: the seed of the jitter and of the `apns-id`s.
     package init(
         options: HTTP2Options,
         authority: String,
         bundleID: String?,
         usesTokens: Bool,
+        dials: DialRegister = DialRegister(),
         seed: UInt64? = nil
     ) {
         self.options = options
         self.deadline = max(TimeAmount(options.deadline), .nanoseconds(1))
         self.limits = ConnectionLimits(options, usesTokens: usesTokens)
         self.earned = EarnedWindow(limit: self.limits.maxStreams)
-        self.dialling = Dialling(options)
+        self.dialling = Dialling(options, register: dials)
         self.usesTokens = usesTokens
         self.authority = authority
         self.fields = RequestFields(

@@ -27,3 +27,5 @@ package struct BothSides<Value> {
         }
     }
 }
+
+extension BothSides: Sendable where Value: Sendable {}

@@ -58,7 +58,7 @@ package struct MigratingClient<
     package var report: MigrationReport
     var stage = Stage.running
     /// Whether a group moves, and ``MigrationEvent/moved`` is owed.
-    var isMoving = false
+    package internal(set) var isMoving = false
     /// When the present move is to be reported as slow; nil if it was, or nothing moves.
     var noticeAt: NIODeadline?
     /// Whether something was submitted since the last `completed` event.

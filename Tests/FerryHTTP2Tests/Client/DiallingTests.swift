@@ -12,7 +12,7 @@ import Testing
     private func dialling(_ configure: (inout HTTP2Options) -> Void = { _ in }) -> Dialling {
         var options = HTTP2Options()
         configure(&options)
-        return Dialling(options)
+        return Dialling(options, register: DialRegister())
     }
 
     @Test func `one connection is made at a time`() {

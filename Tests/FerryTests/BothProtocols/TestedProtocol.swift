@@ -1,13 +1,34 @@
 import Ferry
 import FerryTesting
+import NIOPosix
 import Tracing
 
 /// A kind of provider to test. It contains only the differences between them.
 enum TestedProtocol: String, CaseIterable {
     case binary, http2, migrating
+    case binaryOnTwoLoops, http2OnTwoLoops, migratingOnTwoLoops
 
-    /// The number of connections of a provider, one for each peer.
-    var connections: Int { self == .migrating ? 2 : 1 }
+    /// Two event loops, however many processors there are.
+    private static let twoLoops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+    /// The number of event loops.
+    var loops: Int {
+        switch self {
+        case .binary, .http2, .migrating: 1
+        case .binaryOnTwoLoops, .http2OnTwoLoops, .migratingOnTwoLoops: 2
+        }
+    }
+
+    /// The number of peers.
+    private var peers: Int {
+        switch self {
+        case .binary, .http2, .binaryOnTwoLoops, .http2OnTwoLoops: 1
+        case .migrating, .migratingOnTwoLoops: 2
+        }
+    }
+
+    /// The number of connections of a provider, one for each peer and event loop.
+    var connections: Int { self.peers * self.loops }
 
     /// The trouble that the peer causes.
     struct Trouble: Sendable {
@@ -30,6 +51,7 @@ enum TestedProtocol: String, CaseIterable {
     /// The settings that both protocols have.
     struct Settings: Sendable {
         var queueLimit = 4096
+        var loops = 1
         var observer: (any ProviderObserver)?
         var tracer: (any Tracer)?
     }
@@ -42,11 +64,11 @@ enum TestedProtocol: String, CaseIterable {
         tracer: (any Tracer)? = nil,
         _ body: (Run) async throws -> Void
     ) async throws {
-        let settings = Settings(queueLimit: queueLimit, observer: observer, tracer: tracer)
+        let settings = Settings(queueLimit: queueLimit, loops: self.loops, observer: observer, tracer: tracer)
         switch self {
-        case .binary: try await Self.runBinary(trouble, settings, body)
-        case .http2: try await Self.runHTTP2(trouble, settings, body)
-        case .migrating: try await Self.runMigrating(trouble, settings, body)
+        case .binary, .binaryOnTwoLoops: try await Self.runBinary(trouble, settings, body)
+        case .http2, .http2OnTwoLoops: try await Self.runHTTP2(trouble, settings, body)
+        case .migrating, .migratingOnTwoLoops: try await Self.runMigrating(trouble, settings, body)
         }
     }
 
@@ -58,6 +80,9 @@ enum TestedProtocol: String, CaseIterable {
         try await Harness.run(self.gatewayScript(trouble)) { harness in
             var configuration = harness.proving
             configuration.options.queueLimit = settings.queueLimit
+            configuration.options.maxConnections = settings.loops
+            configuration.eventLoopGroup = Self.twoLoops
+            configuration.loopCount = settings.loops
             configuration.observer = settings.observer
             configuration.tracer = settings.tracer
             try await body(
@@ -88,6 +113,9 @@ enum TestedProtocol: String, CaseIterable {
             var configuration = configuration
             configuration.outcomes = .sink(outcomes)
             configuration.options.queueLimit = settings.queueLimit
+            configuration.options.maxConnections = settings.loops
+            configuration.eventLoopGroup = Self.twoLoops
+            configuration.loopCount = settings.loops
             configuration.observer = settings.observer
             configuration.tracer = settings.tracer
             try await body(
@@ -115,6 +143,10 @@ enum TestedProtocol: String, CaseIterable {
                     outcomes: .sink(harness.outcomes)
                 )
                 configuration.options.queueLimit = settings.queueLimit
+                configuration.binary.options.maxConnections = settings.loops
+                configuration.http2.options.maxConnections = settings.loops
+                configuration.eventLoopGroup = Self.twoLoops
+                configuration.loopCount = settings.loops
                 configuration.observer = settings.observer
                 configuration.tracer = settings.tracer
                 try await body(

@@ -25,7 +25,7 @@ struct SubmissionQueueTests {
     /// Plays the loop: takes the notifications that callers handed over, and writes `count` of the queued ones.
     private static func run(_ queue: SubmissionQueue, writing count: Int, of limit: Int) {
         _ = queue.collect()
-        queue.occupy(queued: limit - count, delayed: 0, unread: 0)
+        queue.occupy(queued: limit - count, delayed: 0) { 0 }
     }
 
     @Test func `a caller who waits gets in when there is room among notifications that are delayed`() async throws {
@@ -35,7 +35,7 @@ struct SubmissionQueueTests {
             group.addTask { await queue.waitForRoom() }
             for _ in 0..<100 { await Task.yield() }
             _ = queue.collect()
-            queue.occupy(queued: 4095, delayed: 4000, unread: 0)
+            queue.occupy(queued: 4095, delayed: 4000) { 0 }
             try await group.waitForAll()
         }
     }

@@ -30,6 +30,18 @@ struct ConnectionOptionGroup: ParsableArguments {
         parsing: .unconditional,
         help: ArgumentHelp(
             """
+            On how many threads to send, each with its part of the devices and of --connections: 1 to \(Self.loopCounts.upperBound). \
+            (default: 1)
+            """,
+            valueName: "n"
+        )
+    )
+    var loops: Int?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
             How long connecting may take. \
             (default: \(Seconds(Self.binaryDefaults.connectTimeout).defaultValueDescription))
             """,
@@ -63,6 +75,7 @@ struct ConnectionOptionGroup: ParsableArguments {
     var connectionRetryTime: Seconds?
 
     static let counts = 1...1000
+    static let loopCounts = 1...64
     static let retryLimits = 0...(1 << 30)
     /// The limit of retries. It is a time, because a person waits. A number would not fit: a gateway that restarts
     /// refuses many times a second.
@@ -86,9 +99,16 @@ struct ConnectionOptionGroup: ParsableArguments {
 
     func validate() throws {
         try Self.counts.require(self.connections, "--connections")
+        try Self.loopCounts.require(self.loops, "--loops")
         try Self.retryLimits.require(self.connectionRetryLimit, "--connection-retry-limit")
         try self.connectionRetryTime?.validate("--connection-retry-time", isZeroGood: true)
         try self.connectTimeout?.validate("--connect-timeout")
+    }
+
+    /// The number of event loops of a provider with this many connections.
+    func loopCount(connections: Int) throws -> Int {
+        guard let loops, loops > connections else { return self.loops ?? 1 }
+        throw ValidationError("--loops \(loops) needs as many connections: give --connections \(loops) or more.")
     }
 
     /// Applies the given options to `options`.

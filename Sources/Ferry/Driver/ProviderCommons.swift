@@ -1,0 +1,196 @@
+internal import FerryCore
+internal import Logging
+internal import Synchronization
+
+/// What the event loops of one provider have in common: the way in, the way out, and the numbers of the whole.
+///
+/// ```
+///   callers ──▶ queue ──▶ driver of loop 0 ──▶ outcomes, events ──▶ callers
+///                   └───▶ driver of loop 1 ──▶ ┘
+/// ```
+///
+/// To callers the loops are one provider. Any thread.
+final class ProviderCommons: Sendable {
+    /// What a loop last said of itself.
+    struct Numbers {
+        var outcomes = OutcomeCounts()
+        /// Without an outcome.
+        var unsettled = 0
+        var contradicted = 0
+        var resent = 0
+        var strayBytes = 0
+        var unproved: Unproved?
+        /// The awaited notifications that were not delivered, or of which nobody knows.
+        var awaitedLosses = 0
+        /// The trouble since the peer last answered.
+        var trouble: ProviderError?
+    }
+
+    private struct State {
+        var numbers: [Numbers]
+        /// The last trouble of the provider's life.
+        var lastError: ProviderError?
+        /// The number of open connections.
+        var open = 0
+        /// The loops whose driver has not ended.
+        var living: LoopSet
+    }
+
+    let loops = ProviderLoops()
+    let queue: SubmissionQueue
+    let awaited = AwaitedOutcomes()
+    let calls: ReportCalls
+    let events: EventHub
+    /// The buffer of the outcome stream. Nil if outcomes go elsewhere.
+    let stream: OutcomeBuffer?
+    /// Nil: there is no observer, and nothing is counted for one.
+    let observer: ObserverMerger?
+    /// Nil: the provider has one protocol.
+    let moves: MoveWatch?
+    /// Whether only the counts keep the outcomes of batches.
+    let discardsOutcomes: Bool
+    /// The number of notifications that may wait to be written, or whose outcomes may wait to be read.
+    let queueLimit: Int
+    /// The way to the sink. Nil if outcomes go elsewhere.
+    private let sink: OutcomeMerger?
+    private let state: Mutex<State>
+
+    init(
+        loopCount: Int,
+        outcomes: OutcomeDelivery,
+        queueLimit: Int,
+        observer: (any ProviderObserver)?,
+        logger: Logger,
+        moves: MoveWatch? = nil
+    ) {
+        self.moves = moves
+        self.queueLimit = max(queueLimit, 1)
+        self.queue = SubmissionQueue(limit: self.queueLimit, loopCount: loopCount)
+        self.calls = ReportCalls(loopCount: loopCount)
+        self.events = EventHub { logger.logSecondReader(of: "events") }
+        self.observer = observer.map { ObserverMerger($0, loopCount: loopCount) }
+        self.state = Mutex(
+            State(numbers: Array(repeating: Numbers(), count: loopCount), living: LoopSet(first: loopCount))
+        )
+        if case .discard = outcomes { self.discardsOutcomes = true } else { self.discardsOutcomes = false }
+        if case .sink(let sink) = outcomes { self.sink = OutcomeMerger(sink) } else { self.sink = nil }
+        if case .stream = outcomes {
+            let loops = self.loops
+            self.stream = OutcomeBuffer {
+                logger.logSecondReader(of: "outcomes")
+            } wasRead: {
+                loops.wakeAll()
+            }
+        } else {
+            self.stream = nil
+        }
+    }
+
+    // MARK: The way out
+
+    /// The number of outcomes that wait for their reader.
+    var unreadCount: Int { self.stream?.unreadCount ?? self.sink?.unreadCount ?? 0 }
+
+    /// Whether so many outcomes wait for their reader that nothing more may be written.
+    ///
+    /// - Parameter loop: the loop that stops. It is woken when outcomes were read.
+    func isFull(for loop: Int) -> Bool {
+        guard self.unreadCount >= self.queueLimit else { return false }
+        return self.sink?.holds(outcomesOf: loop) ?? true
+    }
+
+    /// Delivers the outcomes of a loop to the sink or the stream.
+    func deliver(_ records: [OutcomeRecord], of loop: Int) {
+        self.stream?.append(records)
+        if let sink { self.loops.wake(sink.deliver(records, of: loop)) }
+    }
+
+    /// Whether outcomes of the loop have not reached the sink. The loop is woken when they have.
+    func holds(outcomesOf loop: Int) -> Bool { self.sink?.holds(outcomesOf: loop) ?? false }
+
+    /// Sends an event of a loop to the subscribers, as an event of the whole.
+    func send(_ event: ProviderEvent, of side: ProviderSide?, from loop: Int) {
+        switch event {
+        case .connected(let id, _):
+            self.events.send(.connected(id, open: self.count(opened: 1)), of: side)
+        case .disconnected(let id, _):
+            self.events.send(.disconnected(id, open: self.count(opened: -1)), of: side)
+        case .completed:
+            if self.queue.completed(loop) { self.events.send(event, of: side) }
+        case .migration(.moved):
+            self.moves?.moved()
+        default:
+            self.events.send(event, of: side)
+        }
+    }
+
+    private func count(opened: Int) -> Int {
+        self.state.withLock { state in
+            state.open += opened
+            return state.open
+        }
+    }
+
+    // MARK: The numbers of the whole
+
+    func publish(_ numbers: Numbers, of loop: Int) { self.state.withLock { $0.numbers[loop] = numbers } }
+
+    func noteError(_ error: ProviderError) { self.state.withLock { $0.lastError = error } }
+
+    var counts: OutcomeCounts {
+        self.state.withLock { state in
+            state.numbers.reduce(into: OutcomeCounts()) { $0.add($1.outcomes) }
+        }
+    }
+
+    /// The trouble since the peer last accepted or rejected a notification.
+    var trouble: ProviderError? { self.state.withLock { $0.numbers.lazy.compactMap(\.trouble).first } }
+
+    var report: DrainReport {
+        self.state.withLock { state in
+            var report = DrainReport(outcomes: OutcomeCounts(), unsettled: 0, contradicted: 0, resent: 0)
+            for numbers in state.numbers {
+                report.outcomes.add(numbers.outcomes)
+                report.unsettled += numbers.unsettled
+                report.contradicted += numbers.contradicted
+                report.resent += numbers.resent
+                report.strayBytes += numbers.strayBytes
+                if let unproved = numbers.unproved {
+                    report.unproved = Unproved(
+                        count: (report.unproved?.count ?? 0) + unproved.count,
+                        cause: unproved.cause
+                    )
+                }
+            }
+            report.lastError = state.lastError
+            return report
+        }
+    }
+
+    /// Whether notifications were lost of which no sink, stream or caller heard.
+    var hasUnheardLosses: Bool {
+        self.state.withLock { state in
+            let losses = state.numbers.reduce(0) {
+                $0 + $1.outcomes.undelivered + $1.outcomes.uncertain - $1.awaitedLosses
+            }
+            return self.discardsOutcomes && losses > 0
+        }
+    }
+
+    // MARK: The end
+
+    /// Notes that the driver of a loop has ended. Returns whether it was the last one.
+    func ended(_ loop: Int) -> Bool {
+        self.state.withLock { state in
+            state.living.remove(loop)
+            return state.living.isEmpty
+        }
+    }
+
+    /// Ends what callers read. Every later call gets `report` at once.
+    func finish(_ report: DrainReport) {
+        self.events.finish()
+        self.stream?.finish()
+        self.calls.end(with: report)
+    }
+}

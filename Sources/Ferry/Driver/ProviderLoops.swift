@@ -1,0 +1,36 @@
+internal import FerryCore
+internal import NIOCore
+internal import Synchronization
+
+/// The drivers of one provider by the number of their event loop. It keeps none of them alive. Any thread.
+final class ProviderLoops: Sendable {
+    private struct Weak: Sendable {
+        weak var loop: (any ProviderLoop)?
+    }
+
+    private let loops = Mutex<[Weak]>([])
+
+    /// Adds the driver of the next loop.
+    func append(_ loop: any ProviderLoop) { self.loops.withLock { $0.append(Weak(loop: loop)) } }
+
+    private var all: [(any ProviderLoop)?] { self.loops.withLock { $0.map(\.loop) } }
+
+    /// Wakes the drivers of some loops.
+    func wake(_ set: LoopSet) {
+        guard !set.isEmpty else { return }
+        let all = self.all
+        set.forEach { all[$0]?.wake() }
+    }
+
+    func wakeAll() {
+        for loop in self.all { loop?.wake() }
+    }
+
+    /// Calls `body` for each driver on its event loop, unless it has ended.
+    func execute(_ body: @escaping @Sendable (any ProviderLoop) -> Void) {
+        for loop in self.all {
+            guard let loop, !loop.hasEnded else { continue }
+            loop.eventLoop.execute { body(loop) }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package import FerryCore
+package import NIOCore
+internal import Synchronization
+
+/// The new connections of a provider: their numbers, and ``DialLimiter``.
+///
+/// The machines of several event loops share one: Apple counts the connections of a provider, not those of a loop.
+/// Any thread.
+package final class DialRegister: Sendable {
+    /// The answer to a machine that wants a connection.
+    package enum Answer {
+        /// It may be made now, with this number.
+        case granted(ConnectionID)
+        /// It may not be made before this time.
+        case later(NIODeadline)
+    }
+
+    private struct State {
+        var limiter = DialLimiter()
+        var lastID: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// Asks for a new connection. Numbers rise, beginning with 1.
+    package func request(now: NIODeadline) -> Answer {
+        self.state.withLock { state in
+            if let later = state.limiter.take(now: now) { return .later(later) }
+            state.lastID += 1
+            return .granted(ConnectionID(state.lastID))
+        }
+    }
+}

@@ -1,0 +1,18 @@
+/// One of the equal parts into which the bounds of a provider are cut: each of its event loops has a part.
+package struct LoopPart: Sendable {
+    /// The number of the part: 0 to `count` - 1.
+    package var index: Int
+    /// The number of parts, at least 1.
+    package var count: Int
+
+    package init(_ index: Int, of count: Int) {
+        self.index = index
+        self.count = max(count, 1)
+    }
+
+    /// Returns this part of a bound for the whole provider, at least 1. The parts add up to the bound if it is at least
+    /// the number of parts.
+    package func of(_ bound: Int) -> Int {
+        max(bound / self.count + (self.index < bound % self.count ? 1 : 0), 1)
+    }
+}
