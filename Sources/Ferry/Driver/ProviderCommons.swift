@@ -2,6 +2,12 @@ internal import FerryCore
 internal import Logging
 internal import Synchronization
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// What the event loops of one provider have in common: the way in, the way out, and the numbers of the whole.
 ///
 /// ```
@@ -47,6 +53,8 @@ final class ProviderCommons: Sendable {
     let observer: ObserverMerger?
     /// Nil: the provider has one protocol.
     let moves: MoveWatch?
+    /// The topic of notifications over HTTP/2 without one, if the provider has two protocols.
+    private let topic: String?
     /// Whether only the counts keep the outcomes of batches.
     let discardsOutcomes: Bool
     /// The number of notifications that may wait to be written, or whose outcomes may wait to be read.
@@ -61,9 +69,11 @@ final class ProviderCommons: Sendable {
         queueLimit: Int,
         observer: (any ProviderObserver)?,
         logger: Logger,
-        moves: MoveWatch? = nil
+        moves: MoveWatch? = nil,
+        topic: String? = nil
     ) {
         self.moves = moves
+        self.topic = topic
         self.queueLimit = max(queueLimit, 1)
         self.queue = SubmissionQueue(limit: self.queueLimit, loopCount: loopCount)
         self.calls = ReportCalls(loopCount: loopCount)
@@ -119,9 +129,17 @@ final class ProviderCommons: Sendable {
             if self.queue.completed(loop) { self.events.send(event, of: side) }
         case .migration(.moved):
             self.moves?.moved()
+        case .transmissionError(let rejection, _, let notification, let device?) where side != nil && rejection.isGone:
+            self.events.send(event, of: side)
+            self.tell(gone: device, at: rejection.timestamp, topic: notification?.topic)
         default:
             self.events.send(event, of: side)
         }
+    }
+
+    private func tell(gone device: DeviceToken, at time: Date?, topic: String?) {
+        let gone = GoneDevice(token: device, time: time, topic: topic ?? self.topic, side: .http2)
+        self.events.send(.migration(.gone(gone)), of: .http2)
     }
 
     private func count(opened: Int) -> Int {
@@ -193,4 +211,10 @@ final class ProviderCommons: Sendable {
         self.stream?.finish()
         self.calls.end(with: report)
     }
+}
+
+extension Rejection {
+    /// Whether APNs over HTTP/2 says that the app is gone from the device: status 410 ("Handling notification responses from
+    /// APNs", Apple).
+    fileprivate var isGone: Bool { self.origin == .apns && self.status == 410 }
 }

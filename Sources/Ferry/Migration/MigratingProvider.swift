@@ -1,4 +1,4 @@
-internal import FerryBinary
+public import FerryBinary
 public import FerryCore
 internal import FerryHTTP2
 internal import FerryMachine
@@ -23,11 +23,15 @@ public final class MigratingProvider: LoopProvider {
         struct Ruling {
             var rule: MigrationRule
             var number = 0
+            /// The entries of the feedback list since the rule changed.
+            var feedback = 0
         }
 
         /// The reports of all loops.
         let reports: Mutex<[MigrationReport]>
         let ruling: Mutex<Ruling>
+        /// All entries of the feedback list.
+        let feedback = Atomic(0)
 
         init(_ rule: MigrationRule, loopCount: Int) {
             self.reports = Mutex(Array(repeating: MigrationReport(share: rule.share), count: loopCount))
@@ -41,6 +45,8 @@ public final class MigratingProvider: LoopProvider {
     private let moves: MoveWatch
     private let drivers: [ProviderDriver<Client>]
     private let desk: Desk
+    /// The topic of the certificate, or of the configuration.
+    private let binaryTopic: String?
 
     /// Makes a provider. Each side connects when there is work for it.
     ///
@@ -66,7 +72,8 @@ public final class MigratingProvider: LoopProvider {
             queueLimit: configuration.options.queueLimit,
             observer: configuration.observer,
             logger: configuration.logger,
-            moves: moves
+            moves: moves,
+            topic: http2.topic
         )
         let shared = BinaryClient.Shared(settleTime: binary.options.settleTime)
         let dials = DialRegister()
@@ -99,6 +106,7 @@ public final class MigratingProvider: LoopProvider {
         self.commons = commons
         self.moves = moves
         self.desk = desk
+        self.binaryTopic = binary.identity?.summary.topics.first?.name ?? http2.topic
         self.body = ProviderBody(
             commons,
             self.drivers,
@@ -121,6 +129,7 @@ public final class MigratingProvider: LoopProvider {
             self.desk.ruling.withLock { ruling in
                 ruling.rule = newValue
                 ruling.number += 1
+                ruling.feedback = 0
                 moves.ruleChanged(to: ruling.number)
             }
             let desk = self.desk
@@ -141,15 +150,47 @@ public final class MigratingProvider: LoopProvider {
     ///
     /// Cost: a lock and a copy. Any thread.
     public var report: MigrationReport {
-        self.desk.reports.withLock { reports in
+        var report = self.desk.reports.withLock { reports in
             reports.dropFirst().reduce(into: reports[0]) { $0.add($1) }
         }
+        report.life.binary.feedback = self.desk.feedback.load(ordering: .relaxed)
+        report.sinceChange.binary.feedback = self.desk.ruling.withLock { $0.feedback }
+        return report
+    }
+
+    // MARK: Devices that are gone
+
+    /// Returns a new subscription to the devices that no longer have the app: those of status 410 over HTTP/2, and those of
+    /// ``take(_:topic:)``. It holds at most `bufferingNewest` (at least 1) unread ones.
+    public func feedback(bufferingNewest limit: Int) -> MigrationFeedback {
+        MigrationFeedback(self.commons.events.subscribe(bufferingNewest: limit, .goneDevices))
+    }
+
+    /// Takes an entry of the binary feedback list, for ``feedback(bufferingNewest:)`` and for the report.
+    ///
+    /// ```swift
+    /// let lists = FeedbackService(reader) { event in
+    ///     if case .tuple(let tuple) = event { provider.take(tuple) }
+    /// }
+    /// ```
+    ///
+    /// - Parameter topic: the topic of the app. Nil: that of the configuration.
+    public func take(_ tuple: FeedbackTuple, topic: String? = nil) {
+        self.desk.feedback.add(1, ordering: .relaxed)
+        self.desk.ruling.withLock { $0.feedback += 1 }
+        let device = GoneDevice(
+            token: tuple.token,
+            time: tuple.time,
+            topic: topic ?? self.binaryTopic,
+            side: .binary
+        )
+        self.commons.events.send(.migration(.gone(device)), of: .binary)
     }
 
     /// Returns a subscription to the events of one protocol: see ``PushProvider/events(bufferingNewest:)``, which has those of
     /// both, and of the migration.
     public func events(of side: ProviderSide, bufferingNewest limit: Int) -> ProviderEvents {
-        self.commons.events.subscribe(bufferingNewest: limit, of: side)
+        self.commons.events.subscribe(bufferingNewest: limit, .side(side))
     }
 
     /// Returns the protocol of a connection.

@@ -31,6 +31,8 @@ final class MoveWatch: Sendable {
         self.state.withLock { state in
             guard state.loops[loop].rule < rule else { return false }
             state.loops[loop].rule = rule
+            // Until the end of the turn nobody knows whether devices move.
+            state.loops[loop].isMoving = true
             return true
         }
     }

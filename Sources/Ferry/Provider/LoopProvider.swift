@@ -48,7 +48,7 @@ extension LoopProvider {
 
     /// Subscribes without ``ProviderEvent/transmitted(_:tags:)``, which costs an event for each write.
     package func eventsWithoutTransmitted(bufferingNewest limit: Int) -> ProviderEvents {
-        self.body.events(bufferingNewest: limit, takesTransmitted: false)
+        self.body.events(bufferingNewest: limit, .allButTransmitted)
     }
 
     /// Waits until everything that was taken has its outcome: see ``PushProvider/drain(within:)``.

@@ -137,8 +137,8 @@ public final class ProviderBody: Sendable {
 
     // MARK: Events and the end
 
-    func events(bufferingNewest limit: Int, takesTransmitted: Bool = true) -> ProviderEvents {
-        self.commons.events.subscribe(bufferingNewest: limit, takesTransmitted: takesTransmitted)
+    func events(bufferingNewest limit: Int, _ interest: EventInterest = .all) -> ProviderEvents {
+        self.commons.events.subscribe(bufferingNewest: limit, interest)
     }
 
     func drain(within limit: Duration) async -> DrainReport {

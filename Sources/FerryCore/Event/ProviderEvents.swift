@@ -84,19 +84,9 @@ package final class EventHub: Sendable {
     /// Returns a new subscription, which lives as long as the caller holds it. After ``finish()`` it has already ended.
     ///
     /// - Parameters:
-    ///   - takesTransmitted: whether the subscription gets ``ProviderEvent/transmitted(_:tags:)``.
-    ///   - side: the protocol whose events it gets. Nil: all events.
-    package func subscribe(
-        bufferingNewest limit: Int,
-        takesTransmitted: Bool = true,
-        of side: ProviderSide? = nil
-    ) -> ProviderEvents {
-        let buffer = EventBuffer(
-            limit: limit,
-            takesTransmitted: takesTransmitted,
-            side: side,
-            onSecondReader: self.onSecondReader
-        )
+    ///   - interest: the events that the subscription gets.
+    package func subscribe(bufferingNewest limit: Int, _ interest: EventInterest = .all) -> ProviderEvents {
+        let buffer = EventBuffer(limit: limit, interest, onSecondReader: self.onSecondReader)
         let finished = self.state.withLock { state in
             state.buffers.removeAll { $0.buffer == nil }
             state.buffers.append(Weak(buffer: buffer))
@@ -112,10 +102,7 @@ package final class EventHub: Sendable {
     /// - Parameter side: the protocol over which it happened. Nil: the provider has only one, or it concerns both.
     package func send(_ event: ProviderEvent, of side: ProviderSide? = nil) {
         guard self.hasSubscribers else { return }
-        let isTransmitted = if case .transmitted = event { true } else { false }
-        for buffer in self.live() where buffer.takesTransmitted || !isTransmitted {
-            if buffer.side == nil || buffer.side == side { buffer.append(event) }
-        }
+        for buffer in self.live() where buffer.interest.includes(event, of: side) { buffer.append(event) }
     }
 
     /// Ends every subscription after its unread events.
@@ -139,7 +126,35 @@ package final class EventHub: Sendable {
 
     private func count(_ live: [EventBuffer]) {
         self.subscribers.store(live.count, ordering: .relaxed)
-        self.transmittedSubscribers.store(live.count(where: \.takesTransmitted), ordering: .relaxed)
+        self.transmittedSubscribers.store(live.count(where: \.interest.includesTransmitted), ordering: .relaxed)
+    }
+}
+
+/// The events that a subscription gets.
+package enum EventInterest: Sendable {
+    case all
+    /// All but ``ProviderEvent/transmitted(_:tags:)``, of which there is one for each write.
+    case allButTransmitted
+    /// Those of one protocol.
+    case side(ProviderSide)
+    /// The devices that no longer have the app.
+    case goneDevices
+
+    fileprivate var includesTransmitted: Bool {
+        switch self {
+        case .all, .side: true
+        case .allButTransmitted, .goneDevices: false
+        }
+    }
+
+    /// - Parameter side: the protocol over which the event happened; nil if it concerns both, or there is only one.
+    fileprivate func includes(_ event: ProviderEvent, of side: ProviderSide?) -> Bool {
+        switch self {
+        case .all: true
+        case .allButTransmitted: if case .transmitted = event { false } else { true }
+        case .side(let own): own == side
+        case .goneDevices: if case .migration(.gone) = event { true } else { false }
+        }
     }
 }
 
@@ -186,22 +201,15 @@ final class EventBuffer: Sendable {
         }
     }
 
-    let takesTransmitted: Bool
-    let side: ProviderSide?
+    let interest: EventInterest
     private let limit: Int
     /// Called outside the lock when a second reader came, the first time.
     private let onSecondReader: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(
-        limit: Int,
-        takesTransmitted: Bool,
-        side: ProviderSide?,
-        onSecondReader: @escaping @Sendable () -> Void
-    ) {
+    init(limit: Int, _ interest: EventInterest, onSecondReader: @escaping @Sendable () -> Void) {
         self.limit = max(limit, 1)
-        self.takesTransmitted = takesTransmitted
-        self.side = side
+        self.interest = interest
         self.onSecondReader = onSecondReader
     }
 

@@ -14,6 +14,8 @@ public enum MigrationEvent: Sendable, Hashable {
     case up(ProviderSide)
     /// This many notifications that the side could not deliver go over the other one.
     case wentOver(from: ProviderSide, count: Int)
+    /// A device no longer has the app.
+    case gone(GoneDevice)
 }
 
 extension MigrationEvent: CustomStringConvertible {
@@ -28,6 +30,7 @@ extension MigrationEvent: CustomStringConvertible {
         case .trial(let side): "a group of devices tries \(side)"
         case .up(let side): "\(side) works again, and its devices return"
         case .wentOver(let side, let count): "\(count) that \(side) could not deliver go over the other side"
+        case .gone(let device): "a device no longer has the app, says \(device.side)"
         }
     }
 }

@@ -16,6 +16,9 @@ public struct MigrationReport: Sendable, Hashable {
         /// The number of notifications that it could not deliver, and the other side took over.
         public var wentOver = 0
 
+        /// The number of entries of the binary feedback list that were given to the provider; 0 over HTTP/2. The list may name a
+        /// device more than once.
+        public var feedback = 0
         /// How long notifications took from their submission until they were written, each copy by itself.
         public var timeToWrite = DurationHistogram()
         /// How long they took from there to the peer's answer, or to the proof of an acceptance.
@@ -31,10 +34,9 @@ public struct MigrationReport: Sendable, Hashable {
         public var correctedAcceptances: Int { max(self.outcomes.accepted - self.contradicted, 0) }
 
         /// The number of notifications to devices that the peer calls dead: status 8 and BadDeviceToken, Unregistered and
-        /// ExpiredToken (410). The two protocols give these names differently, so compare this number and not its parts. Over the
-        /// binary protocol the feedback service names further ones later.
+        /// ExpiredToken (410), and ``feedback``. The two protocols tell it differently, so compare this number and not its parts.
         public var deadDevices: Int {
-            [Reason.badDeviceToken, .unregistered, .expiredToken].reduce(0) {
+            [Reason.badDeviceToken, .unregistered, .expiredToken].reduce(self.feedback) {
                 $0 + self.causes.rejected[$1, default: 0]
             }
         }
@@ -122,6 +124,7 @@ extension MigrationReport.Side {
         self.contradicted += other.contradicted
         self.forced += other.forced
         self.wentOver += other.wentOver
+        self.feedback += other.feedback
         self.timeToWrite.add(other.timeToWrite)
         self.timeToAnswer.add(other.timeToAnswer)
         self.timeToPresume.add(other.timeToPresume)

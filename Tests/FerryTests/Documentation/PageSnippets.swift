@@ -118,6 +118,29 @@ func makeMigratingProvider(_ binary: BinaryConfiguration, _ http2: HTTP2Configur
     return provider
 }
 
+func readFeedbackOfBoth(
+    _ provider: MigratingProvider,
+    _ identity: TLSIdentity,
+    _ body: (DeviceToken, Date?) -> Void
+) async throws {
+    func forget(_ device: DeviceToken, goneSince: Date?) { body(device, goneSince) }
+    let reader = try FeedbackReader(FeedbackConfiguration(host: "gateway.example.com", identity: identity))
+    let lists = FeedbackService(reader) { event in
+        if case .tuple(let tuple) = event { provider.take(tuple) }
+    }
+    try await withThrowingTaskGroup { group in
+        group.addTask { try await lists.run() }
+        for await news in provider.feedback(bufferingNewest: 10_000) {
+            switch news {
+            case .gone(let device): forget(device.token, goneSince: device.time)
+            case .dropped(let count): print("\(count) devices were not read in time")
+            default: break
+            }
+        }
+        group.cancelAll()
+    }
+}
+
 // MARK: Run as a service
 
 /// Sends a notification for each message, until the group shuts down.

@@ -1,6 +1,9 @@
 import Ferry
 import FerryOpenSSL
 import FerryTesting
+import NIOCore
+import NIOPosix
+import Synchronization
 import Testing
 
 /// Tests of the provider over real sockets, TLS and HTTP/2.
@@ -45,6 +48,62 @@ struct HTTP2ProviderTests {
             #expect(apns.requests.allSatisfy { $0.fields[":authority"] == "localhost:\(apns.port)" })
             #expect(apns.requests.allSatisfy { $0.fields["apns-topic"] == "com.example.ferry" })
             #expect(source.mintCount == 1)
+        }
+    }
+
+    @Test func `two event loops use one provider token, and each has its part of the devices`() async throws {
+        let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let tokens = Mutex<Set<String>>([])
+        try await RawAPNs.run { request in
+            // APNs that has seen one token refuses a second one.
+            let token = request.fields["authorization"] ?? ""
+            let isSecond = tokens.withLock { tokens in
+                tokens.insert(token)
+                return tokens.count > 1
+            }
+            return isSecond ? .init(status: 429, body: #"{"reason":"TooManyProviderTokenUpdates"}"#) : .init()
+        } _: { apns in
+            let source = try apns.source()
+            var configuration = try apns.configuration(.token(source), OutcomeCollector())
+            configuration.options.maxConnections = 2
+            configuration.eventLoopGroup = threads
+            configuration.loopCount = 2
+            let provider = try HTTP2Provider(configuration)
+            let events = provider.events(bufferingNewest: 10_000)
+            try await Harness.submit(0..<2000, to: provider)
+            let report = await provider.shutDown(within: Harness.forever)
+            #expect(report.outcomes.confirmed == 2000)
+            #expect(source.mintCount == 1)
+            #expect(tokens.withLock { $0.count } == 1)
+            #expect(apns.connections == 2)
+            var written: [ConnectionID: Int] = [:]
+            for case .transmitted(let id, let tags) in await events.all() { written[id, default: 0] += tags.count }
+            #expect(written.count == 2)
+            #expect(written.values.allSatisfy { abs($0 - 1000) < 100 })
+        }
+        try await threads.shutdownGracefully()
+    }
+
+    @Test func `an event loop that ends takes the whole provider with it, and blocks nobody`() async throws {
+        let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        try await RawAPNs.run { _ in
+            nil
+        } _: { apns in
+            let outcomes = OutcomeCollector()
+            var configuration = try apns.configuration(nil, outcomes)
+            configuration.options.maxConnections = 2
+            configuration.eventLoopGroup = threads
+            configuration.loopCount = 2
+            let provider = try HTTP2Provider(configuration)
+            try await Harness.submit(0..<100, to: provider)
+            try await threads.shutdownGracefully()
+            let report = await provider.drain(within: Harness.forever)
+            #expect(report.outcomes.settled == 100)
+            #expect(outcomes.all.count == 100)
+            var late = PushBatch()
+            try late.append(PushNotification(json: "{}".utf8), to: Harness.device(1), tag: PushTag(1))
+            provider.trySubmit(&late)
+            #expect(late.count == 1)
         }
     }
 

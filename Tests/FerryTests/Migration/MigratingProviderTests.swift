@@ -1,11 +1,29 @@
 import Ferry
 import FerryTesting
+import Foundation
+import NIOPosix
 import Testing
 
 /// A migration over real sockets.
 @Suite(.timeLimit(.minutes(10)))
 struct MigratingProviderTests {
-    @Test func `a changing share loses nothing, doubles nothing and keeps the order of each device`() async throws {
+    /// Two event loops, however many processors there are.
+    private static let twoLoops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+
+    private static func expectOnceAndInOrder(_ count: Int, _ arrivals: [MigrationHarness.Record.Arrival]) {
+        #expect(arrivals.count == count)
+        #expect(Set(arrivals.map(\.number)).count == count)
+        var last: [Int: Int] = [:]
+        var disorders = 0
+        for arrival in arrivals {
+            if last[arrival.device, default: -1] > arrival.number { disorders += 1 }
+            last[arrival.device] = arrival.number
+        }
+        #expect(disorders == 0)
+    }
+
+    @Test(arguments: [1, 2])
+    func `a changing share loses nothing, doubles nothing and keeps the order of each device`(loops: Int) async throws {
         let (devices, step) = (500, 4000)
         let bad: Set<Int> = [7, 123, 300]
         var gateway = GatewayScript()
@@ -14,7 +32,12 @@ struct MigratingProviderTests {
         var apns = HTTP2Script()
         apns.rules = [.reject(try Harness.devices(bad))]
         try await MigrationHarness.run(gateway: gateway, apns: apns, share: 0) { harness in
-            let provider = try MigratingProvider(harness.configuration)
+            var configuration = harness.configuration
+            configuration.binary.options.maxConnections = loops
+            configuration.http2.options.maxConnections = loops
+            configuration.eventLoopGroup = Self.twoLoops
+            configuration.loopCount = loops
+            let provider = try MigratingProvider(configuration)
             let shares: [Double] = [0, 1, 10, 50, 100, 0]
             for (index, share) in shares.enumerated() {
                 provider.rule = MigrationRule(share: share)
@@ -31,15 +54,7 @@ struct MigratingProviderTests {
             #expect(report.outcomes.rejected == total - expected)
             #expect(report.contradicted == 0)
             let arrivals = harness.record.arrivals
-            #expect(arrivals.count == expected)
-            #expect(Set(arrivals.map(\.number)).count == expected)
-            var last: [Int: Int] = [:]
-            var disorders = 0
-            for arrival in arrivals {
-                if last[arrival.device, default: -1] > arrival.number { disorders += 1 }
-                last[arrival.device] = arrival.number
-            }
-            #expect(disorders == 0)
+            Self.expectOnceAndInOrder(expected, arrivals)
             let life = provider.report.life
             for side in ProviderSide.allCases {
                 #expect(life[side].outcomes.accepted == arrivals.count { $0.side == side })
@@ -209,6 +224,85 @@ struct MigratingProviderTests {
                 }
             }
             #expect(completed >= 1)
+        }
+    }
+
+    @Test func `one stream tells of devices that are gone over both protocols, and says how many were lost`()
+        async throws
+    {
+        let gone = try Harness.device(1)
+        let when = Date(timeIntervalSince1970: 1_700_000_000)
+        var rule = HTTP2Rule(tokens: [gone], action: .respond)
+        rule.status = 410
+        rule.timestamp = when
+        var script = HTTP2Script()
+        script.rules = [rule]
+        try await MigrationHarness.run(apns: script, share: 100) { harness in
+            let provider = try MigratingProvider(harness.configuration)
+            let feedback = provider.feedback(bufferingNewest: 2)
+            let all = provider.feedback(bufferingNewest: 100)
+            try await MigrationHarness.submit(0..<20, devices: 10, to: provider)
+            _ = await provider.drain(within: Harness.forever)
+            let listed = try FeedbackTuple(time: when, token: Harness.device(77))
+            for _ in 0..<3 { provider.take(listed) }
+            #expect(provider.report.life.binary.deadDevices == 3)
+            #expect(provider.report.life.http2.deadDevices == 2)
+            provider.rule.share = 50
+            #expect(provider.report.sinceChange.binary.feedback == 0)
+            provider.take(listed, topic: "com.example.other")
+            _ = await provider.shutDown(within: Harness.forever)
+
+            var devices: [GoneDevice] = []
+            for await case .gone(let device) in all { devices.append(device) }
+            let topic = "com.example.ferry"
+            let overHTTP2 = GoneDevice(token: gone, time: when, topic: topic, side: .http2)
+            let overBinary = GoneDevice(token: listed.token, time: when, topic: topic, side: .binary)
+            var other = overBinary
+            other.topic = "com.example.other"
+            #expect(devices == [overHTTP2, overHTTP2, overBinary, overBinary, overBinary, other])
+
+            var news: [MigrationFeedback.Element] = []
+            for await element in feedback { news.append(element) }
+            #expect(news == [.dropped(4), .gone(overBinary), .gone(other)])
+        }
+    }
+
+    @Test func `with two event loops it is one provider: one report, one move, and numbers that tell the side`()
+        async throws
+    {
+        try await MigrationHarness.run(share: 0) { harness in
+            var configuration = harness.configuration
+            configuration.binary.options.maxConnections = 2
+            configuration.http2.options.maxConnections = 2
+            configuration.eventLoopGroup = Self.twoLoops
+            configuration.loopCount = 2
+            let provider = try MigratingProvider(configuration)
+            let events = provider.events(bufferingNewest: 100_000)
+            try await MigrationHarness.submit(0..<4000, devices: 400, to: provider)
+            provider.rule.share = 50
+            try await MigrationHarness.submit(4000..<8000, devices: 400, to: provider)
+            _ = await provider.drain(within: Harness.forever)
+            provider.rule.share = 100
+            try await MigrationHarness.submit(8000..<12_000, devices: 400, to: provider)
+            let report = await provider.shutDown(within: Harness.forever)
+            #expect(report.outcomes.accepted == 12_000)
+
+            var moves = 0
+            var connected: [ProviderSide: Set<ConnectionID>] = [:]
+            for event in await events.all() {
+                switch event {
+                case .migration(.moved): moves += 1
+                case .connected(let id, _): connected[MigratingProvider.side(of: id), default: []].insert(id)
+                default: break
+                }
+            }
+            #expect(moves == 2)
+            #expect(connected[.binary]?.count ?? 0 >= 2)
+            #expect(connected[.http2]?.count == 2)
+            Self.expectOnceAndInOrder(12_000, harness.record.arrivals)
+            let (binary, http2) = (provider.report.life.binary, provider.report.life.http2)
+            #expect(binary.outcomes.accepted + http2.outcomes.accepted == 12_000)
+            #expect(harness.record.arrivals.count { $0.side == .http2 } == http2.outcomes.accepted)
         }
     }
 

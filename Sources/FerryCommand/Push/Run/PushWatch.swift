@@ -107,6 +107,9 @@ final class PushWatch: Sendable {
             if self.hasFallback { self.warn("ferry: \(error.message)") } else { self.stop.fail(error) }
         case .migration(.down), .migration(.up), .migration(.waiting):
             self.warn("ferry: \(event)")
+        case .migration(.gone):
+            // The rejection that told it was said.
+            break
         case .migration(let event):
             self.say?("\(event)")
         case .contradicted(let contradiction):
