@@ -10,9 +10,9 @@ package struct LoopPart: Sendable {
         self.count = max(count, 1)
     }
 
-    /// Returns this part of a bound for the whole provider, at least 1. The parts add up to the bound if it is at least
-    /// the number of parts.
+    /// Returns this part of a bound for the whole provider. The parts add up to the bound, and differ by 1 at most.
     package func of(_ bound: Int) -> Int {
-        max(bound / self.count + (self.index < bound % self.count ? 1 : 0), 1)
+        let bound = max(bound, 0)
+        return bound / self.count + (self.index < bound % self.count ? 1 : 0)
     }
 }

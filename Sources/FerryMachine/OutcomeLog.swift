@@ -211,6 +211,7 @@ extension OutcomeLog {
         var contradicted = 0
         var resent = 0
         var strayBytes = 0
+        var answered = 0
     }
 
     /// What one log had that the other did not have.
@@ -251,13 +252,15 @@ extension OutcomeLog {
         self.awaitedLosses += other.awaitedLosses - other.absorbed.awaitedLosses
         self.resent += other.resent - other.absorbed.resent
         self.strayBytes += other.strayBytes - other.absorbed.strayBytes
+        self.answered += other.answered - other.absorbed.answered
         if let unproved = other.unproved { self.unproved = unproved }
         other.absorbed = Numbers(
             counts: other.counts,
             awaitedLosses: other.awaitedLosses,
             contradicted: other.contradicted,
             resent: other.resent,
-            strayBytes: other.strayBytes
+            strayBytes: other.strayBytes,
+            answered: other.answered
         )
         return news
     }
@@ -289,6 +292,9 @@ extension OutcomeLog {
 
     /// Returns the groups of which nothing has been counted any more since the last call.
     package mutating func takeEmptiedGroups() -> [Int] { self.tally?.takeEmptied() ?? [] }
+
+    /// Whether something was given back. Mutating, because a read through a protocol would copy the log.
+    package mutating func hasReturned() -> Bool { !self.returned.isEmpty }
 
     /// Removes and returns what was given back.
     package mutating func takeReturned() -> [ReturnedRun] {

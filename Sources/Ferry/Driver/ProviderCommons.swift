@@ -28,16 +28,18 @@ final class ProviderCommons: Sendable {
         var unproved: Unproved?
         /// The awaited notifications that were not delivered, or of which nobody knows.
         var awaitedLosses = 0
-        /// The trouble since the peer last answered.
+        /// The notifications that the peer accepted, or rejected for their own sake.
+        var answered = 0
+        /// The trouble since the peer last answered this loop.
         var trouble: ProviderError?
     }
 
     private struct State {
         var numbers: [Numbers]
+        /// The trouble since the peer last answered any loop.
+        var trouble: ProviderError?
         /// The last trouble of the provider's life.
         var lastError: ProviderError?
-        /// The number of open connections.
-        var open = 0
         /// The loops whose driver has not ended.
         var living: LoopSet
     }
@@ -62,6 +64,8 @@ final class ProviderCommons: Sendable {
     /// The way to the sink. Nil if outcomes go elsewhere.
     private let sink: OutcomeMerger?
     private let state: Mutex<State>
+    /// The number of open connections.
+    private let open = Mutex(0)
 
     init(
         loopCount: Int,
@@ -110,23 +114,31 @@ final class ProviderCommons: Sendable {
     }
 
     /// Delivers the outcomes of a loop to the sink or the stream.
-    func deliver(_ records: [OutcomeRecord], of loop: Int) {
+    func deliver(_ records: [OutcomeRecord], of loop: Int, isPatient: Bool) {
         self.stream?.append(records)
-        if let sink { self.loops.wake(sink.deliver(records, of: loop)) }
+        if let sink { self.loops.wake(sink.deliver(records, of: loop, isPatient: isPatient)) }
+    }
+
+    /// Gives the outcomes of the stream to its waiting reader.
+    func wakeReader() {
+        // Loops that stopped because there were so many go on.
+        if let stream, stream.wakeReader() >= self.queueLimit { self.loops.wakeAll() }
     }
 
     /// Whether outcomes of the loop have not reached the sink. The loop is woken when they have.
     func holds(outcomesOf loop: Int) -> Bool { self.sink?.holds(outcomesOf: loop) ?? false }
 
     /// Sends an event of a loop to the subscribers, as an event of the whole.
-    func send(_ event: ProviderEvent, of side: ProviderSide?, from loop: Int) {
+    ///
+    /// - Parameter isBusy: whether the loop has notifications without an outcome.
+    func send(_ event: ProviderEvent, of side: ProviderSide?, from loop: Int, isBusy: Bool) {
         switch event {
         case .connected(let id, _):
-            self.events.send(.connected(id, open: self.count(opened: 1)), of: side)
+            self.send(opened: 1, of: side) { .connected(id, open: $0) }
         case .disconnected(let id, _):
-            self.events.send(.disconnected(id, open: self.count(opened: -1)), of: side)
+            self.send(opened: -1, of: side) { .disconnected(id, open: $0) }
         case .completed:
-            if self.queue.completed(loop) { self.events.send(event, of: side) }
+            if self.queue.completed(loop, isBusy: isBusy) { self.events.send(event, of: side) }
         case .migration(.moved):
             self.moves?.moved()
         case .transmissionError(let rejection, _, let notification, let device?) where side != nil && rejection.isGone:
@@ -142,16 +154,25 @@ final class ProviderCommons: Sendable {
         self.events.send(.migration(.gone(gone)), of: .http2)
     }
 
-    private func count(opened: Int) -> Int {
-        self.state.withLock { state in
-            state.open += opened
-            return state.open
+    /// Sends an event with the number of open connections. Under the lock: the last event must have the last number.
+    private func send(opened: Int, of side: ProviderSide?, _ event: (Int) -> ProviderEvent) {
+        self.open.withLock { open in
+            open += opened
+            self.events.send(event(open), of: side)
         }
     }
 
     // MARK: The numbers of the whole
 
-    func publish(_ numbers: Numbers, of loop: Int) { self.state.withLock { $0.numbers[loop] = numbers } }
+    func publish(_ numbers: Numbers, of loop: Int) {
+        self.state.withLock { state in
+            let before = state.numbers[loop]
+            state.numbers[loop] = numbers
+            if before.answered != numbers.answered || before.trouble != numbers.trouble {
+                state.trouble = numbers.trouble
+            }
+        }
+    }
 
     func noteError(_ error: ProviderError) { self.state.withLock { $0.lastError = error } }
 
@@ -162,14 +183,17 @@ final class ProviderCommons: Sendable {
     }
 
     /// The trouble since the peer last accepted or rejected a notification.
-    var trouble: ProviderError? { self.state.withLock { $0.numbers.lazy.compactMap(\.trouble).first } }
+    var trouble: ProviderError? { self.state.withLock { $0.trouble } }
 
-    var report: DrainReport {
+    /// Returns the report of all loops.
+    ///
+    /// - Parameter late: the loops whose notifications without an outcome count. Others may have got new ones meanwhile.
+    func report(unsettledOf late: LoopSet) -> DrainReport {
         self.state.withLock { state in
             var report = DrainReport(outcomes: OutcomeCounts(), unsettled: 0, contradicted: 0, resent: 0)
-            for numbers in state.numbers {
+            for (loop, numbers) in state.numbers.enumerated() {
                 report.outcomes.add(numbers.outcomes)
-                report.unsettled += numbers.unsettled
+                if late.contains(loop) { report.unsettled += numbers.unsettled }
                 report.contradicted += numbers.contradicted
                 report.resent += numbers.resent
                 report.strayBytes += numbers.strayBytes

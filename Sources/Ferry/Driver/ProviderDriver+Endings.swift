@@ -13,6 +13,8 @@ struct DriverEndings {
     var shutdowns: [Waiter] = []
     /// Whether the shutdown is complete.
     var isFinished = false
+    /// The driver itself, while it waits to be woken.
+    var keptAlive: (any ProviderLoop)?
     /// Whether the provider ends because its last reference was dropped.
     var wasDropped = false
 }
@@ -23,7 +25,7 @@ extension ProviderDriver where Machine: ~Copyable {
         self.run()
         let deadline = self.eventLoop.assumeIsolated().scheduleTask(in: limit) {
             self.endings.drains.removeAll { $0.call == call }
-            self.answer(call)
+            self.answer(call, isLate: true)
         }
         self.endings.drains.append(.init(call: call, deadline: deadline))
         self.checkEndings()
@@ -60,12 +62,8 @@ extension ProviderDriver where Machine: ~Copyable {
     func loopEnded() {
         guard !self.endings.isFinished else { return }
         self.hasLoopEnded = true
+        // The loops of a group end together, so the other drivers notice it by themselves.
         self.abandon(undelivered: .shutDown, uncertain: .shutDown)
-        // The devices of this loop have no other.
-        let ended = self.index
-        self.commons.loops.execute { loop in
-            if loop.index != ended { loop.abandon(undelivered: .shutDown, uncertain: .shutDown) }
-        }
     }
 
     /// Answers the drains and shutdowns that are complete.
@@ -75,13 +73,16 @@ extension ProviderDriver where Machine: ~Copyable {
             self.endings.drains = []
             self.complete(drains)
         }
-        if !self.endings.isFinished, self.machine.isFinished, self.isDelivered {
+        if !self.endings.isFinished, self.machine.isFinished {
+            // Another loop delivers the outcomes, and wakes this driver then. Nobody else may know it any more.
+            guard self.isDelivered else { return self.endings.keptAlive = self }
             self.endings.isFinished = true
+            self.endings.keptAlive = nil
             self.loopEnd?.cancel()
             self.end()
             self.tellObserver()
             if self.commons.ended(self.index) {
-                let report = self.commons.report
+                let report = self.commons.report(unsettledOf: LoopSet())
                 self.logEnd(report)
                 self.commons.finish(report)
             }
@@ -99,11 +100,11 @@ extension ProviderDriver where Machine: ~Copyable {
     private func complete(_ waiters: [DriverEndings.Waiter]) {
         for waiter in waiters {
             waiter.deadline.cancel()
-            self.answer(waiter.call)
+            self.answer(waiter.call, isLate: false)
         }
     }
 
-    private func answer(_ call: UInt64) {
-        self.commons.calls.answer(call, from: self.index) { self.commons.report }
+    private func answer(_ call: UInt64, isLate: Bool) {
+        self.commons.calls.answer(call, from: self.index, isLate: isLate) { self.commons.report(unsettledOf: $0) }
     }
 }

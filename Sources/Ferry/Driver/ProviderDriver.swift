@@ -195,7 +195,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.logger.log(event, of: sided.side, trouble: self.troubleLevel(event, among: others))
         if let error = event.providerError { self.commons.noteError(error) }
         if !self.repeats(event, others) { self.meter?.saw(event) }
-        self.commons.send(event, of: sided.side, from: self.index)
+        self.commons.send(event, of: sided.side, from: self.index, isBusy: !self.machine.isSettled)
     }
 
     /// Whether the event is the end of a connection whose error ends the queue, too: one trouble, and two events.
@@ -263,7 +263,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func deliver() {
         // The machine continues with empty arrays, so that a sink may submit while it reads these.
         self.given.exchange(with: &self.machine.outcomes)
-        self.commons.deliver(self.given.records, of: self.index)
+        self.commons.deliver(self.given.records, of: self.index, isPatient: self.hasLoopEnded)
         guard !self.given.isEmpty else { return }
         self.commons.awaited.resume(self.given.awaited)
         self.given.removeAll()
@@ -281,7 +281,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             self.wakesReaderAt = .now() + Self.readerDelay
         } else {
             self.wakesReaderAt = nil
-            stream.wakeReader()
+            self.commons.wakeReader()
         }
     }
 
@@ -296,6 +296,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
                 strayBytes: outcomes.strayBytes,
                 unproved: outcomes.unproved,
                 awaitedLosses: outcomes.awaitedLosses,
+                answered: outcomes.answered,
                 trouble: outcomes.trouble
             ),
             of: self.index
@@ -316,17 +317,26 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.tellObserver()
     }
 
+    /// The outcomes that wait for their reader. After the end none counts, and no turn would tell when it has read.
+    private var unreadCount: Int { self.endings.isFinished ? 0 : self.commons.unreadCount }
+
     func tellObserver() {
         guard let observer = self.commons.observer else { return }
         var standing = ProviderActivity.Standing()
         standing.queued = self.machine.queuedCount
         standing.delayed = self.machine.delayedCount
         standing.unsettled = self.machine.unsettledCount
-        // After the end, nothing waits for the reader any more, and no turn would tell when it has read.
-        standing.unread = self.endings.isFinished ? 0 : self.commons.unreadCount
+        standing.unread = self.unreadCount
         standing.connections = self.connections.count
-        guard let activity = self.meter?.endTurn(&self.machine.outcomes, standing) else { return }
-        observer.tell(activity, of: self.index)
+        let activity = self.meter?.endTurn(&self.machine.outcomes, standing)
+        guard activity != nil || observer.owesCall else { return }
+        let owesMore = observer.tell(
+            activity,
+            of: self.index,
+            unread: { self.unreadCount },
+            isPatient: self.hasLoopEnded
+        )
+        if owesMore { self.wake() }
     }
 
     private func schedule() {

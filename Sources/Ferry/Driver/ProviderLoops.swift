@@ -25,12 +25,4 @@ final class ProviderLoops: Sendable {
     func wakeAll() {
         for loop in self.all { loop?.wake() }
     }
-
-    /// Calls `body` for each driver on its event loop, unless it has ended.
-    func execute(_ body: @escaping @Sendable (any ProviderLoop) -> Void) {
-        for loop in self.all {
-            guard let loop, !loop.hasEnded else { continue }
-            loop.eventLoop.execute { body(loop) }
-        }
-    }
 }

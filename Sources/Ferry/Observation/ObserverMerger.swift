@@ -25,7 +25,11 @@ final class ObserverMerger: Sendable {
         }
     }
 
+    /// The number of calls that one loop makes for others before it returns to its own work.
+    private static let roundLimit = 8
+
     private let observer: any ProviderObserver
+    private let owes = Atomic(false)
     private let state: Mutex<State>
 
     init(_ observer: any ProviderObserver, loopCount: Int) {
@@ -33,23 +37,44 @@ final class ObserverMerger: Sendable {
         self.state = Mutex(State(standing: Array(repeating: .init(), count: loopCount)))
     }
 
+    /// Whether something happened that the observer was not told. Cheap.
+    var owesCall: Bool { self.owes.load(ordering: .relaxed) }
+
     /// Tells the observer of a turn of a loop, or leaves that to the loop that is in the observer.
-    func tell(_ activity: ProviderActivity, of loop: Int) {
+    ///
+    /// - Parameters:
+    ///   - activity: what happened; nil if nothing did.
+    ///   - unread: returns how many outcomes of all loops wait for their reader. Called under the lock: of two loops that tell at
+    ///     the same time, the later one must have the later number.
+    ///   - isPatient: whether the loop tells everything that others leave there meanwhile, because it has no other work.
+    /// - Returns: whether the loop must be woken to tell more.
+    func tell(_ activity: ProviderActivity?, of loop: Int, unread: () -> Int, isPatient: Bool) -> Bool {
         var next = self.state.withLock { state -> ProviderActivity? in
-            state.standing[loop] = activity.standing
-            state.unread = activity.standing.unread
-            if state.activity == nil { state.activity = activity } else { state.activity?.add(activity) }
-            guard !state.isCalling else { return nil }
-            state.isCalling = true
-            return state.take()
+            if let activity {
+                state.standing[loop] = activity.standing
+                if state.activity == nil { state.activity = activity } else { state.activity?.add(activity) }
+            }
+            state.unread = unread()
+            guard !state.isCalling else {
+                self.owes.store(true, ordering: .relaxed)
+                return nil
+            }
+            let activity = state.take()
+            state.isCalling = activity != nil
+            return activity
         }
+        var rounds = 0
         while let activity = next {
             self.observer.observed(activity)
+            rounds += 1
+            let mayGoOn = isPatient || rounds < Self.roundLimit
             next = self.state.withLock { state in
-                let more = state.take()
-                if more == nil { state.isCalling = false }
+                let more = mayGoOn ? state.take() : nil
+                state.isCalling = more != nil
+                self.owes.store(state.activity != nil, ordering: .relaxed)
                 return more
             }
         }
+        return rounds >= Self.roundLimit && self.owesCall
     }
 }

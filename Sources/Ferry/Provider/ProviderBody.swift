@@ -34,7 +34,9 @@ public final class ProviderBody: Sendable {
         return await commons.calls.wait { call in
             for driver in self.drivers {
                 if driver.hasEnded {
-                    commons.calls.answer(call, from: driver.index) { commons.report }
+                    commons.calls.answer(call, from: driver.index, isLate: false) {
+                        commons.report(unsettledOf: $0)
+                    }
                 } else {
                     driver.eventLoop.execute { question(driver, call) }
                 }

@@ -42,7 +42,10 @@ final class OutcomeMerger: Sendable {
     var unreadCount: Int { self.waitingCount.load(ordering: .relaxed) }
 
     /// Delivers the outcomes of a loop, or leaves them to the loop that is in the sink. Returns the loops to wake.
-    func deliver(_ records: [OutcomeRecord], of loop: Int) -> LoopSet {
+    ///
+    /// - Parameter isPatient: whether the loop delivers everything that others leave there meanwhile, because it has no other
+    ///   work.
+    func deliver(_ records: [OutcomeRecord], of loop: Int, isPatient: Bool = false) -> LoopSet {
         guard !records.isEmpty || self.unreadCount > 0 else { return LoopSet() }
         var next = self.state.withLock { state -> [OutcomeRecord]? in
             guard !state.isInSink else {
@@ -64,7 +67,7 @@ final class OutcomeMerger: Sendable {
             next = self.state.withLock { state in
                 woken.formUnion(state.watchers.take(state.calledLoops))
                 state.calledLoops = LoopSet()
-                guard !state.waiting.isEmpty, rounds < Self.roundLimit else {
+                guard !state.waiting.isEmpty, isPatient || rounds < Self.roundLimit else {
                     state.isInSink = false
                     // This one, too: the loop of another may have ended.
                     if !state.waiting.isEmpty { woken.formUnion(state.waitingLoops.union(loop)) }

@@ -12,6 +12,8 @@ final class ReportCalls: Sendable {
         var continuation: Continuation
         /// The loops that have not answered.
         var loops: LoopSet
+        /// The loops that answered because the limit had passed.
+        var late = LoopSet()
     }
 
     private struct State {
@@ -47,14 +49,17 @@ final class ReportCalls: Sendable {
 
     /// Notes the answer of a loop to a call. The last of the loops answers the call.
     ///
-    /// - Parameter report: returns the report of all loops.
-    func answer(_ call: UInt64, from loop: Int, with report: () -> DrainReport) {
+    /// - Parameters:
+    ///   - isLate: whether the loop answers because the limit has passed.
+    ///   - report: returns the report of all loops, with what has no outcome on the late ones.
+    func answer(_ call: UInt64, from loop: Int, isLate: Bool, with report: (_ late: LoopSet) -> DrainReport) {
         let waiter = self.state.withLock { state -> Waiter? in
             state.waiting[call]?.loops.remove(loop)
+            if isLate { state.waiting[call]?.late.insert(loop) }
             guard state.waiting[call]?.loops.isEmpty == true else { return nil }
             return state.waiting.removeValue(forKey: call)
         }
-        waiter?.continuation.resume(returning: report())
+        if let waiter { waiter.continuation.resume(returning: report(waiter.late)) }
     }
 
     /// Answers all calls: those that wait, and every later one.

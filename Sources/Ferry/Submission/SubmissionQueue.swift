@@ -312,12 +312,14 @@ final class SubmissionQueue: Sendable {
     }
 
     /// Notes that everything which a loop had has its outcome. Returns whether that is so for all loops.
-    func completed(_ loop: Int) -> Bool {
+    ///
+    /// - Parameter isBusy: whether the loop has got more meanwhile.
+    func completed(_ loop: Int, isBusy: Bool = false) -> Bool {
         guard self.loopCount > 1 else { return true }
         return self.state.withLock { state in
-            state.outlets[loop].isBusy = false
+            state.outlets[loop].isBusy = isBusy
             return state.outlets.indices.allSatisfy { other in
-                other == loop || !state.outlets[other].isBusy && state.outlets[other].handedOver == 0
+                !state.outlets[other].isBusy && (other == loop || state.outlets[other].handedOver == 0)
             }
         }
     }

@@ -78,13 +78,15 @@ package final class OutcomeBuffer: Sendable {
         }
     }
 
-    /// Gives the outcomes to a waiting reader.
-    package func wakeReader() {
+    /// Gives the outcomes to a waiting reader. Returns their number.
+    @discardableResult
+    package func wakeReader() -> Int {
         let (reader, records) = self.state.withLock { state -> (Continuation?, [OutcomeRecord]) in
             guard !state.records.isEmpty, let reader = state.takeReader() else { return (nil, []) }
             return (reader, self.take(&state))
         }
         reader?.resume(returning: records)
+        return records.count
     }
 
     package func finish() {

@@ -15,6 +15,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             isNews = self.takeReturned(now: now)
             self.releaseSettled(now: now)
             if self.settleDown(now: now) { isNews = true }
+            if self.binary.outcomes.hasReturned() || self.http2.outcomes.hasReturned() { isNews = true }
         }
         // What no side can take was rejected when its group moved. No later input may come.
         self.absorb()

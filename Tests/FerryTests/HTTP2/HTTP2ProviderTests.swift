@@ -84,6 +84,31 @@ struct HTTP2ProviderTests {
         try await threads.shutdownGracefully()
     }
 
+    @Test func `two event loops go on whenever the reader of the stream has taken outcomes`() async throws {
+        let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        try await RawAPNs.run { apns in
+            var configuration = try apns.configuration(nil, OutcomeCollector())
+            configuration.outcomes = .stream
+            configuration.options.queueLimit = 3
+            configuration.options.maxConnections = 2
+            configuration.eventLoopGroup = threads
+            configuration.loopCount = 2
+            // Whoever is not woken ends at the deadline, and not as confirmed.
+            let (report, read) = try await withProvider(configuration) { provider in
+                try await Harness.submit(0..<1000, to: provider)
+            } outcomes: { outcomes in
+                var confirmed: Set<UInt64> = []
+                for await record in outcomes where record.outcome == .accepted(.confirmed) {
+                    confirmed.insert(record.tag.rawValue)
+                }
+                return confirmed
+            }
+            #expect(report.outcomes.confirmed == 1000)
+            #expect(read == Set(0..<1000))
+        }
+        try await threads.shutdownGracefully()
+    }
+
     @Test func `an event loop that ends takes the whole provider with it, and blocks nobody`() async throws {
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         try await RawAPNs.run { _ in
