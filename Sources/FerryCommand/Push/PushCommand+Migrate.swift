@@ -45,6 +45,7 @@ extension PushCommand {
         let file = try self.migration.shareFile.map { try ShareFile($0) }
         var options = MigrationOptions(rule: MigrationRule(share: file?.share ?? self.migration.share ?? 0))
         if self.migration.fallback { options.fallback = MigrationOptions.Fallback() }
+        if let downAfter = self.migration.downAfter { options.fallback?.downAfter = downAfter.duration }
         options.deadline = self.http2.deadline?.duration
         var configuration = MigratingConfiguration(
             binary: try binary.binaryConfiguration(),

@@ -20,6 +20,18 @@ struct MigrationOptionGroup: ParsableArguments {
     @Flag(help: "Let each side take over what the other certainly did not deliver, while that is down or refused.")
     var fallback = false
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            With --fallback: how long a side with work may have no usable connection before it is down. \
+            (default: \(Seconds(MigrationOptions.Fallback().downAfter).defaultValueDescription))
+            """,
+            valueName: "seconds"
+        )
+    )
+    var downAfter: Seconds?
+
     @Option(help: ArgumentHelp("The gateway of the binary protocol.", valueName: "host:port"))
     var binaryTo: Endpoint?
 
@@ -66,6 +78,7 @@ struct MigrationOptionGroup: ParsableArguments {
     var given: [String] {
         [
             ("--share", self.share != nil), ("--share-file", self.shareFile != nil), ("--fallback", self.fallback),
+            ("--down-after", self.downAfter != nil),
             ("--binary-to", self.binaryTo != nil), ("--binary-ca", self.binaryCa != nil),
             ("--binary-server-name", self.binaryServerName != nil), ("--binary-cert", self.binaryCert != nil),
             ("--binary-key", self.binaryKey != nil), ("--binary-p12", self.binaryP12 != nil),
@@ -80,6 +93,8 @@ struct MigrationOptionGroup: ParsableArguments {
         if self.share != nil, self.shareFile != nil {
             throw ValidationError("--share and --share-file exclude each other.")
         }
+        try self.downAfter?.validate("--down-after")
+        if self.downAfter != nil, !self.fallback { throw ValidationError("--down-after needs --fallback.") }
         if let share, !(0...100).contains(share) { throw ValidationError("--share takes 0 to 100 percent.") }
         for (cert, key, p12, passphrase, side) in [
             (self.binaryCert, self.binaryKey, self.binaryP12, self.binaryPassphraseFile, "binary"),
