@@ -6,7 +6,7 @@ public enum MigrationEvent: Sendable, Hashable {
     /// Notifications wait because earlier ones of their devices have no outcome on this side yet. Sent once for a move, after
     /// 5 s.
     case waiting(for: ProviderSide, notifications: Int)
-    /// The side is down: its devices go over the other one. `error` is its last trouble.
+    /// The side is down: its devices go over the other one, while that works. `error` is its last trouble.
     case down(ProviderSide, ProviderError?)
     /// A group of devices tries a side that is down.
     case trial(ProviderSide)
@@ -26,7 +26,8 @@ extension MigrationEvent: CustomStringConvertible {
         case .waiting(let side, let count):
             "\(count) wait for earlier ones of their devices, which have no outcome over \(side)"
         case .down(let side, let error):
-            "\(side) is down, and the other side takes over\(error.map { ": \($0.message)" } ?? "")"
+            "\(side) is down, and its devices go over the other side while that works"
+                + (error.map { ": \($0.message)" } ?? "")
         case .trial(let side): "a group of devices tries \(side)"
         case .up(let side): "\(side) works again, and its devices return"
         case .wentOver(let side, let count): "\(count) that \(side) could not deliver go over the other side"

@@ -21,7 +21,8 @@ public struct MigrationReport: Sendable, Hashable {
         public var feedback = 0
         /// How long notifications took from their submission until they were written, each copy by itself.
         public var timeToWrite = DurationHistogram()
-        /// How long they took from there to the peer's answer, or to the proof of an acceptance.
+        /// How long they took from there to the peer's answer, or to the proof of an acceptance. Over the binary protocol a probe
+        /// proves acceptances at the end of a run, after the settle time, which is then part of it.
         public var timeToAnswer = DurationHistogram()
         /// How long they took from there to an acceptance that rests on silence. It is a round trip and the settle time, and tells
         /// nothing about the peer's speed.

@@ -95,7 +95,29 @@ import Testing
             let archive = try harness.directory.write("client.p12", stranger.client.pkcs12(passphrase: "right"))
             let wrong = try harness.directory.write("wrong.txt", "wrong\n")
             let server = ["push", lines, "--to", "localhost:\(harness.gateway.port)"]
+            let both = [
+                "push", lines, "--backend", "migrate", "--binary-to", "localhost:1", "--http2-to", "localhost:1",
+            ]
+            let twoShares = try harness.directory.write("two.txt", "10 20\n")
+            let hexadecimal = try harness.directory.write("hexadecimal.txt", "0x10\n")
+            let credentials = [
+                "--ca", harness.directory.path("ca.pem"), "--cert", harness.directory.path("client.pem"), "--key",
+                harness.directory.path("client-key.pem"),
+            ]
+            let share = try harness.directory.write("share.txt", "10\n")
             let cases: [([String], String)] = [
+                (both + ["--share-file", twoShares], "two.txt holds no share: it takes a number from 0 to 100."),
+                (both + ["--share-file", hexadecimal], "hexadecimal.txt holds no share"),
+                (both + ["--down-after", "1"], "--down-after needs --fallback."),
+                (
+                    both + credentials + ["--topic", "com.example.ferry", "--share-file", share, "--events", share],
+                    "The events would overwrite the share file; give --events a file of its own."
+                ),
+                (
+                    harness.arguments(lines) + ["--loops", "2"],
+                    "--loops 2 needs as many connections: give --connections 2"
+                ),
+                (harness.arguments(lines) + ["--loops", "0"], "--loops takes 1 to 64."),
                 (harness.arguments(harness.directory.path("none")), "No such file or directory"),
                 (harness.arguments(harness.directory.path("")), "Is a directory"),
                 (harness.arguments(lines, ca: "none.pem"), "does not exist"),

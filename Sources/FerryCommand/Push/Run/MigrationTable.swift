@@ -22,7 +22,7 @@ struct MigrationTable {
             row("went over to the other side") { "\($0.wentOver)" },
             row("acceptance, 95 % interval") { Self.rate($0.acceptanceRate) },
             row("dead devices, 95 % interval") { Self.rate($0.deadDeviceRate) },
-            row("until written, p50 and p99") { Self.times($0.timeToWrite) },
+            row("until written, p50 and p99 at most") { Self.times($0.timeToWrite) },
             row("from there to the answer") { Self.times($0.timeToAnswer) },
             row("from there to presumed") { Self.times($0.timeToPresume) },
         ]
@@ -43,7 +43,7 @@ struct MigrationTable {
 
     private static func times(_ histogram: DurationHistogram) -> String {
         guard histogram.count > 0 else { return "-" }
-        return [0.5, 0.99].map { histogram.quantile($0).map(self.milliseconds) ?? "more" }.joined(separator: ", ")
+        return [0.5, 0.99].map { histogram.quantile($0).map(self.milliseconds) ?? "over 8 s" }.joined(separator: ", ")
     }
 
     private static func milliseconds(_ duration: Duration) -> String {

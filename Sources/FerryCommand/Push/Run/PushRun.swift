@@ -94,6 +94,12 @@ struct PushRun {
         if summary.outcomes.settled != summary.submitted || written?.count ?? summary.submitted != summary.submitted {
             self.say("ferry: outcomes are missing; this is a fault of Ferry's, please report it")
         }
+        for side in ProviderSide.allCases {
+            guard let forced = summary.migration?.life[side].forced, forced > 0 else { continue }
+            self.say(
+                "ferry: \(forced) went over \(side), because \(side.other) cannot take them: a topic, a push type or the length"
+            )
+        }
         if let unproved = report.unproved {
             self.say("ferry: \(unproved.count) of the acceptances rest on silence alone: \(unproved.cause)")
         }
@@ -147,6 +153,7 @@ struct PushRun {
         let file = isStandardOutput ? FileIdentity(descriptor: STDOUT_FILENO) : FileIdentity(path: events)
         guard let file else { return nil }
         if file == self.input.identity { return "the input" }
+        if let share = self.backend.shareFile, file == FileIdentity(path: share.file.path) { return "the share file" }
         // The summary goes to standard error then.
         if isStandardOutput { return nil }
         // A FIFO may have two writers, because their lines do not overwrite each other.

@@ -5,7 +5,7 @@ struct ShareFile: Sendable {
     /// How often the file is read.
     private static let interval: Duration = .seconds(1)
 
-    private let file: OptionFile
+    let file: OptionFile
     /// The share at the last read that found one.
     private(set) var share: Double
 
@@ -34,27 +34,29 @@ struct ShareFile: Sendable {
         } catch {
             throw Fault(sentence: error.description)
         }
-        let text = String(decoding: bytes.prefix(64), as: UTF8.self)
-        guard let line = text.split(whereSeparator: \.isWhitespace).first, bytes.count <= 64,
-            let share = Double(line), (0...100).contains(share)
+        let words = String(decoding: bytes.prefix(64), as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        // `Double` would take hexadecimal numbers and "nan", too.
+        guard bytes.count <= 64, words.count == 1, let word = words.first,
+            word.utf8.allSatisfy({ 0x30...0x39 ~= $0 || $0 == UInt8(ascii: ".") }),
+            let share = Double(word), (0...100).contains(share)
         else { throw Fault(sentence: "\(file.name) holds no share: it takes a number from 0 to 100.") }
         return share
     }
 
     /// Reads the file again and again, and changes the share of `provider` when it changes. Ends when the task is cancelled.
     mutating func follow(_ provider: MigratingProvider, say: @Sendable (String) -> Void) async {
-        var isFaulty = false
+        var last: String?
         while (try? await Task.sleep(for: Self.interval)) != nil {
             do throws(Fault) {
                 let share = try Self.read(self.file)
-                isFaulty = false
+                last = nil
                 guard share != self.share else { continue }
                 self.share = share
                 provider.rule.share = share
                 say("ferry: the share is \(share) % now")
             } catch {
-                if !isFaulty { say("ferry: \(error.sentence) The share stays \(self.share) %.") }
-                isFaulty = true
+                if last != error.sentence { say("ferry: \(error.sentence) The share stays \(self.share) %.") }
+                last = error.sentence
             }
         }
     }
