@@ -181,6 +181,12 @@ let package = Package(
             swiftSettings: settings
         ),
         .executableTarget(
+            name: "MoveDevices",
+            dependencies: ["Ferry", "FerryTesting"],
+            path: "Examples/MoveDevices",
+            swiftSettings: settings
+        ),
+        .executableTarget(
             name: "ServiceFromEnvironment",
             dependencies: [
                 "Ferry", "FerryTesting",

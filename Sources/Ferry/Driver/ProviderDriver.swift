@@ -334,7 +334,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             activity,
             of: self.index,
             unread: { self.unreadCount },
-            isPatient: self.hasLoopEnded
+            isPatient: self.hasLoopEnded || self.endings.isFinished
         )
         if owesMore { self.wake() }
     }

@@ -128,14 +128,11 @@ func readFeedbackOfBoth(
     let lists = FeedbackService(reader) { event in
         if case .tuple(let tuple) = event { provider.take(tuple) }
     }
-    try await withThrowingTaskGroup { group in
+    await withThrowingTaskGroup { group in
         group.addTask { try await lists.run() }
         for await news in provider.feedback(bufferingNewest: 10_000) {
-            switch news {
-            case .gone(let device): forget(device.token, goneSince: device.time)
-            case .dropped(let count): print("\(count) devices were not read in time")
-            default: break
-            }
+            if case .gone(let device) = news { forget(device.token, goneSince: device.time) }
+            if case .dropped(let count) = news { print("\(count) devices were not read in time") }
         }
         group.cancelAll()
     }
