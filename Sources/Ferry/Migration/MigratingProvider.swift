@@ -174,7 +174,9 @@ public final class MigratingProvider: LoopProvider {
     /// }
     /// ```
     ///
-    /// - Parameter topic: the topic of the app. Nil: that of the configuration.
+    /// - Parameters:
+    ///   - tuple: the entry.
+    ///   - topic: the topic of the app. Nil: that of the certificate, or of the configuration.
     public func take(_ tuple: FeedbackTuple, topic: String? = nil) {
         self.desk.feedback.add(1, ordering: .relaxed)
         self.desk.ruling.withLock { $0.feedback += 1 }
