@@ -165,7 +165,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
             // The machine may want to do something about it.
             self.runsAgain = true
         }
-        self.report(SidedEvent(event, side: .http2))
+        // Only a provider of two protocols has sides.
+        self.report(SidedEvent(event, side: self.commons.moves == nil ? nil : .http2))
     }
 
     func refused(_ reason: Reason, _ token: ProviderToken) { self.tokens?.refused(reason, token, now: .now) }
