@@ -12,8 +12,9 @@ internal import Foundation
 
 /// A provider that speaks the binary protocol with a gateway.
 ///
-/// It runs on ``BinaryConfiguration/loopCount`` event loops of the configured group. It opens up to `maxConnections` connections when there is work,
-/// and closes those that were idle for `idleTimeout`. All methods may be called from any thread.
+/// It runs on ``BinaryConfiguration/loopCount`` event loops of the configured group. It opens up to `maxConnections`
+/// connections when there is work, and closes those that were idle for `idleTimeout`. All methods may be called from any
+/// thread.
 ///
 /// * Without an error response, the outcome of ``LoopProvider/send(_:to:)`` comes after a round trip and the settle
 ///   time.

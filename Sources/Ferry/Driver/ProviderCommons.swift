@@ -58,7 +58,7 @@ final class ProviderCommons: Sendable {
     /// The topic of notifications over HTTP/2 without one, if the provider has two protocols.
     private let topic: String?
     /// Whether only the counts keep the outcomes of batches.
-    let discardsOutcomes: Bool
+    private let discardsOutcomes: Bool
     /// The number of notifications that may wait to be written, or whose outcomes may wait to be read.
     let queueLimit: Int
     /// The way to the sink. Nil if outcomes go elsewhere.

@@ -11,9 +11,9 @@ internal import Foundation
 
 /// A provider that speaks HTTP/2 with APNs.
 ///
-/// It runs on ``HTTP2Configuration/loopCount`` event loops of the configured group. It opens up to `maxConnections` connections when there is work.
-/// Every acceptance is proved by an answer: an accepted notification always has the outcome `accepted(.confirmed)`. All
-/// methods may be called from any thread.
+/// It runs on ``HTTP2Configuration/loopCount`` event loops of the configured group. It opens up to `maxConnections`
+/// connections when there is work. Every acceptance is proved by an answer: an accepted notification always has the outcome
+/// `accepted(.confirmed)`. All methods may be called from any thread.
 ///
 /// * The outcome of ``LoopProvider/send(_:to:)`` comes with the answer of APNs, and at the latest after `deadline` plus
 ///   `attemptTimeout`.

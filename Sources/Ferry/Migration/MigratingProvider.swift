@@ -11,8 +11,8 @@ internal import Synchronization
 /// ``MigrationRule`` decides, and may change at any time. While devices move, their new notifications wait until the earlier ones
 /// have their outcome on the side that they leave, so that the notifications of a device keep their order.
 ///
-/// ``report`` compares the two sides. It runs on ``MigratingConfiguration/loopCount`` event loops of the configured group. All methods may be called from any
-/// thread.
+/// ``report`` compares the two sides. It runs on ``MigratingConfiguration/loopCount`` event loops of the configured group.
+/// All methods may be called from any thread.
 ///
 /// The numbers of connections tell their protocol: see ``side(of:)``.
 public final class MigratingProvider: LoopProvider {
@@ -23,15 +23,13 @@ public final class MigratingProvider: LoopProvider {
         struct Ruling {
             var rule: MigrationRule
             var number = 0
-            /// The entries of the feedback list since the rule changed.
-            var feedback = 0
+            /// The entries of the feedback list: all, and those since the rule changed.
+            var feedback = (life: 0, sinceChange: 0)
         }
 
         /// The reports of all loops.
         let reports: Mutex<[MigrationReport]>
         let ruling: Mutex<Ruling>
-        /// All entries of the feedback list.
-        let feedback = Atomic(0)
 
         init(_ rule: MigrationRule, loopCount: Int) {
             self.reports = Mutex(Array(repeating: MigrationReport(share: rule.share), count: loopCount))
@@ -129,7 +127,7 @@ public final class MigratingProvider: LoopProvider {
             self.desk.ruling.withLock { ruling in
                 ruling.rule = newValue
                 ruling.number += 1
-                ruling.feedback = 0
+                ruling.feedback.sinceChange = 0
                 moves.ruleChanged(to: ruling.number)
             }
             let desk = self.desk
@@ -153,8 +151,9 @@ public final class MigratingProvider: LoopProvider {
         var report = self.desk.reports.withLock { reports in
             reports.dropFirst().reduce(into: reports[0]) { $0.add($1) }
         }
-        report.life.binary.feedback = self.desk.feedback.load(ordering: .relaxed)
-        report.sinceChange.binary.feedback = self.desk.ruling.withLock { $0.feedback }
+        let feedback = self.desk.ruling.withLock { $0.feedback }
+        report.life.binary.feedback = feedback.life
+        report.sinceChange.binary.feedback = feedback.sinceChange
         return report
     }
 
@@ -178,8 +177,10 @@ public final class MigratingProvider: LoopProvider {
     ///   - tuple: the entry.
     ///   - topic: the topic of the app. Nil: that of the certificate, or of the configuration.
     public func take(_ tuple: FeedbackTuple, topic: String? = nil) {
-        self.desk.feedback.add(1, ordering: .relaxed)
-        self.desk.ruling.withLock { $0.feedback += 1 }
+        self.desk.ruling.withLock { ruling in
+            ruling.feedback.life += 1
+            ruling.feedback.sinceChange += 1
+        }
         let device = GoneDevice(
             token: tuple.token,
             time: tuple.time,

@@ -1,8 +1,8 @@
 public import FerryCore
 
-/// A provider that works on one event loop: ``BinaryProvider`` and ``HTTP2Provider``.
+/// A provider that works on event loops: ``BinaryProvider``, ``HTTP2Provider`` and ``MigratingProvider``.
 ///
-/// The extension below implements ``PushProvider`` once for both. Programs use ``PushProvider``, or the concrete types,
+/// The extension below implements ``PushProvider`` once for all. Programs use ``PushProvider``, or the concrete types,
 /// which document their protocol.
 public protocol LoopProvider: PushProvider {
     /// The part of the provider that does not depend on its protocol.
@@ -16,7 +16,7 @@ extension LoopProvider {
     /// Cost: O(1). For one consumer, on any task.
     public var outcomes: OutcomeStream { self.body.outcomes }
 
-    /// The number of outcomes of each kind, as of the event loop's last turn.
+    /// The number of outcomes of each kind, as of the last turn of each event loop.
     ///
     /// Cost: a lock. Any thread.
     public var counts: OutcomeCounts { self.body.counts }

@@ -1,6 +1,7 @@
 /// A receiver of outcomes, called as they are given.
 public protocol OutcomeSink: Sendable {
-    /// Called on the connection's event loop with one or more outcomes, which are valid only during the call.
+    /// Called on one of the provider's event loops with one or more outcomes, which are valid only during the call. Calls of
+    /// one provider never overlap.
     ///
     /// The call must not block, because it stops everything else on that event loop. It may call
     /// ``PushProvider/trySubmit(_:)``.
@@ -12,7 +13,7 @@ public protocol OutcomeSink: Sendable {
 public enum OutcomeDelivery: Sendable {
     /// Outcomes are counted for ``DrainReport`` and then forgotten.
     case discard
-    /// Outcomes go to a sink, on the connection's event loop.
+    /// Outcomes go to a sink, on one of the provider's event loops.
     case sink(any OutcomeSink)
     /// Outcomes wait for the one reader of the provider's `outcomes`. No outcome is ever dropped. An unread outcome
     /// holds its notification's place in the queue, so a slow reader slows ``PushProvider/submit(_:)``.
