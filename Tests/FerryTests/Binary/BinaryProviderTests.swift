@@ -2,11 +2,11 @@ import Ferry
 import FerryTesting
 import Testing
 
-@Suite struct BinaryProviderTests {
+@Suite(.inEveryArrangement, .namingTheArrangement) struct BinaryProviderTests {
     @Test func `what the gateway rejects is rejected, and everything else arrives once`() async throws {
         let bad = [3, 700, 701, 1999]
         try await Harness.run(GatewayScript(rules: [.reject(Harness.devices(bad))])) { harness in
-            let provider = try BinaryProvider(harness.proving)
+            let provider = try TestedProvider(harness.proving)
             try await Harness.submit(0..<2000, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
             #expect(report.unsettled == 0)

@@ -12,7 +12,7 @@ import Musl
 #endif
 
 /// Tests of connections that can never be established.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inEveryArrangement, .namingTheArrangement)
 struct CredentialsTests {
     private static func errors(_ events: [ProviderEvent]) -> [ProviderError.Code] {
         events.compactMap { if case .error(let error) = $0 { error.code } else { nil } }
@@ -46,14 +46,14 @@ struct CredentialsTests {
             // With TLS 1.3 the refusal comes after the handshake. Silence before it must not count as acceptance.
             var configuration = harness.proving
             configuration.tlsVersions = .tls12...version
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let events = provider.events(bufferingNewest: 10_000)
             try await Harness.submit(0..<3000, to: provider)
             await harness.outcomes.count(reaches: 3000)
             let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.undelivered == 3000)
             #expect(harness.outcomes.all.values.allSatisfy { $0 == [.undelivered(.credentials)] })
-            #expect(Self.errors(await events.all()) == [.credentialsRejected])
+            #expect(Self.errors(await events.all()) == Arrangement.current.perLoop(.credentialsRejected))
             #expect(harness.gateway.counts.accepted == 0)
         }
     }
@@ -68,7 +68,7 @@ struct CredentialsTests {
         configuration.options.connectionRetryLimit = 1
         configuration.options.backOff = .milliseconds(10) ... .milliseconds(20)
         try change(&configuration)
-        let provider = try BinaryProvider(configuration)
+        let provider = try TestedProvider(configuration)
         let events = provider.events(bufferingNewest: 1000)
         try await Harness.submit(0..<10, to: provider)
         await harness.outcomes.count(reaches: 10)
@@ -78,7 +78,7 @@ struct CredentialsTests {
         #expect(Self.socketErrors(all) == [code])
         // No retry makes a stranger trusted.
         let last: ProviderError.Code = code == .peerNotTrusted ? code : .connectionRetryLimit
-        #expect(Self.errors(all) == [last])
+        #expect(Self.errors(all) == Arrangement.current.perLoop(last))
         #expect(report.lastError?.code == last && provider.lastError?.code == last)
         #expect(harness.outcomes.errors.allSatisfy { $0?.code == last })
     }
@@ -155,7 +155,7 @@ struct CredentialsTests {
             var configuration = harness.configuration
             configuration.trustRoots = try TestCredentials().trustRoots
             configuration.rejectUnauthorized = false
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<10, to: provider)
             #expect(await provider.shutDown(within: Harness.forever).outcomes.accepted == 10)
         }
@@ -242,7 +242,7 @@ struct CredentialsTests {
             for _ in 0..<20 {
                 var configuration = harness.configuration
                 configuration.trustRoots = stranger.trustRoots
-                let provider = try BinaryProvider(configuration)
+                let provider = try TestedProvider(configuration)
                 let notification = try PushNotification(Payload(alert: "Hello"))
                 let outcome = try await provider.send(notification, to: Harness.device(1))
                 #expect(outcome == .undelivered(.noConnection))

@@ -63,6 +63,12 @@ struct Harness: Sendable {
         while self.gateway.counts.accepted < count, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
     }
 
+    /// Waits until `count` different notifications have arrived. What the provider wrote last may still be unread, if the
+    /// gateway has no processor time.
+    func arrived(reaches count: Int) async throws {
+        while try self.arrived.count < count { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
     /// The device token of notification `number`.
     static func device(_ number: Int) throws -> DeviceToken {
         try DeviceToken((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * min($0, 7))) })

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Tests with gateways that are strict, rude or broken in unusual ways.
-@Suite(.serialized, .timeLimit(.minutes(10)))
+@Suite(.serialized, .timeLimit(.minutes(10)), .inEveryArrangement, .namingTheArrangement)
 struct RawGatewayTests {
     /// The notifications that a gateway read, by number.
     private final class Log: Sendable {
@@ -44,7 +44,7 @@ struct RawGatewayTests {
         configuration.options.finality = finality
         configuration.options.backOff = .milliseconds(20) ... .milliseconds(200)
         configure(&configuration)
-        let provider = try BinaryProvider(configuration)
+        let provider = try TestedProvider(configuration)
         try await Harness.submit(0..<count, to: provider)
         while !isDone(), !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
         let report = await provider.shutDown(within: Harness.forever, proof: proof)
@@ -70,7 +70,7 @@ struct RawGatewayTests {
             )
             #expect(report.outcomes.presumed == 200)
             #expect(log.all.count == 200)
-            #expect(gateway.connections == 1)
+            #expect(gateway.connections == Arrangement.current.loops)
         }
     }
 
@@ -109,12 +109,14 @@ struct RawGatewayTests {
 
     @Test func `an error response is read although the connection is dropped at once`() async throws {
         let log = Log()
-        try await RawGateway.run { frame, connection, place in
+        let dropped = Mutex<Int?>(nil)
+        try await RawGateway.run { frame, connection, _ in
             if frame.number == 20 {
+                dropped.withLock { $0 = connection }
                 return [.write(Self.response(8, frame)), .endOutput]
             }
             if frame.isProbe { return RawGateway.Action.answersToProbe }
-            if connection > 1 || place < 21 { log.read(frame) }
+            if dropped.withLock({ $0 }) != connection { log.read(frame) }
             return []
         } _: { gateway, credentials in
             let (report, outcomes) = try await self.push(5000, to: gateway, credentials)
@@ -151,7 +153,7 @@ struct RawGatewayTests {
             configuration.trustRoots = credentials.trustRoots
             configuration.options.connectTimeout = Harness.forever
             configuration.options.backOff = .milliseconds(10) ... .milliseconds(20)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let events = provider.events(bufferingNewest: 1000)
             try await Harness.submit(0..<3, to: provider)
             let error = await events.first { if case .error = $0 { true } else { false } }

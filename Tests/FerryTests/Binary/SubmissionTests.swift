@@ -5,7 +5,7 @@ import NIOPosix
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inEveryArrangement, .namingTheArrangement)
 struct SubmissionTests {
     private static func notification() throws -> PushNotification {
         try PushNotification(json: #"{"aps":{"alert":"Hello"}}"#.utf8)
@@ -16,7 +16,7 @@ struct SubmissionTests {
     @Test func `send returns the outcome of its notification`() async throws {
         let bad = try Harness.device(2)
         try await Harness.run(GatewayScript(rules: [.reject([bad])])) { harness in
-            let provider = try BinaryProvider(harness.proving)
+            let provider = try TestedProvider(harness.proving)
             #expect(try await provider.send(Self.notification(), to: Harness.device(1)) == .accepted(.confirmed))
             let rejected = try await provider.send(Self.notification(), to: bad)
             #expect(rejected == .rejected(Rejection(reason: .badDeviceToken, origin: .gateway, status: 8)))
@@ -28,7 +28,7 @@ struct SubmissionTests {
     @Test func `a thousand tasks get a thousand outcomes`() async throws {
         let bad = Set([3, 500, 501])
         try await Harness.run(GatewayScript(rules: [.reject(try Harness.devices(bad))])) { harness in
-            let provider = try BinaryProvider(harness.proving)
+            let provider = try TestedProvider(harness.proving)
             let notification = try Self.notification()
             let rejected = try await withThrowingTaskGroup(of: (Int, Outcome).self) { group in
                 for number in 0..<1000 {
@@ -49,7 +49,7 @@ struct SubmissionTests {
         var script = GatewayScript()
         script.handshake = .silent
         try await Harness.run(script) { harness in
-            let provider = try BinaryProvider(harness.configuration)
+            let provider = try TestedProvider(harness.configuration)
             let events = provider.events(bufferingNewest: 10)
             let device = try Harness.device(1)
             let notification = try Self.notification()
@@ -81,7 +81,7 @@ struct SubmissionTests {
 
     @Test func `a send that is cancelled after it was written is not called back`() async throws {
         try await Harness.run { harness in
-            let provider = try BinaryProvider(harness.configuration)
+            let provider = try TestedProvider(harness.configuration)
             let events = provider.events(bufferingNewest: 100)
             let device = try Harness.device(1)
             let notification = try Self.notification()
@@ -99,7 +99,7 @@ struct SubmissionTests {
         try await Harness.run { harness in
             var configuration = harness.configuration
             configuration.options.queueLimit = 64
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<5000, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.accepted == 5000)
@@ -110,7 +110,7 @@ struct SubmissionTests {
         try await Harness.run { harness in
             var configuration = harness.configuration
             configuration.options.queueLimit = 0
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<5, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.accepted == 5)
@@ -121,7 +121,7 @@ struct SubmissionTests {
         try await Harness.run { harness in
             var configuration = harness.configuration
             configuration.options.queueLimit = 1
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let taken = try await withThrowingTaskGroup(of: Int.self) { group in
                 for number in 0..<60 {
                     group.addTask {
@@ -151,7 +151,7 @@ struct SubmissionTests {
 
     @Test func `nothing is taken after a shutdown`() async throws {
         try await Harness.run { harness in
-            let provider = try BinaryProvider(harness.configuration)
+            let provider = try TestedProvider(harness.configuration)
             _ = await provider.shutDown(within: .zero)
             await #expect(throws: SubmitError.shutDown) { try await Harness.submit(0..<3, to: provider) }
             await #expect(throws: SubmitError.shutDown) {
@@ -174,7 +174,7 @@ struct SubmissionTests {
         try await Harness.run(script) { harness in
             var configuration = harness.configuration
             configuration.options.queueLimit = 10
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let events = provider.events(bufferingNewest: 10)
             let task = Task {
                 var batch = PushBatch()
@@ -212,7 +212,7 @@ struct SubmissionTests {
 
     /// A sink that submits one more notification for each outcome, until there were `limit`.
     private final class Chain: OutcomeSink {
-        let provider = Mutex<BinaryProvider?>(nil)
+        let provider = Mutex<TestedProvider?>(nil)
         let seen = Mutex<[UInt64]>([])
         let limit: UInt64
         let done: @Sendable () -> Void
@@ -251,7 +251,7 @@ struct SubmissionTests {
             var configuration = harness.configuration
             configuration.options.settleTime = .milliseconds(10)
             configuration.outcomes = .sink(chain)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             chain.provider.withLock { $0 = provider }
             try await Harness.submit(1..<2, to: provider)
             try await done.futureResult.get()
@@ -269,7 +269,7 @@ struct SubmissionTests {
             configuration.options.cacheLength = 50
             configuration.options.autoAdjustCache = false
             configuration.options.settleTime = .milliseconds(10)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let submitted = Counter()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
@@ -297,7 +297,7 @@ struct SubmissionTests {
         try await Harness.run { harness in
             var configuration = harness.configuration
             configuration.outcomes = .stream
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
             _ = await provider.shutDown(within: Harness.forever)
             var tags: [UInt64] = []
@@ -314,7 +314,7 @@ struct SubmissionTests {
         try await Harness.run { harness in
             var configuration = harness.configuration
             configuration.outcomes = .stream
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let stream = provider.outcomes
             let first = Task { () -> [UInt64] in
                 var tags: [UInt64] = []
@@ -339,7 +339,7 @@ struct SubmissionTests {
 
     @Test func `every subscription gets all events or is told how many it lost`() async throws {
         try await Harness.run(GatewayScript(rules: [.reject(try Harness.devices(0..<10))])) { harness in
-            let provider = try BinaryProvider(harness.proving)
+            let provider = try TestedProvider(harness.proving)
             let complete = provider.events(bufferingNewest: 10_000)
             let short = provider.events(bufferingNewest: 3)
             try await Harness.submit(0..<50, to: provider)

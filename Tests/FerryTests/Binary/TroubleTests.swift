@@ -4,7 +4,7 @@ import FerryTesting
 import Testing
 
 /// Tests with a gateway that causes trouble, over real sockets.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inEveryArrangement, .namingTheArrangement)
 struct TroubleTests {
     /// The delay of an error response that names no notification.
     private static let errorDelay: Duration = .milliseconds(60)
@@ -15,19 +15,19 @@ struct TroubleTests {
         through script: GatewayScript,
         proof: Proof = .silence,
         _ configure: (inout BinaryOptions) -> Void = { _ in },
-        check: (Harness, DrainReport) throws -> Void
+        check: (Harness, DrainReport) async throws -> Void
     ) async throws {
         try await Harness.run(script) { harness in
             var configuration = harness.proving
             configure(&configuration.options)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<count, to: provider)
             let report = await provider.shutDown(within: Harness.forever, proof: proof)
             #expect(report.unsettled == 0)
             #expect(report.outcomes.settled == count)
             #expect(harness.outcomes.all.count == count)
             #expect(harness.outcomes.all.values.allSatisfy { $0.count == 1 })
-            try check(harness, report)
+            try await check(harness, report)
         }
     }
 
@@ -63,7 +63,7 @@ struct TroubleTests {
             try self.expectComplete(100, harness)
             #expect(report.outcomes.confirmed == 100)
             #expect(report.resent == 0)
-            #expect(harness.gateway.counts.refused == 10)
+            if Arrangement.current.loops == 1 { #expect(harness.gateway.counts.refused == 10) }
         }
     }
 
@@ -102,8 +102,10 @@ struct TroubleTests {
             $0.onUnknown = policy
             $0.backOff = .milliseconds(20) ... .seconds(1)
         } check: { harness, report in
-            let arrived = try harness.arrived
             let accepted = harness.outcomes.numbers(where: \.isAccepted)
+            // At the end of a search silence settles, also for one who wants proof.
+            try await harness.arrived(reaches: accepted.count)
+            let arrived = try harness.arrived
             #expect(accepted.isSubset(of: arrived.keys))
             #expect(harness.outcomes.numbers(where: \.isUncertain).union(accepted) == Set(0..<2000))
             switch policy {
@@ -148,7 +150,7 @@ struct TroubleTests {
         try await Harness.run(script) { harness in
             var configuration = harness.configuration
             configuration.options.settleTime = .milliseconds(60)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let events = provider.events(bufferingNewest: 1000)
             try await Harness.submit(0..<200, to: provider)
             var named: Set<PushTag> = []
@@ -195,7 +197,7 @@ struct TroubleTests {
         try await Harness.run(GatewayScript(rules: [.end(by: .stopReading, after: 1000)])) { harness in
             var configuration = harness.configuration
             configuration.options.settleTime = .milliseconds(300)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             let padding = String(repeating: "x", count: 1500)
             let notification = try PushNotification(json: #"{"aps":{"alert":"\#(padding)"}}"#.utf8)
             var batch = PushBatch()
@@ -230,13 +232,15 @@ struct TroubleTests {
         try await Harness.run(GatewayScript(rules: [rule])) { harness in
             var configuration = harness.configuration
             configuration.options.settleTime = .seconds(5)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<100, to: provider)
             await harness.outcomes.count(reaches: 50)
-            #expect(harness.outcomes.numbers { $0 == .accepted(.confirmed) } == Set(0..<50))
+            let confirmed = harness.outcomes.numbers { $0 == .accepted(.confirmed) }
+            #expect(confirmed.count == 50)
+            if Arrangement.current.loops == 1 { #expect(confirmed == Set(0..<50)) }
             _ = await provider.shutDown(within: Harness.forever, proof: .probe)
             try self.expectComplete(100, harness)
-            #expect(harness.gateway.counts.connections == 1)
+            #expect(harness.gateway.counts.connections == Arrangement.current.loops)
         }
     }
 
@@ -252,7 +256,7 @@ struct TroubleTests {
         try await Harness.run(GatewayScript(rules: [.reject(try Harness.devices([17]))])) { harness in
             var configuration = harness.proving
             configuration.options.maxConnections = 3
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<1000, to: provider)
             try await Harness.submit(1000..<2000, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
@@ -268,7 +272,7 @@ struct TroubleTests {
         try await Harness.run(GatewayScript(rules: [.end(by: .stopReading, after: 100)])) { harness in
             var configuration = harness.configuration
             configuration.options.settleTime = .milliseconds(100)
-            let provider = try BinaryProvider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<2000, to: provider)
             await harness.accepted(reaches: 100)
             let report = await provider.shutDown(within: .milliseconds(1500))

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Tests of the provider over real sockets, TLS and HTTP/2.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(10)), .inEveryArrangement, .namingTheArrangement)
 struct HTTP2ProviderTests {
     private static func socketErrors(_ events: [ProviderEvent]) -> [ProviderError] {
         events.compactMap { if case .socketError(_, let error) = $0 { error } else { nil } }
@@ -20,7 +20,7 @@ struct HTTP2ProviderTests {
             return .init(status: 400, body: #"{"reason":"BadDeviceToken"}"#)
         } _: { apns in
             let outcomes = OutcomeCollector()
-            let provider = try HTTP2Provider(apns.configuration(nil, outcomes))
+            let provider = try TestedProvider(apns.configuration(nil, outcomes))
             try await Harness.submit(0..<2000, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
             #expect(report.unsettled == 0)
@@ -29,7 +29,7 @@ struct HTTP2ProviderTests {
             #expect(outcomes.numbers(where: \.isRejected) == bad)
             #expect(Set(apns.requests.compactMap(\.number)) == Set(0..<2000))
             #expect(apns.requests.count == 2000)
-            #expect(apns.connections == 1)
+            #expect(apns.connections == Arrangement.current.loops)
         }
     }
 
@@ -38,7 +38,7 @@ struct HTTP2ProviderTests {
             let source = try apns.source()
             for _ in 0..<2 {
                 let outcomes = OutcomeCollector()
-                let provider = try HTTP2Provider(apns.configuration(.token(source), outcomes))
+                let provider = try TestedProvider(apns.configuration(.token(source), outcomes))
                 try await Harness.submit(0..<10, to: provider)
                 let report = await provider.shutDown(within: Harness.forever)
                 #expect(report.outcomes.confirmed == 10)
@@ -68,7 +68,7 @@ struct HTTP2ProviderTests {
             configuration.options.maxConnections = 2
             configuration.eventLoopGroup = threads
             configuration.loopCount = 2
-            let provider = try HTTP2Provider(configuration)
+            let provider = try TestedProvider(configuration)
             let events = provider.events(bufferingNewest: 10_000)
             try await Harness.submit(0..<2000, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
@@ -94,7 +94,7 @@ struct HTTP2ProviderTests {
             configuration.eventLoopGroup = threads
             configuration.loopCount = 2
             // Whoever is not woken ends at the deadline, and not as confirmed.
-            let (report, read) = try await withProvider(configuration) { provider in
+            let (report, read) = try await withProvider(configuration.tested) { provider in
                 try await Harness.submit(0..<1000, to: provider)
             } outcomes: { outcomes in
                 var confirmed: Set<UInt64> = []
@@ -119,7 +119,7 @@ struct HTTP2ProviderTests {
             configuration.options.maxConnections = 2
             configuration.eventLoopGroup = threads
             configuration.loopCount = 2
-            let provider = try HTTP2Provider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<100, to: provider)
             try await threads.shutdownGracefully()
             let report = await provider.drain(within: Harness.forever)
@@ -137,7 +137,7 @@ struct HTTP2ProviderTests {
         options.clientCertificates = .verified { $0.subject.contains("com.example.ferry") }
         try await RawAPNs.run(options) { apns in
             let outcomes = OutcomeCollector()
-            let provider = try HTTP2Provider(apns.configuration(.certificate(apns.credentials.client), outcomes))
+            let provider = try TestedProvider(apns.configuration(.certificate(apns.credentials.client), outcomes))
             try await Harness.submit(0..<10, to: provider)
             let report = await provider.shutDown(within: Harness.forever)
             #expect(report.outcomes.confirmed == 10)
@@ -148,7 +148,7 @@ struct HTTP2ProviderTests {
     @Test func `who awaits a notification gets its outcome`() async throws {
         try await RawAPNs.run { apns in
             let configuration = try apns.configuration(nil, OutcomeCollector())
-            let outcome = try await withProvider(configuration) { provider in
+            let outcome = try await withProvider(configuration.tested) { provider in
                 try await provider.send(PushNotification(json: #"{"aps":{}}"#.utf8), to: Harness.device(1))
             }
             #expect(outcome == .accepted(.confirmed))
@@ -176,7 +176,7 @@ struct HTTP2ProviderTests {
             var configuration = try apns.configuration(nil, outcomes)
             configuration.options.attemptTimeout = .milliseconds(100)
             configuration.options.deadline = .milliseconds(500)
-            let provider = try HTTP2Provider(configuration)
+            let provider = try TestedProvider(configuration)
             try await Harness.submit(0..<10, to: provider)
             await outcomes.count(reaches: 10)
             let report = await provider.shutDown(within: Harness.forever)
@@ -190,7 +190,7 @@ struct HTTP2ProviderTests {
         options.applicationProtocols = []
         try await RawAPNs.run(options) { apns in
             let outcomes = OutcomeCollector()
-            let provider = try HTTP2Provider(apns.configuration(nil, outcomes))
+            let provider = try TestedProvider(apns.configuration(nil, outcomes))
             let events = provider.events(bufferingNewest: 100)
             try await Harness.submit(0..<10, to: provider)
             await outcomes.count(reaches: 10)
@@ -213,14 +213,14 @@ struct HTTP2ProviderTests {
             let outcomes = OutcomeCollector()
             var configuration = try apns.configuration(nil, outcomes)
             configuration.tlsVersions = .tls12 ... .tls12
-            let provider = try HTTP2Provider(configuration)
+            let provider = try TestedProvider(configuration)
             let events = provider.events(bufferingNewest: 100)
             try await Harness.submit(0..<10, to: provider)
             await outcomes.count(reaches: 10)
             _ = await provider.shutDown(within: Harness.forever)
             #expect(outcomes.all.values.allSatisfy { $0 == [.undelivered(.credentials)] })
             let errors = await events.all().compactMap { if case .error(let error) = $0 { error } else { nil } }
-            #expect(errors.map(\.code) == [.credentialsRejected])
+            #expect(errors.map(\.code) == Arrangement.current.perLoop(.credentialsRejected))
             #expect(errors.first?.message.contains("wants a client certificate") == true)
         }
     }
@@ -234,7 +234,7 @@ struct HTTP2ProviderTests {
                 let outcomes = OutcomeCollector()
                 var configuration = try apns.configuration(nil, outcomes)
                 configuration.tlsVersions = version...version
-                let provider = try HTTP2Provider(configuration)
+                let provider = try TestedProvider(configuration)
                 try await Harness.submit(0..<3, to: provider)
                 await outcomes.count(reaches: 3)
                 let error = provider.lastError
@@ -252,7 +252,7 @@ struct HTTP2ProviderTests {
         } _: { apns in
             let outcomes = OutcomeCollector()
             do {
-                let provider = try HTTP2Provider(apns.configuration(nil, outcomes))
+                let provider = try TestedProvider(apns.configuration(nil, outcomes))
                 try await Harness.submit(0..<10, to: provider)
             }
             await outcomes.count(reaches: 10)
