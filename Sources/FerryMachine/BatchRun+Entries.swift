@@ -63,9 +63,13 @@ extension BatchRun {
     /// When the run was submitted. Its place in the order of submission is that time.
     package var submitted: NIODeadline { .uptimeNanoseconds(self.order) }
 
+    /// The number of the first notification; 0 for an empty run.
+    private var number: UInt16 { self.count > 0 ? self.entries[0].number : 0 }
+
     /// Returns whether the run was submitted before `other`.
     package func precedes(_ other: BatchRun) -> Bool {
-        (self.order, self.start) < (other.order, other.start)
+        // The number tells copies of one run apart, and the start the parts of a run without numbers.
+        (self.order, self.number, self.start) < (other.order, other.number, other.start)
     }
 
     /// The tags that callers chose. Awaited notifications are left out, because their tags are the provider's own.

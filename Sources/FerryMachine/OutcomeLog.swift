@@ -85,7 +85,9 @@ package struct OutcomeLog {
     }
 
     /// Gives the outcome of `record`, whose tag means nothing, to every notification of `run` that has no outcome yet.
-    package mutating func give(_ record: OutcomeRecord, to run: BatchRun) {
+    ///
+    /// - Parameter wasReturned: whether the notifications were given back. ``tally`` no longer counts these.
+    package mutating func give(_ record: OutcomeRecord, to run: BatchRun, wasReturned: Bool = false) {
         let outcome = record.outcome
         let entries = run.entries
         var record = record
@@ -105,7 +107,7 @@ package struct OutcomeLog {
                 continue
             }
             entries[index].marks.isSettled = true
-            self.tally?.remove(entries[index])
+            if !wasReturned { self.tally?.remove(entries[index]) }
             given += 1
             record.tag = tag
             if entries[index].fields.isAwaited {

@@ -32,8 +32,18 @@ package struct RunQueue {
         guard run.count > 0 else { return }
         self.count += run.count
         self.byteCount += run.byteCount
+        self.put(run)
+    }
+
+    private mutating func put(_ run: BatchRun) {
         if let last = self.runs.last, last.precedes(run) { return self.runs.append(run) }
         self.runs.insert(run, at: self.place(of: run))
+    }
+
+    /// Puts the first run to its place. Copies of one run may interleave: what is left of one may be younger than the next.
+    private mutating func replaceFirst() {
+        guard self.runs.count > 1, !self.runs[0].precedes(self.runs[1]) else { return }
+        self.put(self.runs.removeFirst())
     }
 
     /// The number of runs at the front that precede `run`. Looks near the front first; O(log n).
@@ -59,13 +69,14 @@ package struct RunQueue {
             run = self.runs.removeFirst()
         } else {
             run = self.runs[0].takeFirst(limit)
+            self.replaceFirst()
         }
         self.count -= run.count
         self.byteCount -= run.byteCount
         return run
     }
 
-    /// Puts back notifications that were popped and not used.
+    /// Puts notifications before all others, wherever their place is.
     package mutating func prepend(_ run: BatchRun) {
         guard run.count > 0 else { return }
         self.count += run.count
@@ -84,7 +95,7 @@ package struct RunQueue {
         var withdrawn: [BatchRun] = []
         for run in self.removeAll() {
             run.forEachPart(alike: isWithdrawn) { part, isWithdrawn in
-                if isWithdrawn { withdrawn.append(part) } else { self.append(part) }
+                if isWithdrawn { withdrawn.append(part) } else { self.insert(part) }
             }
         }
         return withdrawn

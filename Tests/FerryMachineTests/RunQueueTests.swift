@@ -1,5 +1,6 @@
 import FerryCore
 import FerryMachine
+import NIOCore
 import Testing
 
 @Suite struct RunQueueTests {
@@ -34,6 +35,25 @@ import Testing
             queue.insert(try makeRun(1, first: order, order: order))
         }
         #expect(queue.removeAll().map(\.order) == Array(1...UInt64(count)))
+    }
+
+    @Test("copies of one run that interleave leave in the order of submission", arguments: 1...40)
+    func interleaved(seed: UInt64) throws {
+        var generator = SplitMix64(seed: seed)
+        var order = SubmissionOrder()
+        var run = try makeRun(30)
+        let placed = order.placeFirst(of: &run, now: Moment(monotonic: .uptimeNanoseconds(1), epochSeconds: 0))
+        let copies = try #require(placed).split(into: 3) { Int($0.tag * seed) % 7 % 3 }
+        var queue = RunQueue()
+        for copy in copies { if let copy { queue.insert(copy) } }
+        var taken: [PushTag] = []
+        while let next = queue.popFirst(atMost: 1) {
+            taken += next.tags
+            guard Int.random(in: 0..<3, using: &generator) == 0, let again = queue.popFirst(atMost: 2) else { continue }
+            queue.insert(again)
+            _ = queue.remove { _ in false }
+        }
+        #expect(taken.map(\.rawValue) == Array(0..<30))
     }
 
     @Test("what was popped and not used goes back to the front")

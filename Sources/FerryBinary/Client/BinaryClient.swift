@@ -86,8 +86,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     var isIncomplete = false
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
-    /// The order of the last run: nanoseconds, so that it is also the time of the submission.
-    private var lastOrder: UInt64 = 0
+    private var order = SubmissionOrder()
 
     /// - Parameters:
     ///   - topics: the topics of the client's certificate; nil: they are not known.
@@ -193,10 +192,7 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
         guard run.count > 0 else { return }
         self.isIncomplete = true
         var run = run
-        if run.order == 0 {
-            self.lastOrder = max(self.lastOrder + 1, now.monotonic.uptimeNanoseconds)
-            run.order = self.lastOrder
-        }
+        if run.order == 0 { run.order = self.order.next(now: now) }
         // A run that comes with an order may have waited elsewhere, and be older than what is queued.
         self.distribute(run)
         self.connectIfNeeded(now: now)

@@ -29,6 +29,8 @@ package struct BatchEntry {
     package var marks: Marks
     /// The number of retries that a status asked for.
     package var retries: UInt8
+    /// The place among the notifications that were submitted with it. The provider that takes the entry sets it.
+    package var number: UInt16 = 0
 
     /// The optional fields that the entry has.
     @frozen

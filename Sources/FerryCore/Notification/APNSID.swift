@@ -15,10 +15,13 @@ public struct APNSID: Hashable, Sendable, CustomStringConvertible {
     }
 
     package static func random(using generator: inout some RandomNumberGenerator) -> APNSID {
-        APNSID(
-            high: generator.next() & 0xffff_ffff_ffff_0fff | 0x4000,
-            low: generator.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
-        )
+        APNSID(randomHigh: generator.next(), low: generator.next())
+    }
+
+    /// A UUID of random bits (version 4, RFC 9562): 60 of `randomHigh` and 62 of `low`.
+    package init(randomHigh high: UInt64, low: UInt64) {
+        self.high = high & 0xffff_ffff_ffff_0fff | 0x4000
+        self.low = low & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
     }
 
     /// A UUID whose bits the maker chose (version 8, RFC 9562): 60 bits of `node` and 62 bits of `number`.

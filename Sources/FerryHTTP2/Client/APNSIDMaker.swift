@@ -1,34 +1,30 @@
 internal import FerryCore
 internal import FerryMachine
 
-/// A source of `apns-id`s for notifications that have none: 128 random bits, so that two providers never use the same.
+/// Makes the `apns-id`s of notifications that have none, from the place of each in the order of submission.
 ///
-/// `SplitMix64` has only 64 bits of state, so two of them make one half each.
-struct APNSIDSource {
-    private var generator: Halves
+/// So a notification has the same one however often it is given back and written again, and nothing stores it. Each
+/// provider has 128 random bits, so that two of them never make the same.
+struct APNSIDMaker {
+    private let high: UInt64
+    private let low: UInt64
 
     /// - Parameter seed: nil: a seed from the system.
     init(seed: UInt64?) {
-        self.generator = Halves(
-            high: SplitMix64(seed: seed ?? .random(in: .min ... .max)),
-            low: SplitMix64(seed: seed.map { ~$0 } ?? .random(in: .min ... .max))
-        )
+        self.high = seed ?? .random(in: .min ... .max)
+        self.low = seed.map { ~$0 } ?? .random(in: .min ... .max)
     }
 
-    mutating func next() -> APNSID {
-        self.generator.isLow = false
-        return APNSID.random(using: &self.generator)
-    }
-
-    /// A generator that takes random numbers from two generators in turn.
-    private struct Halves: RandomNumberGenerator {
-        var high: SplitMix64
-        var low: SplitMix64
-        var isLow = false
-
-        mutating func next() -> UInt64 {
-            defer { self.isLow.toggle() }
-            return self.isLow ? self.low.next() : self.high.next()
+    /// Returns the `apns-id` of a run's first notification: the caller's, or else ours.
+    func apnsID(of run: BatchRun) -> APNSID {
+        let entry = run.entries[0]
+        guard !entry.fields.hasAPNSID else {
+            let end = Int(entry.offset) + run.storage.byteCount(at: run.start)
+            return APNSID(reading: run.storage.arena + end - 16)
         }
+        // Each generator's first number is a bijection of its seed, so two notifications share no pair of seeds.
+        var high = SplitMix64(seed: self.high &+ run.order)
+        var low = SplitMix64(seed: self.low &+ (run.order &<< 16 | UInt64(entry.number)))
+        return APNSID(randomHigh: high.next(), low: low.next())
     }
 }

@@ -16,8 +16,7 @@ extension HTTP2Client {
             self.fresh.insert(run)
             return self.connectIfNeeded(now: now)
         }
-        run.order = now.monotonic.uptimeNanoseconds
-        self.fresh.append(run)
+        while let part = self.order.placeFirst(of: &run, now: now) { self.fresh.append(part) }
         self.connectIfNeeded(now: now)
     }
 

@@ -81,10 +81,10 @@ extension HTTP2Client {
             for index in 0..<run.count {
                 let one = run.slice(index..<index + 1)
                 guard self.isInTime(one, nil, now: now), !self.isFaulty(one) else { continue }
-                let attempt = Attempt(run: one, apnsID: self.identifier(of: one), wasWritten: one.isCopy)
+                let attempt = Attempt(run: one, apnsID: self.identifiers.apnsID(of: one), wasWritten: one.isCopy)
                 guard self.isItsTurn(attempt, now: now) else { continue }
                 guard self.make(attempt, on: id, now: now) else {
-                    self.fresh.prepend(run.slice(index + 1..<run.count))
+                    self.fresh.insert(run.slice(index + 1..<run.count))
                     return made
                 }
                 made += 1
@@ -121,14 +121,6 @@ extension HTTP2Client {
         guard !self.isPaused, self.connections[id].mayWrite(now: now.monotonic) else { return false }
         if case .held = self.authorization { return false }
         return true
-    }
-
-    /// The caller's `apns-id`, or a new one.
-    private mutating func identifier(of run: BatchRun) -> APNSID {
-        let entry = run.entries[0]
-        guard entry.fields.hasAPNSID else { return self.identifiers.next() }
-        let end = Int(entry.offset) + run.storage.byteCount(at: run.start)
-        return APNSID(reading: run.storage.arena + end - 16)
     }
 
     /// Returns whether a notification may still be written. If not, it gets its outcome.

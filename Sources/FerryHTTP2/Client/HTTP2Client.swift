@@ -61,7 +61,8 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     var owesLeaving = false
     var pacer: DevicePacer
     var generator: SplitMix64
-    var identifiers: APNSIDSource
+    let identifiers: APNSIDMaker
+    var order = SubmissionOrder()
     private var steps: [ConnectionStep] = []
     private var events: [ProviderEvent] = []
     var keyMove = KeyMove()
@@ -97,7 +98,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         self.breaker = CircuitBreaker(options.circuitBreaker)
         self.pacer = DevicePacer(options.devicePacing)
         self.generator = SplitMix64(seed: seed ?? .random(in: .min ... .max))
-        self.identifiers = APNSIDSource(seed: seed)
+        self.identifiers = APNSIDMaker(seed: seed)
     }
 
     // MARK: Queries

@@ -128,8 +128,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 
     private mutating func give(_ record: OutcomeRecord, to run: BatchRun, _ side: ProviderSide) {
         switch side {
-        case .binary: self.binary.outcomes.give(record, to: run)
-        case .http2: self.http2.outcomes.give(record, to: run)
+        case .binary: self.binary.outcomes.give(record, to: run, wasReturned: true)
+        case .http2: self.http2.outcomes.give(record, to: run, wasReturned: true)
         }
     }
 

@@ -63,8 +63,7 @@ package struct MigratingClient<
     var noticeAt: NIODeadline?
     /// Whether something was submitted since the last `completed` event.
     var isIncomplete = false
-    /// The order of the last run: nanoseconds, so that it is also the time of the submission.
-    private var lastOrder: UInt64 = 0
+    private var order = SubmissionOrder()
     var events: [SidedEvent] = []
     /// Memory for the choice of sides.
     var destinations: [MigrationFront.Destination] = []
@@ -212,12 +211,10 @@ package struct MigratingClient<
         self.setTime(now)
         guard run.count > 0 else { return }
         self.isIncomplete = true
-        var run = run
-        self.lastOrder = max(self.lastOrder + 1, now.monotonic.uptimeNanoseconds)
-        run.order = self.lastOrder
         self.setExpiration(of: run, now: now)
         self.beginTrials(run, now: now)
-        self.route(run, now: now)
+        var run = run
+        while let part = self.order.placeFirst(of: &run, now: now) { self.route(part, now: now) }
         self.goOn(now: now)
     }
 

@@ -37,6 +37,16 @@ import Testing
         #expect(Self.fault(MigrationWorld.Trouble(hasLongPayloads: true), 751_205_322_629) == nil)
     }
 
+    @Test(arguments: [
+        // What HTTP/2 gave back, and nobody took, left the count of what its group waits for twice.
+        637_064_584_568,
+        // A copy that interleaved with the others of its run stood before an earlier notification.
+        3_084_454_363_586,
+    ])
+    func `what comes back from a side that refuses the provider keeps its place`(seed: UInt64) {
+        #expect(Self.fault(MigrationWorld.Trouble(peerRefusesForGood: true), seed) == nil)
+    }
+
     @Test func `moves lose nothing, double nothing and keep the order of each device`() async {
         await Self.run(.none, salt: 1)
     }
@@ -65,6 +75,10 @@ import Testing
             keepsRule: true
         )
         await Self.run(trouble, salt: 7)
+    }
+
+    @Test func `what goes over from a side that refuses the provider keeps the order of each device`() async {
+        await Self.run(MigrationWorld.Trouble(peerRefusesForGood: true), salt: 8)
     }
 
     @Test func `all of it together`() async {

@@ -18,10 +18,17 @@ struct MigrationWorld: ~Copyable {
         var hasLongPayloads = false
         /// The rule stays as it is.
         var keepsRule = false
+        /// One peer refuses the provider from some time on, and for ever.
+        var peerRefusesForGood = false
 
         static let none = Trouble()
 
-        var isNone: Bool { !self.peersFail && !self.peersRefuse && !self.connectionsFail && !self.hasLongPayloads }
+        var isNone: Bool { self.keepsOrder && !self.peerRefusesForGood }
+
+        /// Whether each peer gets a device's notifications in order.
+        var keepsOrder: Bool {
+            !self.peersFail && !self.peersRefuse && !self.connectionsFail && !self.hasLongPayloads
+        }
     }
 
     /// What a peer did with a notification that it read.
@@ -158,6 +165,7 @@ struct MigrationWorld: ~Copyable {
             }
         }
         if self.trouble.peersRefuse, self.chance(3) { self.peers[side].refuses.toggle() }
+        if self.trouble.peerRefusesForGood { self.peers.http2.refuses = true }
         if self.trouble.connectionsFail, self.chance(2), let id = self.open.randomElement(using: &self.generator) {
             self.lose(id)
         }
@@ -254,7 +262,7 @@ struct MigrationWorld: ~Copyable {
     mutating func finish(abandoning: Bool) -> Bool {
         for side in ProviderSide.allCases {
             self.peers[side].isUp = true
-            self.peers[side].refuses = false
+            self.peers[side].refuses = self.trouble.peerRefusesForGood && self.peers[side].refuses
         }
         self.client.isPaused = false
         self.isShuttingDown = true
@@ -310,11 +318,17 @@ struct MigrationWorld: ~Copyable {
         try? DeviceToken(Array(repeating: UInt8(device + 1), count: 32))
     }
 
-    /// The order of a device's notifications, which holds as long as nothing fails.
+    /// The sides that were down at some time.
+    private var sidesDown: Set<ProviderSide> {
+        Set(self.events.compactMap { if case .migration(.down(let side, _)) = $0 { side } else { nil } })
+    }
+
+    /// The order of a device's notifications. What waits on a side that it went over to, and that is down as well, holds up
+    /// nothing that came later.
     private func orderFault() -> String? {
-        guard self.trouble.isNone else { return nil }
+        guard self.trouble.keepsOrder, self.sidesDown.count < 2 else { return nil }
         var last: [Int: UInt64] = [:]
-        for reading in self.readings {
+        for reading in self.readings where reading.verdict != .refused {
             guard let device = self.device[reading.tag] else { return "\(reading.tag) came from nowhere" }
             if let before = last[device], before > reading.tag {
                 return "device \(device) got \(reading.tag) after \(before): \(self.readings)"

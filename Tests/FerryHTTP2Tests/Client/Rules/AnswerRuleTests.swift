@@ -203,6 +203,23 @@ struct HTTP2AnswerRuleTests {
         #expect(scenario.outcomes[1]?.first?.apnsID?.description == identifier)
     }
 
+    @Test func `a notification that was given back after a GOAWAY keeps its apns-id`() {
+        let scenario = Scenario()
+        scenario.submit(1...3)
+        scenario.connect()
+        scenario.passUntilArrived(1, within: .seconds(1))
+        let identifier = scenario.requests.first?.fields["apns-id"]
+        #expect(identifier != nil)
+        scenario.goAway(lastStreamID: 0)
+        scenario.end()
+        let recalled = scenario.recallAndSubmit(after: .seconds(1))
+        #expect(recalled == 3)
+        scenario.connect()
+        scenario.passUntilArrived(2, within: .seconds(10))
+        #expect(scenario.requests.last?.name == 1)
+        #expect(scenario.requests.last?.fields["apns-id"] == identifier)
+    }
+
     @Test func `an expiration that would pass while scenario is a reason not to wait`() {
         let scenario = Scenario { $0.deadline = .seconds(3600) }
         scenario.submit(1...1, expiration: scenario.epochSeconds + 600)

@@ -117,6 +117,17 @@ final class Scenario {
         self.exchange()
     }
 
+    /// Takes back everything that is not under way, and submits it again after `time`.
+    ///
+    /// - Returns: how many notifications that was.
+    func recallAndSubmit(after time: TimeAmount) -> Int {
+        let runs = self.client.recall(tainted: true, where: { _ in true }, now: self.moment)
+        self.pass(time)
+        for run in runs { self.client.submit(run, now: self.moment) }
+        self.exchange()
+        return runs.reduce(0) { $0 + $1.count }
+    }
+
     func shutDown() {
         self.client.shutDown(proof: .silence, now: self.moment)
         self.exchange()
