@@ -69,7 +69,8 @@ extension HTTP2Client {
         var made = 0
         var room = min(self.connections[id].room, limit)
         if let allowance = self.breaker.allowance(now: now.monotonic) { room = min(room, allowance) }
-        while made < room, !self.again.isEmpty {
+        while made < room, let first = self.again.first {
+            guard self.connections[id].sendsWhole(first.run.entries[0]) else { return made }
             let attempt = self.again.removeFirst()
             guard self.isInTime(attempt.run, attempt, now: now) else { continue }
             guard self.make(attempt, on: id, now: now) else { return made }
@@ -80,6 +81,10 @@ extension HTTP2Client {
         while made < room, let run = self.fresh.popFirst(atMost: room - made) {
             for index in 0..<run.count {
                 let one = run.slice(index..<index + 1)
+                guard self.connections[id].sendsWhole(one.entries[0]) else {
+                    self.fresh.insert(run.slice(index..<run.count))
+                    return made
+                }
                 guard self.isInTime(one, nil, now: now), !self.isFaulty(one) else { continue }
                 let attempt = Attempt(run: one, apnsID: self.identifiers.apnsID(of: one), wasWritten: one.isCopy)
                 guard self.isItsTurn(attempt, now: now) else { continue }

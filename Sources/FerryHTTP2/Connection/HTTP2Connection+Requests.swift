@@ -22,6 +22,9 @@ extension HTTP2Connection {
         try self.streams.request(attempt, fields, payload: payload, tokenGeneration: tokenGeneration, now: now)
     }
 
+    /// Whether a notification would leave at once, so that none that is made later arrives before it.
+    func sendsWhole(_ entry: BatchEntry) -> Bool { self.streams.session.sendsWhole(Int(entry.payloadLength)) }
+
     /// Writes frames until about `limit` bytes; returns whether there were any.
     mutating func write(into buffer: inout ByteBuffer, atMost limit: Int) -> Bool {
         self.streams.write(into: &buffer, atMost: limit)

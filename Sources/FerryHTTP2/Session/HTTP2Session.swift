@@ -253,7 +253,7 @@ package struct HTTP2Session: ~Copyable {
         body: UnsafeBufferPointer<UInt8>
     ) throws(HTTP2Error) -> Stream {
         let slot = try self.openSlot()
-        self.inbox.pointee.slots[slot].send(body)
+        self.inbox.pointee.send(body, on: slot)
         return try self.submit(fields, slot, hasBody: true)
     }
 
@@ -263,8 +263,18 @@ package struct HTTP2Session: ~Copyable {
     /// - Throws: ``HTTP2Error/Code/noMoreStreams``.
     package mutating func request(_ fields: borrowing HeaderBlock, copying body: [UInt8]) throws(HTTP2Error) -> Stream {
         let slot = try self.openSlot()
-        if !body.isEmpty { self.inbox.pointee.slots[slot].send(copyOf: body) }
+        if !body.isEmpty { self.inbox.pointee.send(copyOf: body, on: slot) }
         return try self.submit(fields, slot, hasBody: !body.isEmpty)
+    }
+
+    /// Whether a body of `count` bytes would leave in one piece, behind the others, or is the only one.
+    ///
+    /// libnghttp2 finishes later bodies before one that it had to cut at the end of the peer's flow-control window. So
+    /// requests would arrive in another order.
+    package func sendsWhole(_ count: Int) -> Bool {
+        guard !self.inbox.pointee.hasCutBody else { return false }
+        let unsent = self.inbox.pointee.unsentCount
+        return unsent == 0 || unsent + count <= Int(nghttp2_session_get_remote_window_size(self.session))
     }
 
     private mutating func openSlot() throws(HTTP2Error) -> Int {
@@ -319,7 +329,7 @@ package struct HTTP2Session: ~Copyable {
                 fields.withFields { nghttp2_submit_response(self.session, streamID, $0, $1, nil) }
             )
         }
-        self.inbox.pointee.slots[slot].send(copyOf: body)
+        self.inbox.pointee.send(copyOf: body, on: slot)
         var provider = nghttp2_data_provider()
         provider.read_callback = SessionCallbacks.readSource
         try Self.check(

@@ -16,6 +16,11 @@ struct Inbox: ~Copyable {
     private(set) var isEnding = false
     /// The number of streams with a slot.
     private(set) var openCount = 0
+    /// The number of body bytes of open streams that are still to be sent.
+    private(set) var unsentCount = 0
+    /// The slot whose body the connection's flow-control window has cut; -1 if there is none.
+    private var cutSlot: Int32 = -1
+    var hasCutBody: Bool { self.cutSlot >= 0 }
 
     init(role: HTTP2Session.Role, maximumBodyLength: Int) {
         self.role = role
@@ -63,6 +68,7 @@ struct Inbox: ~Copyable {
 
     /// Frees a slot at once, for a stream that was never reported.
     mutating func free(_ index: Int) {
+        if !self.slots[index].isClosed { self.forgetBody(of: index) }
         self.slots[index].free(before: self.firstFree)
         self.firstFree = Int32(truncatingIfNeeded: index)
         self.openCount -= 1
@@ -97,6 +103,44 @@ struct Inbox: ~Copyable {
 
     // MARK: Events
 
+    // MARK: Our own bodies
+
+    /// Sends bytes that their owner keeps in place.
+    mutating func send(_ bytes: UnsafeBufferPointer<UInt8>, on index: Int) {
+        self.slots[index].send(bytes)
+        self.unsentCount += bytes.count
+    }
+
+    /// Sends a copy of the bytes.
+    mutating func send(copyOf bytes: [UInt8], on index: Int) {
+        self.slots[index].send(copyOf: bytes)
+        self.unsentCount += bytes.count
+    }
+
+    /// Copies the next bytes to send: see ``StreamSlot/takeBytes(_:atMost:)``.
+    ///
+    /// - Parameter window: what the peer lets all streams send together.
+    mutating func takeBytes(
+        of index: Int,
+        _ target: UnsafeMutablePointer<UInt8>,
+        atMost limit: Int,
+        window: Int
+    ) -> (count: Int, areLast: Bool) {
+        let taken = self.slots[index].takeBytes(target, atMost: limit)
+        self.unsentCount -= taken.count
+        if !taken.areLast, taken.count >= window {
+            self.cutSlot = Int32(truncatingIfNeeded: index)
+        } else if taken.areLast, Int(self.cutSlot) == index {
+            self.cutSlot = -1
+        }
+        return taken
+    }
+
+    private mutating func forgetBody(of index: Int) {
+        self.unsentCount -= self.slots[index].sourceCount
+        if Int(self.cutSlot) == index { self.cutSlot = -1 }
+    }
+
     /// Notes a GOAWAY of either side.
     mutating func goAway() { self.isEnding = true }
 
@@ -107,6 +151,7 @@ struct Inbox: ~Copyable {
     /// Reports the end of a stream, at most once.
     mutating func close(_ index: Int, errorCode: UInt32) {
         guard self.slots[index].close() else { return }
+        self.forgetBody(of: index)
         self.report(.closed(self.handle(index), errorCode: errorCode))
     }
 

@@ -147,7 +147,8 @@ enum SessionCallbacks {
         guard let target, let flags, let inbox = SessionCallbacks.inbox(userData),
             let slot = SessionCallbacks.slot(session, inbox, streamID)
         else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-        let sent = inbox.pointee.slots[slot].takeBytes(target, atMost: count)
+        let window = Int(nghttp2_session_get_remote_window_size(session))
+        let sent = inbox.pointee.takeBytes(of: slot, target, atMost: count, window: window)
         if sent.areLast { flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue }
         return sent.count
     }

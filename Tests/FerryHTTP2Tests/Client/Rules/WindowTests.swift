@@ -36,6 +36,23 @@ struct HTTP2WindowTests {
         #expect(scenario.arrived.count == 7)
     }
 
+    @Test(arguments: [1, 500, 3000, 4000])
+    func `a flow-control window that ends in a payload does not change the order`(length: Int) {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let connection = scenario.connect()
+        let link = scenario.links[connection]
+        // Nothing opens the window meanwhile.
+        link?.isSilent = true
+        scenario.submit(Array(2...100)) { name in
+            let padding = String(repeating: " ", count: length)
+            return (try PushNotification(json: "{\"n\":\(name),\"aps\":{}\(padding)}".utf8), [1])
+        }
+        link?.isSilent = false
+        scenario.exchange()
+        #expect(scenario.arrived == Array(1...100))
+    }
+
     @Test func `SETTINGS that allow no stream hold everything, also at the cold start`() {
         for usesTokens in [false, true] {
             let scenario = Scenario(usesTokens: usesTokens)
