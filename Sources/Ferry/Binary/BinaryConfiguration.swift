@@ -3,7 +3,7 @@ public import FerryCore
 public import FerryOpenSSL
 public import Logging
 public import NIOCore
-internal import NIOPosix
+package import NIOPosix
 public import Tracing
 
 /// The settings of a ``BinaryProvider``: the gateway, the credentials, the behaviour and the event loop.
@@ -39,7 +39,12 @@ public struct BinaryConfiguration: Sendable {
     /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery
     /// The event loops. The provider runs on ``loopCount`` of them and does not shut the group down.
-    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    public var eventLoopGroup: any EventLoopGroup {
+        // A default value would start the singleton's threads although another group is set.
+        get { self.givenGroup ?? MultiThreadedEventLoopGroup.singleton }
+        set { self.givenGroup = newValue }
+    }
+    private var givenGroup: (any EventLoopGroup)?
     /// The number of event loops, and so of threads, on which the provider runs: 1 to 64. At most ``BinaryOptions/maxConnections``, and at
     /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
     /// ``BinaryOptions/queueLimit`` and the number of connections are those of all loops together.
@@ -53,6 +58,8 @@ public struct BinaryConfiguration: Sendable {
     /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.
     public var tracer: (any Tracer)?
+    /// The threads on which host names are resolved. Nil: NIO's singleton.
+    package var lookupPool: NIOThreadPool?
     /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses
 

@@ -18,7 +18,8 @@ extension ProviderConnector {
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
                 connectTimeout: configuration.options.connectTimeout,
-                source: configuration.addressSource
+                source: configuration.addressSource,
+                pool: configuration.lookupPool
             ),
             stallLimit: Silence.stallLimit,
             // The gateway may still send error responses, so the input stays open.

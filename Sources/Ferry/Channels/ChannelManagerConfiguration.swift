@@ -48,7 +48,12 @@ public struct ChannelManagerConfiguration: Sendable {
     /// ``ChannelManagerError/Code/tooManyCalls``.
     public var callLimit = 64
     /// The event loops. The manager runs on one of them and does not shut the group down.
-    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    public var eventLoopGroup: any EventLoopGroup {
+        // A default value would start the singleton's threads although another group is set.
+        get { self.givenGroup ?? MultiThreadedEventLoopGroup.singleton }
+        set { self.givenGroup = newValue }
+    }
+    private var givenGroup: (any EventLoopGroup)?
     /// Receives what happens, all at `debug`: every failure is also thrown. The default goes where the program's
     /// `LoggingSystem` sends it.
     public var logger = Logger(label: "ferry.channels")

@@ -1,5 +1,5 @@
 package import NIOCore
-internal import NIOPosix
+package import NIOPosix
 internal import Synchronization
 
 /// The addresses of one host, the best first. The name is resolved again for each connection.
@@ -22,12 +22,22 @@ package final class HostAddresses: Sendable {
     private let host: String
     private let port: Int
     private let source: Source
+    private let pool: @Sendable () -> NIOThreadPool
     private let state = Mutex(State())
 
-    package init(host: String, port: Int, source: @escaping Source = Resolver.addresses) {
+    /// - Parameters:
+    ///   - source: resolves names.
+    ///   - pool: the threads on which it does.
+    package init(
+        host: String,
+        port: Int,
+        source: @escaping Source = Resolver.addresses,
+        pool: @escaping @Sendable () -> NIOThreadPool = { .singleton }
+    ) {
         self.host = host
         self.port = port
         self.source = source
+        self.pool = pool
     }
 
     /// Returns at most ``limit`` addresses.
@@ -37,7 +47,7 @@ package final class HostAddresses: Sendable {
         let lookup = self.state.withLock { state in
             if let lookup = state.lookup { return lookup }
             let (host, port, source) = (self.host, self.port, self.source)
-            let lookup = NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { try source(host, port) }
+            let lookup = self.pool().runIfActive(eventLoop: eventLoop) { try source(host, port) }
             state.lookup = lookup
             return lookup
         }

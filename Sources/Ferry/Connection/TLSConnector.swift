@@ -32,6 +32,7 @@ struct TLSConnector: Sendable {
     ///   - rejectUnauthorized: false accepts any certificate of the server.
     ///   - proxy: the proxy in front of the peer, if there is one.
     ///   - source: resolves host names.
+    ///   - pool: the threads on which it does.
     init(
         host: String,
         port: Int,
@@ -40,7 +41,8 @@ struct TLSConnector: Sendable {
         rejectUnauthorized: Bool,
         connectTimeout: Duration,
         proxy: HTTPProxy? = nil,
-        source: @escaping HostAddresses.Source = Resolver.addresses
+        source: @escaping HostAddresses.Source = Resolver.addresses,
+        pool: NIOThreadPool? = nil
     ) throws {
         for host in [host, proxy?.host].compactMap(\.self) where !Self.isHost(host) {
             throw ConfigurationError(
@@ -54,7 +56,12 @@ struct TLSConnector: Sendable {
         self.host = host
         self.port = port
         self.proxy = proxy
-        self.addresses = HostAddresses(host: proxy?.host ?? host, port: proxy?.port ?? port, source: source)
+        self.addresses = HostAddresses(
+            host: proxy?.host ?? host,
+            port: proxy?.port ?? port,
+            source: source,
+            pool: { pool ?? .singleton }
+        )
         self.serverName = serverName ?? host
         self.connectTimeout = TimeAmount(connectTimeout)
         self.showsCertificate = client.identity != nil

@@ -45,7 +45,12 @@ public struct FeedbackConfiguration: Sendable {
     /// service ends the stream, it may also exceed it by the bytes in the system's receive buffer: at most 512 KiB.
     public var bufferLimit = 1000
     /// The event loops. A reading runs on one of them. The reader does not shut the group down.
-    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    public var eventLoopGroup: any EventLoopGroup {
+        // A default value would start the singleton's threads although another group is set.
+        get { self.givenGroup ?? MultiThreadedEventLoopGroup.singleton }
+        set { self.givenGroup = newValue }
+    }
+    private var givenGroup: (any EventLoopGroup)?
     /// Receives what happens, without device tokens: a failed reading at `warning`, everything else at `debug`. The default
     /// goes where the program's `LoggingSystem` sends it: to standard error, from `info`.
     public var logger = Logger(label: "ferry.feedback")

@@ -3,7 +3,7 @@ public import FerryHTTP2
 public import FerryOpenSSL
 public import Logging
 public import NIOCore
-internal import NIOPosix
+package import NIOPosix
 public import Tracing
 
 /// The settings of an ``HTTP2Provider``: the server, the credentials, the behaviour and the event loop.
@@ -59,7 +59,12 @@ public struct HTTP2Configuration: Sendable {
     /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery
     /// The event loops. The provider runs on ``loopCount`` of them and does not shut the group down.
-    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    public var eventLoopGroup: any EventLoopGroup {
+        // A default value would start the singleton's threads although another group is set.
+        get { self.givenGroup ?? MultiThreadedEventLoopGroup.singleton }
+        set { self.givenGroup = newValue }
+    }
+    private var givenGroup: (any EventLoopGroup)?
     /// The number of event loops, and so of threads, on which the provider runs: 1 to 64. At most ``HTTP2Options/maxConnections``, and at
     /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
     /// ``HTTP2Options/queueLimit`` and the number of connections are those of all loops together.
@@ -73,6 +78,8 @@ public struct HTTP2Configuration: Sendable {
     /// Makes a span for each ``PushProvider/send(_:to:)`` and broadcast, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.
     public var tracer: (any Tracer)?
+    /// The threads on which host names are resolved. Nil: NIO's singleton.
+    package var lookupPool: NIOThreadPool?
 
     /// Makes a configuration for any server that behaves like APNs.
     ///

@@ -23,7 +23,8 @@ extension ProviderConnector {
                 ),
                 rejectUnauthorized: configuration.rejectUnauthorized,
                 connectTimeout: configuration.options.connectTimeout,
-                proxy: configuration.proxy
+                proxy: configuration.proxy,
+                pool: configuration.lookupPool
             ),
             stallLimit: Self.http2StallLimit,
             finishing: .all

@@ -16,7 +16,12 @@ public struct MigratingConfiguration: Sendable {
     /// The receiver of the outcomes.
     public var outcomes: OutcomeDelivery
     /// The event loops. The provider runs on ``loopCount`` of them and does not shut the group down.
-    public var eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    public var eventLoopGroup: any EventLoopGroup {
+        // A default value would start the singleton's threads although another group is set.
+        get { self.givenGroup ?? MultiThreadedEventLoopGroup.singleton }
+        set { self.givenGroup = newValue }
+    }
+    private var givenGroup: (any EventLoopGroup)?
     /// The number of event loops, and so of threads, on which the provider runs: 1 to 64. At most the smaller `maxConnections` of the two protocols, and at
     /// most as many as the group has. Devices are spread over the loops by their token. To callers it stays one provider:
     /// ``MigrationOptions/queueLimit`` and the number of connections are those of all loops together.

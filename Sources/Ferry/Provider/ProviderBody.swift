@@ -29,17 +29,19 @@ public final class ProviderBody: Sendable {
     }
 
     /// Asks each driver on its event loop, and waits until all have answered.
-    private func ask(_ question: @escaping @Sendable (any ProviderLoop, UInt64) -> Void) async -> DrainReport {
+    private func ask(_ question: @escaping Question) async -> DrainReport {
+        await self.commons.calls.wait { self.put(question, for: $0) }
+    }
+
+    private typealias Question = @Sendable (any ProviderLoop, UInt64) -> Void
+
+    private func put(_ question: @escaping Question, for call: UInt64) {
         let commons = self.commons
-        return await commons.calls.wait { call in
-            for driver in self.drivers {
-                if driver.hasEnded {
-                    commons.calls.answer(call, from: driver.index, isLate: false) {
-                        commons.report(unsettledOf: $0)
-                    }
-                } else {
-                    driver.eventLoop.execute { question(driver, call) }
-                }
+        for driver in self.drivers {
+            if driver.hasEnded {
+                commons.calls.answer(call, from: driver.index, isLate: false) { commons.report(unsettledOf: $0) }
+            } else {
+                driver.eventLoop.execute { question(driver, call) }
             }
         }
     }
@@ -151,5 +153,33 @@ public final class ProviderBody: Sendable {
         // Before the loops hear of it: no loop may end while another still gets notifications.
         self.commons.queue.close()
         return await self.ask { $0.shutDown(within: TimeAmount(limit), proof: proof, call: $1) }
+    }
+}
+
+/// The calls of a program without tasks. Any thread; none of them waits.
+extension ProviderBody {
+    /// Calls `body` once, on any thread, when ``trySubmit(_:)`` may take something, or the provider has shut down.
+    package func whenRoom(_ body: @escaping @Sendable () -> Void) { self.commons.queue.whenRoom(body) }
+
+    /// How many notifications ``trySubmit(_:)`` may take now. Another thread may be faster.
+    package var room: Int { self.commons.queue.room }
+
+    /// Subscribes to the events but ``ProviderEvent/transmitted(_:tags:)``, for a reader that does not await. `onNews` is called
+    /// on any thread after an event.
+    package func events(bufferingNewest limit: Int, onNews: @escaping @Sendable () -> Void) -> ProviderEvents {
+        self.commons.events.subscribe(bufferingNewest: limit, .allButTransmitted, onNews: onNews)
+    }
+
+    /// The numbers as of the last turn of each event loop, `unsettled` left out.
+    package var report: DrainReport { self.commons.report(unsettledOf: LoopSet()) }
+
+    /// Whether the provider takes nothing more.
+    package var isClosed: Bool { self.commons.queue.isClosed }
+
+    /// Shuts down as ``shutDown(within:proof:)`` does. The report goes to `receive` once, on any thread.
+    package func shutDown(within limit: Duration, proof: Proof, receive: @escaping @Sendable (DrainReport) -> Void) {
+        self.commons.queue.close()
+        let question: Question = { $0.shutDown(within: TimeAmount(limit), proof: proof, call: $1) }
+        self.commons.calls.call({ self.put(question, for: $0) }, receive: receive)
     }
 }

@@ -6,10 +6,8 @@ internal import Synchronization
 /// Once the provider has ended (by its shutdown, or because a loop ended), every call is answered at once, without the
 /// loops.
 final class ReportCalls: Sendable {
-    private typealias Continuation = CheckedContinuation<DrainReport, Never>
-
     private struct Waiter {
-        var continuation: Continuation
+        var receive: @Sendable (DrainReport) -> Void
         /// The loops that have not answered.
         var loops: LoopSet
         /// The loops that answered because the limit had passed.
@@ -35,16 +33,21 @@ final class ReportCalls: Sendable {
     /// Passes the number of the call to `ask`, and waits for the answer.
     func wait(_ ask: (UInt64) -> Void) async -> DrainReport {
         await withCheckedContinuation { continuation in
-            var call: UInt64 = 0
-            let final = self.state.withLock { state -> DrainReport? in
-                if let final = state.final { return final }
-                state.lastCall += 1
-                call = state.lastCall
-                state.waiting[call] = Waiter(continuation: continuation, loops: self.loops)
-                return nil
-            }
-            if let final { continuation.resume(returning: final) } else { ask(call) }
+            self.call(ask) { continuation.resume(returning: $0) }
         }
+    }
+
+    /// Passes the number of the call to `ask`. The answer goes to `receive` once, on any thread.
+    func call(_ ask: (UInt64) -> Void, receive: @escaping @Sendable (DrainReport) -> Void) {
+        var call: UInt64 = 0
+        let final = self.state.withLock { state -> DrainReport? in
+            if let final = state.final { return final }
+            state.lastCall += 1
+            call = state.lastCall
+            state.waiting[call] = Waiter(receive: receive, loops: self.loops)
+            return nil
+        }
+        if let final { receive(final) } else { ask(call) }
     }
 
     /// Notes the answer of a loop to a call. The last of the loops answers the call.
@@ -59,7 +62,7 @@ final class ReportCalls: Sendable {
             guard state.waiting[call]?.loops.isEmpty == true else { return nil }
             return state.waiting.removeValue(forKey: call)
         }
-        if let waiter { waiter.continuation.resume(returning: report(waiter.late)) }
+        if let waiter { waiter.receive(report(waiter.late)) }
     }
 
     /// Answers all calls: those that wait, and every later one.
@@ -69,6 +72,6 @@ final class ReportCalls: Sendable {
             defer { state.waiting = [:] }
             return state.waiting.values
         }
-        for waiter in waiting { waiter.continuation.resume(returning: report) }
+        for waiter in waiting { waiter.receive(report) }
     }
 }

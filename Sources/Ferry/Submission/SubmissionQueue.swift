@@ -90,7 +90,7 @@ final class SubmissionQueue: Sendable {
 
     struct Waiter {
         var id: UInt64
-        var continuation: CheckedContinuation<Void, Never>
+        var resume: @Sendable () -> Void
     }
 
     /// The number of loops.
@@ -223,7 +223,7 @@ final class SubmissionQueue: Sendable {
             await withCheckedContinuation { continuation in
                 let waits = self.state.withLock { state -> Bool in
                     guard !state.isClosed, state.occupied >= self.limit, !Task.isCancelled else { return false }
-                    state.waiters.append(Waiter(id: id, continuation: continuation))
+                    state.waiters.append(Waiter(id: id) { continuation.resume() })
                     return true
                 }
                 if !waits { continuation.resume() }
@@ -233,8 +233,19 @@ final class SubmissionQueue: Sendable {
                 guard let index = state.waiters.index(of: id) else { return nil }
                 return state.waiters.remove(at: index)
             }
-            waiter?.continuation.resume()
+            waiter?.resume()
         }
+    }
+
+    /// Calls `body` once, on any thread, when a place may be free or the queue is closed. At once if that is so now.
+    func whenRoom(_ body: @escaping @Sendable () -> Void) {
+        let waits = self.state.withLock { state -> Bool in
+            guard !state.isClosed, state.occupied >= self.limit else { return false }
+            state.nextWaiter += 1
+            state.waiters.append(Waiter(id: state.nextWaiter, resume: body))
+            return true
+        }
+        if !waits { body() }
     }
 
     /// Asks a loop to withdraw an awaited notification that was not written yet. Returns whether the loop must be
@@ -289,13 +300,13 @@ final class SubmissionQueue: Sendable {
             for index in state.outlets.indices { active -= state.outlets[index].delayed }
             return self.admitted(&state, when: active > self.admission ? self.admission : 1)
         }
-        for waiter in waiters { waiter.continuation.resume() }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Admits waiting callers if a place is free.
     func admit() {
         let waiters = self.state.withLock { self.admitted(&$0, when: 1) }
-        for waiter in waiters { waiter.continuation.resume() }
+        for waiter in waiters { waiter.resume() }
     }
 
     private func admitted(_ state: inout State, when needed: Int) -> [Waiter] {
@@ -324,6 +335,11 @@ final class SubmissionQueue: Sendable {
         }
     }
 
+    /// The number of free places.
+    var room: Int { self.state.withLock { max(self.limit - $0.occupied, 0) } }
+
+    var isClosed: Bool { self.state.withLock { $0.isClosed } }
+
     /// Closes the queue and resumes all waiting callers.
     func close() {
         let waiters = self.state.withLock { state in
@@ -331,7 +347,7 @@ final class SubmissionQueue: Sendable {
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.continuation.resume() }
+        for waiter in waiters { waiter.resume() }
     }
 }
 

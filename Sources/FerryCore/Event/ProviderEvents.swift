@@ -20,6 +20,12 @@ public struct ProviderEvents: AsyncSequence, Sendable {
         self.buffer = buffer
     }
 
+    /// Removes and returns the oldest event; nil if there is none now. For a reader that does not await.
+    package func takeNow() -> ProviderEvent? { self.buffer.takeNow() }
+
+    /// Whether an event waits for its reader.
+    package var hasUnread: Bool { self.buffer.hasUnread }
+
     /// Returns an iterator. All iterators read from the same subscription: each event goes to one of them.
     public func makeAsyncIterator() -> Iterator {
         Iterator(buffer: self.buffer)
@@ -85,8 +91,13 @@ package final class EventHub: Sendable {
     ///
     /// - Parameters:
     ///   - interest: the events that the subscription gets.
-    package func subscribe(bufferingNewest limit: Int, _ interest: EventInterest = .all) -> ProviderEvents {
-        let buffer = EventBuffer(limit: limit, interest, onSecondReader: self.onSecondReader)
+    ///   - onNews: called on any thread after each event that no reader awaited.
+    package func subscribe(
+        bufferingNewest limit: Int,
+        _ interest: EventInterest = .all,
+        onNews: @escaping @Sendable () -> Void = {}
+    ) -> ProviderEvents {
+        let buffer = EventBuffer(limit: limit, interest, onNews: onNews, onSecondReader: self.onSecondReader)
         let finished = self.state.withLock { state in
             state.buffers.removeAll { $0.buffer == nil }
             state.buffers.append(Weak(buffer: buffer))
@@ -203,13 +214,21 @@ final class EventBuffer: Sendable {
 
     let interest: EventInterest
     private let limit: Int
+    /// Called outside the lock after each event that no reader awaited.
+    private let onNews: @Sendable () -> Void
     /// Called outside the lock when a second reader came, the first time.
     private let onSecondReader: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(limit: Int, _ interest: EventInterest, onSecondReader: @escaping @Sendable () -> Void) {
+    init(
+        limit: Int,
+        _ interest: EventInterest,
+        onNews: @escaping @Sendable () -> Void = {},
+        onSecondReader: @escaping @Sendable () -> Void
+    ) {
         self.limit = max(limit, 1)
         self.interest = interest
+        self.onNews = onNews
         self.onSecondReader = onSecondReader
     }
 
@@ -231,8 +250,12 @@ final class EventBuffer: Sendable {
             state.events.append(event)
             return nil
         }
-        waiter?.continuation.resume(returning: event)
+        if let waiter { waiter.continuation.resume(returning: event) } else { self.onNews() }
     }
+
+    func takeNow() -> ProviderEvent? { self.state.withLock { $0.pop() } }
+
+    var hasUnread: Bool { self.state.withLock { $0.dropped > 0 || $0.head < $0.events.count } }
 
     /// Ends the subscription after its unread events.
     func finish() {
