@@ -20,6 +20,7 @@ let package = Package(
     products: [
         .library(name: "Ferry", targets: ["Ferry"]),
         .library(name: "FerryTesting", targets: ["FerryTesting"]),
+        .library(name: "ferryc", type: .dynamic, targets: ["FerryC"]),
         .executable(name: "ferry", targets: ["FerryCLI"]),
         // For the nested packages of Tests, which see products only. They promise nothing.
         .library(name: "FerryCommand", targets: ["FerryCommand"]),
@@ -95,6 +96,17 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(name: "CFerry"),
+        .target(
+            name: "FerryC",
+            dependencies: [
+                "CFerry", "Ferry", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryOpenSSL",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -313,6 +325,16 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryCTests",
+            dependencies: [
+                "CFerry", "FerryC", "FerryCore", "FerryOpenSSL", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            exclude: ["Programs"],
+            resources: [.copy("abi.txt")],
             swiftSettings: settings
         ),
         .testTarget(

@@ -1,5 +1,6 @@
 package import ArgumentParser
 internal import Dispatch
+internal import FerryCore
 
 /// The `ferry` program with its subcommands.
 package struct RootCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
 /// The version of this source.
-enum Version {
+package enum Version {
     /// The version in SemVer form. It ends with `-dev` until it is released.
-    static let current = "0.1.0"
+    package static let current = "0.1.0"
 }

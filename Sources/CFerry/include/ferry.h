@@ -1,0 +1,214 @@
+/*
+ * Ferry for programs in C and in every language that can call C.
+ *
+ * A program opens a provider, submits notifications as records, and reads one outcome for each. There are no callbacks:
+ * ferry_fd() gives a descriptor for the program's own event loop.
+ *
+ * Every function may be called on any thread, also while another thread closes the handle. No argument makes the library
+ * trap. It keeps no pointer of the caller after a call has returned, and the texts that it returns are static.
+ *
+ * Functions return a number that is not negative, or an error: FERRY_E..., of which ferry_error_text() says what to do.
+ */
+#ifndef FERRY_H
+#define FERRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A provider. Never 0, and never used twice in a process. */
+typedef uint64_t ferry_t;
+
+/* ---- Errors ---- */
+
+#define FERRY_EHANDLE (-1)  /* no such handle, or it was freed */
+#define FERRY_EINVAL (-2)   /* an argument, or the framing of the records, is wrong */
+#define FERRY_EINTR (-3)    /* a signal came */
+#define FERRY_EFORKED (-4)  /* the handle belongs to the parent process: open one here */
+#define FERRY_ECLOSED (-5)  /* the handle was closed */
+#define FERRY_EOPTIONS (-6) /* the options are wrong: see the message */
+#define FERRY_ESYSTEM (-7)  /* the system has no descriptor, thread or memory left */
+
+/* ---- Notifications ---- */
+
+/*
+ * One record, little endian, unaligned:
+ *
+ *   u32 length          of the whole record, these 4 bytes included
+ *   u64 tag             comes back with the outcome
+ *   u32 expiration      UNIX seconds; used with FERRY_RECORD_EXPIRATION
+ *   u8  flags           FERRY_RECORD_...
+ *   u8  priority        1, 5 or 10; 0: none
+ *   u8  push type       FERRY_PUSH_...; 0: none
+ *   u8  token length    1 to 100
+ *   u16 payload length
+ *   u8  topic length    0: none
+ *   u8  collapse-id length, 0: none
+ *   device token, payload (a JSON object), topic, collapse-id, apns-id (16 bytes, with FERRY_RECORD_APNS_ID)
+ */
+#define FERRY_RECORD_HEADER 24
+
+#define FERRY_RECORD_EXPIRATION 1
+#define FERRY_RECORD_APNS_ID 2
+
+#define FERRY_PUSH_ALERT 1
+#define FERRY_PUSH_BACKGROUND 2
+#define FERRY_PUSH_LOCATION 3
+#define FERRY_PUSH_VOIP 4
+#define FERRY_PUSH_COMPLICATION 5
+#define FERRY_PUSH_FILE_PROVIDER 6
+#define FERRY_PUSH_MDM 7
+#define FERRY_PUSH_LIVE_ACTIVITY 8
+#define FERRY_PUSH_PUSH_TO_TALK 9
+#define FERRY_PUSH_WIDGETS 10
+#define FERRY_PUSH_CONTROLS 11
+
+/* ---- Outcomes ---- */
+
+/* The outcome of one notification: 40 bytes. A later version may append to it. */
+typedef struct ferry_outcome {
+    uint64_t tag;
+    uint8_t outcome;       /* FERRY_ACCEPTED ... */
+    uint8_t detail;        /* how, or why: by outcome, see below */
+    uint16_t status;       /* of HTTP/2, or of the binary protocol; 0: none */
+    uint16_t reason;       /* for ferry_reason_text(); 0: none */
+    uint8_t legacy;        /* what a gateway of the binary protocol would answer; 0: nothing */
+    uint8_t flags;         /* FERRY_OUTCOME_... */
+    int64_t timestamp;     /* when the device was gone, in milliseconds of UNIX time; 0: none */
+    uint8_t apns_id[16];   /* with FERRY_OUTCOME_APNS_ID */
+} ferry_outcome;
+
+#define FERRY_ACCEPTED 1    /* detail: FERRY_CONFIRMED or FERRY_PRESUMED */
+#define FERRY_REJECTED 2    /* detail: FERRY_ORIGIN_... */
+#define FERRY_EXPIRED 3     /* before it was written */
+#define FERRY_UNDELIVERED 4 /* certainly not delivered; detail: FERRY_CAUSE_... */
+#define FERRY_UNCERTAIN 5   /* written, and nothing shows whether it arrived; detail: FERRY_CAUSE_... */
+
+#define FERRY_CONFIRMED 1 /* the peer proved it */
+#define FERRY_PRESUMED 2  /* the peer was silent for long enough */
+
+#define FERRY_ORIGIN_GATEWAY 1
+#define FERRY_ORIGIN_APNS 2
+#define FERRY_ORIGIN_FERRY 3
+#define FERRY_ORIGIN_INFERRED 4
+
+#define FERRY_CAUSE_SHUT_DOWN 1
+#define FERRY_CAUSE_CANCELLED 2
+#define FERRY_CAUSE_EVICTED 3
+#define FERRY_CAUSE_DISCARDED 4
+#define FERRY_CAUSE_CREDENTIALS 5
+#define FERRY_CAUSE_NO_CONNECTION 6
+#define FERRY_CAUSE_RELEASED 7
+#define FERRY_CAUSE_DEADLINE 8
+#define FERRY_CAUSE_POSITION_UNKNOWN 9
+#define FERRY_CAUSE_PEER_CLOSES 10
+#define FERRY_CAUSE_NOT_REPEATED 11
+#define FERRY_CAUSE_NO_ANSWER 12
+#define FERRY_CAUSE_RESET 13
+#define FERRY_CAUSE_OTHER 255 /* of a later version */
+
+#define FERRY_OUTCOME_APNS_ID 1
+
+/* The numbers of a handle: 88 bytes. A later version may append to it. */
+typedef struct ferry_numbers {
+    uint64_t taken;       /* all that ferry_submit() took */
+    uint64_t unsettled;   /* of these, without an outcome */
+    uint64_t unread;      /* outcomes that ferry_read() would return */
+    uint64_t confirmed;
+    uint64_t presumed;
+    uint64_t rejected;
+    uint64_t expired;
+    uint64_t undelivered;
+    uint64_t uncertain;
+    uint64_t contradicted; /* outcomes that turned out wrong */
+    uint64_t resent;       /* copies beyond the first */
+} ferry_numbers;
+
+/* ---- What ferry_wait() and the descriptor tell ---- */
+
+#define FERRY_READY_OUTCOMES 1 /* until ferry_read() has returned them all */
+#define FERRY_READY_EVENT 2    /* until ferry_read_event() has returned them all */
+#define FERRY_READY_ROOM 4     /* after ferry_submit() took less than it got: until the next ferry_submit() */
+#define FERRY_READY_SETTLED 8  /* everything has its outcome: until the next ferry_submit() or ferry_counts() */
+
+/* ---- Functions ---- */
+
+/* The version of the library, such as "0.2.0". */
+const char *ferry_version(void);
+
+/* A sentence about an error. */
+const char *ferry_error_text(int64_t code);
+
+/* Apple's word for a reason, such as "BadDeviceToken"; "" for a number that is none. */
+const char *ferry_reason_text(uint32_t reason);
+
+/*
+ * Opens a provider. `json` is one object with the options; Docs/c.md lists them. No connection is made until there is
+ * something to send. Returns a ferry_t, or an error. Then `message`, if `size` is not 0, is a sentence that ends with 0.
+ */
+int64_t ferry_open(const char *json, size_t length, char *message, size_t size);
+
+/*
+ * Takes records from the front, as many as there is room for; never waits. Returns how many, 0 if there is no room now,
+ * and in `used` (unless NULL) their length. If the framing is wrong anywhere, nothing is taken. What no server would take
+ * is taken and rejected.
+ */
+int64_t ferry_submit(ferry_t handle, const uint8_t *records, size_t length, size_t *used);
+
+/*
+ * Submits one record to many devices. The token of `record` has the length of all `count` tokens, which follow each other
+ * in `tokens`; their tags are first_tag, first_tag + 1 and so on. Returns how many were taken.
+ */
+int64_t ferry_submit_to(ferry_t handle, const uint8_t *record, size_t length, const uint8_t *tokens, size_t token_length,
+                        size_t count, uint64_t first_tag);
+
+/* Copies outcomes, at most `capacity`. `size_of_one` is sizeof(ferry_outcome). Returns how many. */
+int64_t ferry_read(ferry_t handle, void *outcomes, size_t size_of_one, size_t capacity);
+
+/*
+ * Copies the next event as a JSON object, without a 0 at the end. Returns its length; 0 if there is none. If the length
+ * is above `size`, nothing is copied and the event stays.
+ */
+int64_t ferry_read_event(ferry_t handle, char *json, size_t size);
+
+/*
+ * A descriptor that is readable while ferry_wait(handle, 0) is not 0. Only poll it: do not read, write or close it. It is
+ * closed with ferry_free().
+ */
+int64_t ferry_fd(ferry_t handle);
+
+/*
+ * Waits up to `ms` milliseconds; below 0: without a limit. Returns FERRY_READY_... bits, which it does not clear; 0 after
+ * the time; FERRY_EINTR when a signal came on this thread.
+ */
+int64_t ferry_wait(ferry_t handle, int64_t ms);
+
+/* Waits up to `ms` milliseconds until everything has its outcome. Returns how many have none. */
+int64_t ferry_drain(ferry_t handle, int64_t ms);
+
+/* Copies the numbers of the handle. `size` is sizeof(ferry_numbers). Returns 0. */
+int64_t ferry_counts(ferry_t handle, void *numbers, size_t size);
+
+/* Changes an option that may change: {"share": 10}. Returns 0, or an error and a sentence, as ferry_open(). */
+int64_t ferry_set(ferry_t handle, const char *json, size_t length, char *message, size_t size);
+
+/* Copies a report as a JSON object, without a 0 at the end. Returns its length; above `size`: nothing is copied. */
+int64_t ferry_report(ferry_t handle, char *json, size_t size);
+
+/*
+ * Takes nothing more, sends what was taken for up to `ms` milliseconds, gives everything its outcome, and closes the
+ * connections. Outcomes stay readable. Returns 0.
+ */
+int64_t ferry_close(ferry_t handle, int64_t ms);
+
+/* Frees the handle. Never waits. What is not closed ends as if closed within 0 milliseconds. Returns 0. */
+int64_t ferry_free(ferry_t handle);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

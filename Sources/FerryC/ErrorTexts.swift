@@ -1,0 +1,16 @@
+internal import CFerry
+
+/// What an error code means and what to do, as texts that live as long as the process.
+enum ErrorTexts {
+    private static let texts: [Int64: ForeverText] = [
+        FERRY_EHANDLE: "There is no such handle, or it was freed.",
+        FERRY_EINVAL: "An argument is wrong, or the records are not framed as ferry.h says.",
+        FERRY_EINTR: "A signal came.",
+        FERRY_EFORKED: "The handle belongs to the parent process: open a provider in this one.",
+        FERRY_ECLOSED: "The handle was closed, and takes nothing more.",
+        FERRY_EOPTIONS: "The options are wrong: the message says which.",
+        FERRY_ESYSTEM: "The system has no descriptor, thread or memory left.",
+    ].reduce(into: [:]) { $0[Int64($1.key)] = ForeverText($1.value) }
+
+    static func text(of code: Int64) -> UnsafePointer<CChar>? { self.texts[code]?.pointer }
+}

@@ -1,0 +1,237 @@
+public import CFerry
+internal import Ferry
+internal import FerryCore
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+// The functions of `ferry.h`, which documents them.
+
+private let version = ForeverText(Version.current)
+private let empty = ForeverText("")
+
+@implementation @c
+public func ferry_version() -> UnsafePointer<CChar>? { version.pointer }
+
+@implementation @c
+public func ferry_error_text(_ code: Int64) -> UnsafePointer<CChar>? { ErrorTexts.text(of: code) ?? empty.pointer }
+
+@implementation @c
+public func ferry_reason_text(_ reason: UInt32) -> UnsafePointer<CChar>? {
+    ReasonNumbers.text(of: reason) ?? empty.pointer
+}
+
+@implementation @c
+public func ferry_open(
+    _ json: UnsafePointer<CChar>?,
+    _ length: Int,
+    _ message: UnsafeMutablePointer<CChar>?,
+    _ size: Int
+) -> Int64 {
+    ForkGate.pass { open(json, length, MessageBuffer(message, size)) }
+}
+
+private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: MessageBuffer) -> Int64 {
+    guard let options = bytes(json, length) else { return Int64(FERRY_EINVAL) }
+    let process = getpid()
+    do {
+        let handle = try HandleMaker.make(options) { LibraryState.shared.withLock { $0.threads(of: process) } }
+        if let number = LibraryState.shared.withLock({ $0.add(handle, of: process) }) { return number }
+        message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")
+        return Int64(FERRY_ESYSTEM)
+    } catch {
+        message.write(sentence(error))
+        return Int64(FERRY_EOPTIONS)
+    }
+}
+
+@implementation @c
+public func ferry_submit(
+    _ handle: ferry_t,
+    _ records: UnsafePointer<UInt8>?,
+    _ length: Int,
+    _ used: UnsafeMutablePointer<Int>?
+) -> Int64 {
+    used?.pointee = 0
+    return with(handle) { handle in
+        guard let records = bytes(records, length) else { return Int64(FERRY_EINVAL) }
+        guard !handle.isClosed else { return Int64(FERRY_ECLOSED) }
+        guard let taken = handle.submit(records) else { return Int64(FERRY_EINVAL) }
+        used?.pointee = taken.used
+        return Int64(taken.count)
+    }
+}
+
+@implementation @c
+public func ferry_submit_to(
+    _ handle: ferry_t,
+    _ record: UnsafePointer<UInt8>?,
+    _ length: Int,
+    _ tokens: UnsafePointer<UInt8>?,
+    _ token_length: Int,
+    _ count: Int,
+    _ first_tag: UInt64
+) -> Int64 {
+    with(handle) { handle in
+        let (total, isTooLong) = token_length.multipliedReportingOverflow(by: count)
+        guard token_length >= 0, count >= 0, !isTooLong, let record = bytes(record, length),
+            let tokens = bytes(tokens, total)
+        else { return Int64(FERRY_EINVAL) }
+        guard !handle.isClosed else { return Int64(FERRY_ECLOSED) }
+        return handle.submit(record, to: tokens, tokenLength: token_length, firstTag: first_tag)
+            .map(Int64.init) ?? Int64(FERRY_EINVAL)
+    }
+}
+
+@implementation @c
+public func ferry_read(
+    _ handle: ferry_t,
+    _ outcomes: UnsafeMutableRawPointer?,
+    _ size_of_one: Int,
+    _ capacity: Int
+) -> Int64 {
+    with(handle) { handle in
+        guard capacity >= 0, size_of_one >= MemoryLayout<ferry_outcome>.size else { return Int64(FERRY_EINVAL) }
+        guard capacity > 0 else { return 0 }
+        guard let outcomes else { return Int64(FERRY_EINVAL) }
+        return Int64(handle.mailbox.read(into: outcomes, size: size_of_one, capacity: capacity))
+    }
+}
+
+@implementation @c
+public func ferry_read_event(_ handle: ferry_t, _ json: UnsafeMutablePointer<CChar>?, _ size: Int) -> Int64 {
+    with(handle) { handle in
+        guard size >= 0, json != nil || size == 0 else { return Int64(FERRY_EINVAL) }
+        return Int64(handle.readEvent(into: UnsafeMutableRawBufferPointer(start: json, count: size)))
+    }
+}
+
+@implementation @c
+public func ferry_fd(_ handle: ferry_t) -> Int64 { with(handle) { Int64($0.mailbox.descriptor) } }
+
+@implementation @c
+public func ferry_wait(_ handle: ferry_t, _ ms: Int64) -> Int64 {
+    withWaiting(handle) { Int64($0.mailbox.wait(milliseconds: ms)) }
+}
+
+@implementation @c
+public func ferry_drain(_ handle: ferry_t, _ ms: Int64) -> Int64 {
+    withWaiting(handle) { Int64($0.mailbox.drain(milliseconds: ms)) }
+}
+
+@implementation @c
+public func ferry_counts(_ handle: ferry_t, _ numbers: UnsafeMutableRawPointer?, _ size: Int) -> Int64 {
+    with(handle) { handle in
+        guard let numbers, size >= MemoryLayout<ferry_numbers>.size else { return Int64(FERRY_EINVAL) }
+        var own = handle.numbers()
+        numbers.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        withUnsafeBytes(of: &own) { bytes in
+            guard let start = bytes.baseAddress else { return }
+            numbers.copyMemory(from: start, byteCount: bytes.count)
+        }
+        return 0
+    }
+}
+
+@implementation @c
+public func ferry_set(
+    _ handle: ferry_t,
+    _ json: UnsafePointer<CChar>?,
+    _ length: Int,
+    _ message: UnsafeMutablePointer<CChar>?,
+    _ size: Int
+) -> Int64 {
+    let message = MessageBuffer(message, size)
+    return with(handle) { handle in
+        guard let options = bytes(json, length) else { return Int64(FERRY_EINVAL) }
+        do {
+            try handle.set(options)
+            return 0
+        } catch {
+            message.write(sentence(error))
+            return Int64(FERRY_EOPTIONS)
+        }
+    }
+}
+
+@implementation @c
+public func ferry_report(_ handle: ferry_t, _ json: UnsafeMutablePointer<CChar>?, _ size: Int) -> Int64 {
+    with(handle) { handle in
+        guard size >= 0, json != nil || size == 0 else { return Int64(FERRY_EINVAL) }
+        let report = handle.report()
+        if report.count <= size {
+            UnsafeMutableRawBufferPointer(start: json, count: size).copyBytes(from: report)
+        }
+        return Int64(report.count)
+    }
+}
+
+@implementation @c
+public func ferry_close(_ handle: ferry_t, _ ms: Int64) -> Int64 {
+    withWaiting(handle) { handle in
+        handle.close(within: .milliseconds(max(ms, 0)))
+        return 0
+    }
+}
+
+@implementation @c
+public func ferry_free(_ handle: ferry_t) -> Int64 {
+    ForkGate.pass {
+        let process = getpid()
+        switch LibraryState.shared.withLock({ $0.remove(handle, in: process) }) {
+        case .handle(let handle):
+            handle.mailbox.freed()
+            return 0
+        case .none: return Int64(FERRY_EHANDLE)
+        // Nothing of the parent's may be touched here, and nothing needs it.
+        case .forked: return 0
+        }
+    }
+}
+
+// MARK: Arguments
+
+/// Calls `body` with the handle of a number, or returns why there is none. `body` does not wait.
+private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
+    ForkGate.pass {
+        switch find(number) {
+        case .handle(let handle): body(handle)
+        case .none: Int64(FERRY_EHANDLE)
+        case .forked: Int64(FERRY_EFORKED)
+        }
+    }
+}
+
+/// Like ``with(_:_:)``, for a `body` that waits, and passes the gate itself.
+private func withWaiting(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
+    switch ForkGate.pass({ find(number) }) {
+    case .handle(let handle): body(handle)
+    case .none: Int64(FERRY_EHANDLE)
+    case .forked: Int64(FERRY_EFORKED)
+    }
+}
+
+private func find(_ number: ferry_t) -> LibraryState.Found {
+    let process = getpid()
+    return LibraryState.shared.withLock { $0.find(number, in: process) }
+}
+
+/// The bytes of an argument; nil when they cannot be any. NULL is an empty text.
+private func bytes<Byte>(_ start: UnsafePointer<Byte>?, _ count: Int) -> UnsafeBufferPointer<UInt8>? {
+    guard count >= 0, start != nil || count == 0 else { return nil }
+    let start = UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self)
+    return UnsafeBufferPointer(start: start, count: count)
+}
+
+private func sentence(_ error: any Error) -> String {
+    switch error {
+    case let fault as OptionsFault: fault.sentence
+    case let error as PushValidationError: "\(error)".asSentence
+    default: "\(error)"
+    }
+}

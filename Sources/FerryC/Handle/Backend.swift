@@ -1,0 +1,46 @@
+internal import Ferry
+internal import FerryCore
+
+/// What a handle sends with.
+enum Backend: Sendable {
+    case provider(any LoopProvider)
+    case echo(Echo)
+
+    /// How many notifications it may take now. Another thread may take the room first.
+    var room: Int {
+        switch self {
+        case .provider(let provider): provider.body.room
+        case .echo: .max
+        }
+    }
+
+    var isClosed: Bool {
+        switch self {
+        case .provider(let provider): provider.body.isClosed
+        case .echo(let echo): echo.isClosed
+        }
+    }
+
+    func take(_ batch: inout PushBatch) {
+        switch self {
+        case .provider(let provider): provider.trySubmit(&batch)
+        case .echo(let echo): echo.take(&batch)
+        }
+    }
+
+    func whenRoom(_ body: @escaping @Sendable () -> Void) {
+        switch self {
+        case .provider(let provider): provider.body.whenRoom(body)
+        case .echo: body()
+        }
+    }
+
+    func shutDown(within limit: Duration, receive: @escaping @Sendable () -> Void) {
+        switch self {
+        case .provider(let provider): provider.body.shutDown(within: limit, proof: .automatic) { _ in receive() }
+        case .echo(let echo):
+            echo.close()
+            receive()
+        }
+    }
+}

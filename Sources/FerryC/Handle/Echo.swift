@@ -1,0 +1,47 @@
+internal import FerryCore
+internal import Synchronization
+
+/// A backend that gives each notification its outcome at once, to test a binding without a server.
+///
+/// | the device token begins with | outcome |
+/// |---|---|
+/// | `ba d0` | rejected, BadDeviceToken, status 400 |
+/// | `90 9e` | rejected, Unregistered, status 410 |
+/// | `de ad` | undelivered, no connection |
+/// | `00 bd` | uncertain, position unknown |
+/// | anything else | accepted, confirmed |
+final class Echo: Sendable {
+    private let sink: Mailbox
+    private let closed = Atomic(false)
+
+    init(_ sink: Mailbox) { self.sink = sink }
+
+    var isClosed: Bool { self.closed.load(ordering: .relaxed) }
+
+    func close() { self.closed.store(true, ordering: .relaxed) }
+
+    func take(_ batch: inout PushBatch) {
+        guard !self.isClosed else { return }
+        let run = batch.takeFirst(batch.count)
+        var records: [OutcomeRecord] = []
+        records.reserveCapacity(run.count)
+        for index in 0..<run.count {
+            let entry = run.entries[index]
+            let token = run.storage.arena + Int(entry.offset)
+            let prefix = entry.tokenLength >= 2 ? (token[0], token[1]) : (0, 0)
+            records.append(OutcomeRecord(tag: PushTag(entry.tag), outcome: Self.outcome(prefix)))
+        }
+        run.storage.releaseBytes(of: run.count)
+        self.sink.settled(records.span)
+    }
+
+    private static func outcome(_ prefix: (UInt8, UInt8)) -> Outcome {
+        switch prefix {
+        case (0xba, 0xd0): .rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400))
+        case (0x90, 0x9e): .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410))
+        case (0xde, 0xad): .undelivered(.noConnection)
+        case (0x00, 0xbd): .uncertain(.positionUnknown)
+        default: .accepted(.confirmed)
+        }
+    }
+}

@@ -1,0 +1,225 @@
+internal import CFerry
+internal import FerryCore
+
+/// The outcomes and the numbers of one handle, between the event loops that give them and the threads that read them.
+final class Mailbox: OutcomeSink, Sendable {
+    /// Which outcomes are kept for reading. The counts have all.
+    enum Kept: String, CaseIterable {
+        case all, failures, none
+    }
+
+    private struct State: ~Copyable {
+        var signal: ReadySignal
+        /// Readable while everything has its outcome, or the handle was freed.
+        var settled: ReadySignal
+        var outcomes: [ferry_outcome] = []
+        /// The number of the first outcome that was not read.
+        var read = 0
+        var counts = OutcomeCounts()
+        var taken = 0
+        var wantsRoom = false
+        var hasRoom = false
+        /// Whether the provider will call ``Mailbox/roomCame()``.
+        var isAwaitingRoom = false
+        var tellsSettled = false
+        var hasEvent = false
+        /// Whether the handle was freed. Whoever waits for it is let go.
+        var isFreed = false
+
+        var unread: Int { self.outcomes.count - self.read }
+
+        var ready: Int32 {
+            (self.unread > 0 ? FERRY_READY_OUTCOMES : 0) | (self.hasEvent ? FERRY_READY_EVENT : 0)
+                | (self.wantsRoom && self.hasRoom ? FERRY_READY_ROOM : 0)
+                | (self.tellsSettled ? FERRY_READY_SETTLED : 0)
+        }
+
+        var isSettled: Bool { self.counts.settled == self.taken }
+
+        mutating func raise() {
+            self.signal.set(self.ready != 0 || self.isFreed)
+            self.settled.set(self.isSettled || self.isFreed)
+        }
+    }
+
+    /// A class, because the lock's value must be copyable.
+    private final class Box {
+        var state: State
+
+        init(_ state: consuming State) { self.state = state }
+    }
+
+    private let box: Monitor<Box>
+    private let kept: Kept
+    /// While more outcomes are unread, nothing is taken.
+    let limit: Int
+    let descriptor: Int32
+    private let settledDescriptor: Int32
+
+    /// Fails when the process has no descriptor left.
+    init?(keeping kept: Kept, limit: Int) {
+        guard let signal = ReadySignal(), let settled = ReadySignal() else { return nil }
+        self.descriptor = signal.descriptor
+        self.settledDescriptor = settled.descriptor
+        self.kept = kept
+        self.limit = max(limit, 1)
+        self.box = Monitor(Box(State(signal: signal, settled: settled)))
+    }
+
+    // MARK: The event loops
+
+    func settled(_ outcomes: Span<OutcomeRecord>) {
+        self.box.withLock { box in
+            for index in outcomes.indices {
+                let outcome = outcomes[index].outcome
+                box.state.counts.add(outcome)
+                guard self.keeps(outcome) else { continue }
+                box.state.outcomes.append(ferry_outcome(outcomes[index]))
+            }
+            Self.note(&box.state)
+        }
+    }
+
+    private func keeps(_ outcome: Outcome) -> Bool {
+        switch self.kept {
+        case .all: true
+        case .failures: if case .accepted = outcome { false } else { true }
+        case .none: false
+        }
+    }
+
+    private static func note(_ state: inout State) {
+        if state.isSettled, state.taken > 0 { state.tellsSettled = true }
+        state.raise()
+    }
+
+    func eventCame(_ hasEvent: Bool = true) {
+        self.box.withLock { box in
+            box.state.hasEvent = hasEvent
+            box.state.raise()
+        }
+    }
+
+    func roomCame() {
+        self.box.withLock { box in
+            box.state.hasRoom = true
+            box.state.isAwaitingRoom = false
+            box.state.raise()
+        }
+    }
+
+    // MARK: Callers
+
+    /// Notes that `count` notifications are about to be taken. Returns whether unread outcomes leave room for any.
+    func begin(_ count: Int) -> Bool {
+        self.box.withLock { box in
+            box.state.wantsRoom = false
+            box.state.tellsSettled = false
+            defer { box.state.raise() }
+            guard box.state.unread < self.limit else { return false }
+            box.state.taken += count
+            return true
+        }
+    }
+
+    /// Notes that `count` of them were not taken after all.
+    func untake(_ count: Int) {
+        guard count > 0 else { return }
+        self.box.withLock { box in
+            box.state.taken -= count
+            Self.note(&box.state)
+        }
+    }
+
+    /// Notes that the caller has more than there was room for. Returns whether to ask the provider for ``roomCame()``. It is
+    /// not asked twice, nor while the caller's own unread outcomes leave no room.
+    func wantRoom() -> Bool {
+        self.box.withLock { box in
+            box.state.wantsRoom = true
+            box.state.hasRoom = false
+            guard box.state.unread < self.limit, !box.state.isAwaitingRoom else { return false }
+            box.state.isAwaitingRoom = true
+            return true
+        }
+    }
+
+    /// Copies outcomes to `target`. Returns how many.
+    func read(into target: UnsafeMutableRawPointer, size: Int, capacity: Int) -> Int {
+        self.box.withLock { box in
+            let count = min(box.state.unread, capacity)
+            let own = MemoryLayout<ferry_outcome>.size
+            box.state.outcomes.withUnsafeBytes { source in
+                guard count > 0, let start = source.baseAddress else { return }
+                if size == own { return target.copyMemory(from: start + box.state.read * own, byteCount: count * own) }
+                for index in 0..<count {
+                    let one = target + index * size
+                    one.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+                    one.copyMemory(from: start + (box.state.read + index) * own, byteCount: own)
+                }
+            }
+            box.state.read += count
+            if box.state.read == box.state.outcomes.count {
+                box.state.outcomes.removeAll(keepingCapacity: true)
+                box.state.read = 0
+            } else if box.state.read * 2 > box.state.outcomes.count {
+                box.state.outcomes.removeFirst(box.state.read)
+                box.state.read = 0
+            }
+            if box.state.wantsRoom, box.state.unread < self.limit { box.state.hasRoom = true }
+            box.state.raise()
+            return count
+        }
+    }
+
+    /// The bits of `ferry_wait`; an error once the handle was freed.
+    var ready: Int32 { self.box.withLock { $0.state.isFreed ? FERRY_EHANDLE : $0.state.ready } }
+
+    /// Lets those who wait go on, because nothing more may come.
+    func closed() {
+        self.box.withLock { box in
+            box.state.tellsSettled = true
+            box.state.raise()
+        }
+    }
+
+    func freed() {
+        self.box.withLock { box in
+            box.state.isFreed = true
+            box.state.raise()
+        }
+    }
+
+    private var unsettled: Int { self.box.withLock { $0.state.taken - $0.state.counts.settled } }
+
+    func wait(milliseconds: Int64) -> Int32 {
+        Waiting.wait(on: self.descriptor, milliseconds: milliseconds) { self.ready }
+    }
+
+    /// Waits until everything has its outcome. Returns how many have none.
+    func drain(milliseconds: Int64) -> Int {
+        _ = Waiting.wait(on: self.settledDescriptor, milliseconds: milliseconds, endsAtSignal: false) {
+            self.box.withLock { $0.state.isSettled || $0.state.isFreed ? 1 : 0 }
+        }
+        return ForkGate.pass { self.unsettled }
+    }
+
+    /// The numbers without those that only the provider has.
+    func numbers() -> ferry_numbers {
+        self.box.withLock { box in
+            box.state.tellsSettled = false
+            box.state.raise()
+            let counts = box.state.counts
+            var numbers = ferry_numbers()
+            numbers.taken = UInt64(box.state.taken)
+            numbers.unsettled = UInt64(box.state.taken - counts.settled)
+            numbers.unread = UInt64(box.state.unread)
+            numbers.confirmed = UInt64(counts.confirmed)
+            numbers.presumed = UInt64(counts.presumed)
+            numbers.rejected = UInt64(counts.rejected)
+            numbers.expired = UInt64(counts.expired)
+            numbers.undelivered = UInt64(counts.undelivered)
+            numbers.uncertain = UInt64(counts.uncertain)
+            return numbers
+        }
+    }
+}

@@ -1,0 +1,112 @@
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Keeps the library at rest while the process forks.
+///
+/// A child has the locks of its parent as they were, and none of the threads that would release them: also those of the Swift
+/// runtime, which nobody else can reach. So a fork waits until no thread is in the middle of a call, the event loops are at
+/// the end of a turn, and no name is looked up.
+///
+/// ```
+///   prepare: callers out ▶ state locked ▶ loops and look-ups at rest ──▶ fork ──▶ parent: all go on
+///                                                                           └──▶ child: free locks, no threads
+/// ```
+///
+/// What is not at rest after ``limit`` is not waited for: a look-up may take many seconds. Then a child that opens a provider
+/// may wait for ever, if the thread held a lock of the system.
+enum ForkGate {
+    /// The longest time in milliseconds that a fork waits for each kind of thread.
+    static let limit = 100
+
+    private nonisolated(unsafe) static let lock: UnsafeMutablePointer<pthread_rwlock_t> = {
+        let lock = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
+        Self.initialize(lock)
+        pthread_atfork({ ForkGate.prepare() }, { ForkGate.goOn(isChild: false) }, { ForkGate.goOn(isChild: true) })
+        return lock
+    }()
+    // Written only by the thread that forks, while everyone else is kept out.
+    private nonisolated(unsafe) static var rest: ThreadRest?
+    private nonisolated(unsafe) static var isLocked = false
+
+    private static func initialize(_ lock: UnsafeMutablePointer<pthread_rwlock_t>) {
+        var attributes = pthread_rwlockattr_t()
+        pthread_rwlockattr_init(&attributes)
+        // Otherwise calls of other threads could keep a fork waiting.
+        pthread_rwlockattr_setkind_np(&attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
+        pthread_rwlock_init(lock, &attributes)
+        pthread_rwlockattr_destroy(&attributes)
+    }
+
+    /// Runs a part of a call that does not wait. A fork waits for its end.
+    static func pass<Result>(_ body: () -> Result) -> Result {
+        pthread_rwlock_rdlock(self.lock)
+        defer { pthread_rwlock_unlock(self.lock) }
+        return body()
+    }
+
+    private static func prepare() {
+        var end = timespec()
+        clock_gettime(CLOCK_REALTIME, &end)
+        end.tv_nsec += self.limit * 1_000_000
+        if end.tv_nsec >= 1_000_000_000 {
+            end.tv_sec += 1
+            end.tv_nsec -= 1_000_000_000
+        }
+        self.isLocked = pthread_rwlock_timedwrlock(self.lock, &end) == 0
+        LibraryState.shared.lock()
+        self.rest = LibraryState.shared.valueUnderLock.runningThreads(of: getpid()).map { ThreadRest($0) }
+        self.rest?.begin(milliseconds: self.limit)
+    }
+
+    private static func goOn(isChild: Bool) {
+        // In the child these threads do not exist.
+        if !isChild { self.rest?.end() }
+        self.rest = nil
+        LibraryState.shared.unlock()
+        if isChild { self.initialize(self.lock) } else if self.isLocked { pthread_rwlock_unlock(self.lock) }
+        self.isLocked = false
+    }
+}
+
+/// A rest of the library's threads, each between two pieces of its work.
+final class ThreadRest: Sendable {
+    private struct State {
+        var resting = 0
+        var isOver = false
+    }
+
+    private let threads: ProcessThreads
+    private let state = Monitor(State())
+
+    init(_ threads: ProcessThreads) { self.threads = threads }
+
+    /// Asks all threads to rest, and waits until they do, for at most `milliseconds`.
+    func begin(milliseconds: Int) {
+        var count = 1
+        for loop in self.threads.loops.makeIterator() {
+            count += 1
+            loop.execute { self.takeRest() }
+        }
+        self.threads.lookups.submit { _ in self.takeRest() }
+        _ = self.state.wait(milliseconds: Int64(milliseconds)) { $0.resting == count }
+    }
+
+    private func takeRest() {
+        self.state.withLock { $0.resting += 1 }
+        self.state.signal()
+        _ = self.state.wait(milliseconds: -1) { $0.isOver }
+    }
+
+    func end() {
+        self.state.withLock { $0.isOver = true }
+        self.state.signal()
+    }
+}

@@ -1,0 +1,32 @@
+/// A wait for one thing that another thread does.
+final class Latch: Sendable {
+    private final class Box {
+        var signal: ReadySignal
+        var isOpen = false
+
+        init(_ signal: consuming ReadySignal) { self.signal = signal }
+    }
+
+    private let box: Monitor<Box>
+    private let descriptor: Int32
+
+    /// Fails when the process has no descriptor left.
+    init?() {
+        guard let signal = ReadySignal() else { return nil }
+        self.descriptor = signal.descriptor
+        self.box = Monitor(Box(signal))
+    }
+
+    func open() {
+        self.box.withLock { box in
+            box.isOpen = true
+            box.signal.set(true)
+        }
+    }
+
+    func wait() {
+        _ = Waiting.wait(on: self.descriptor, milliseconds: -1, endsAtSignal: false) {
+            self.box.withLock { $0.isOpen ? 1 : 0 }
+        }
+    }
+}

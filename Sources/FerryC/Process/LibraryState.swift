@@ -1,0 +1,88 @@
+internal import NIOPosix
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// What the library has in this process: its handles and its threads.
+struct LibraryState {
+    /// One of the handles that were given out, by index. Its number is `index` in the lower 32 bits, and above them a
+    /// generation from 1 on.
+    private struct Place {
+        var handle: Handle?
+        /// The process that opened it.
+        var process: pid_t = 0
+        var generation: UInt64 = 1
+    }
+
+    /// The most handles at a time.
+    static let handleLimit = 65_536
+
+    private var places: [Place] = []
+    private var free: [Int] = []
+    private var threads: (process: pid_t, ProcessThreads)?
+
+    enum Found {
+        case handle(Handle)
+        case none
+        /// It belongs to the parent process.
+        case forked
+    }
+
+    /// The state of this process. A child of `fork` begins with a copy: see ``ForkGate``.
+    static let shared = Monitor(LibraryState())
+
+    /// The threads of a process; nil if none were started.
+    func runningThreads(of process: pid_t) -> ProcessThreads? {
+        self.threads.flatMap { $0.process == process ? $0.1 : nil }
+    }
+
+    /// Returns the threads of this process, and starts them if there are none.
+    mutating func threads(of process: pid_t) -> ProcessThreads {
+        if let threads, threads.process == process { return threads.1 }
+        let started = ProcessThreads.start(loops: max(min(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4), 1))
+        self.threads = (process, started)
+        return started
+    }
+
+    /// Returns the number of a new handle; nil if there are too many.
+    mutating func add(_ handle: Handle, of process: pid_t) -> Int64? {
+        let index: Int
+        if let last = self.free.popLast() {
+            index = last
+        } else {
+            guard self.places.count < Self.handleLimit else { return nil }
+            self.places.append(Place())
+            index = self.places.count - 1
+        }
+        self.places[index].handle = handle
+        self.places[index].process = process
+        return Int64(self.places[index].generation << 32) | Int64(index)
+    }
+
+    func find(_ number: UInt64, in process: pid_t) -> Found {
+        guard let index = self.index(of: number), let handle = self.places[index].handle else { return .none }
+        return self.places[index].process == process ? .handle(handle) : .forked
+    }
+
+    private func index(of number: UInt64) -> Int? {
+        let index = Int(number & 0xffff_ffff)
+        guard index < self.places.count, self.places[index].generation == number >> 32 else { return nil }
+        return index
+    }
+
+    /// Forgets a handle and returns it. One of the parent process is kept for ever: its end would touch the parent's threads.
+    mutating func remove(_ number: UInt64, in process: pid_t) -> Found {
+        let found = self.find(number, in: process)
+        guard case .handle = found, let index = self.index(of: number) else { return found }
+        self.places[index].handle = nil
+        self.places[index].generation += 1
+        // A number stays positive as an `int64_t`.
+        if self.places[index].generation < 1 << 31 { self.free.append(index) }
+        return found
+    }
+}

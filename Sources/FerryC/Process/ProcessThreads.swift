@@ -1,0 +1,40 @@
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The threads of the library in one process. They start with the first provider, and never when the library is loaded.
+struct ProcessThreads: Sendable {
+    let loops: MultiThreadedEventLoopGroup
+    /// Resolves host names. A thread of its own, because those of NIO are gone in a child of `fork`.
+    let lookups: NIOThreadPool
+
+    /// Starts the threads. They block all signals, which are the program's.
+    static func start(loops count: Int) -> ProcessThreads {
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        let loops = MultiThreadedEventLoopGroup(numberOfThreads: count)
+        let lookups = NIOThreadPool(numberOfThreads: 1)
+        lookups.start()
+        Self.keepDispositionOfSIGPIPE(loops)
+        return ProcessThreads(loops: loops, lookups: lookups)
+    }
+
+    /// SwiftNIO ignores SIGPIPE in the whole process once it makes a socket. Our threads block it, so they do not need that.
+    private static func keepDispositionOfSIGPIPE(_ loops: MultiThreadedEventLoopGroup) {
+        var before = sigaction()
+        guard sigaction(SIGPIPE, nil, &before) == 0 else { return }
+        let socket = try? DatagramBootstrap(group: loops).bind(host: "127.0.0.1", port: 0).wait()
+        try? socket?.close().wait()
+        sigaction(SIGPIPE, &before, nil)
+    }
+}

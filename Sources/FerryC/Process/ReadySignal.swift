@@ -1,0 +1,29 @@
+internal import CFerry
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// A descriptor that is readable while something is ready. Not for several threads at a time: its owner holds a lock.
+struct ReadySignal: ~Copyable {
+    let descriptor: Int32
+    private var isRaised = false
+
+    /// Fails when the process has no descriptor left.
+    init?() {
+        self.descriptor = cferry_eventfd()
+        guard self.descriptor >= 0 else { return nil }
+    }
+
+    deinit { close(self.descriptor) }
+
+    mutating func set(_ isReady: Bool) {
+        guard isReady != self.isRaised else { return }
+        self.isRaised = isReady
+        if isReady { cferry_eventfd_raise(self.descriptor) } else { cferry_eventfd_clear(self.descriptor) }
+    }
+}

@@ -1,0 +1,42 @@
+internal import CFerry
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The wait of a caller for a handle.
+enum Waiting {
+    /// Returns what `ready` returns as soon as it is not 0; 0 after the time; `FERRY_EINTR` after a signal. Below 0 milliseconds
+    /// there is no limit.
+    ///
+    /// - Parameters:
+    ///   - descriptor: is readable while `ready` is not 0.
+    ///   - endsAtSignal: false waits on after a signal.
+    static func wait(
+        on descriptor: Int32,
+        milliseconds: Int64,
+        endsAtSignal: Bool = true,
+        until ready: () -> Int32
+    ) -> Int32 {
+        let start = Self.now
+        while true {
+            let bits = ForkGate.pass(ready)
+            if bits != 0 || milliseconds == 0 { return bits }
+            let left = milliseconds < 0 ? -1 : milliseconds - (Self.now - start)
+            if milliseconds > 0, left <= 0 { return 0 }
+            // Outside the gate: a fork need not wait for who waits.
+            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            if poll(&entry, 1, Int32(clamping: left)) < 0, endsAtSignal { return FERRY_EINTR }
+        }
+    }
+
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

@@ -1,0 +1,15 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// A text of C that is never freed, because a caller may keep it.
+struct ForeverText: @unchecked Sendable {
+    // Unchecked because nobody writes to the text.
+    let pointer: UnsafePointer<CChar>?
+
+    init(_ text: String) { self.pointer = strdup(text).map { UnsafePointer($0) } }
+}

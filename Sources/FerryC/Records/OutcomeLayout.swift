@@ -1,0 +1,104 @@
+internal import CFerry
+internal import FerryCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension ferry_outcome {
+    init(_ record: OutcomeRecord) {
+        self.init()
+        self.tag = record.tag.rawValue
+        switch record.outcome {
+        case .accepted(let acceptance):
+            self.outcome = UInt8(FERRY_ACCEPTED)
+            self.detail = UInt8(acceptance == .confirmed ? FERRY_CONFIRMED : FERRY_PRESUMED)
+        case .rejected(let rejection):
+            self.outcome = UInt8(FERRY_REJECTED)
+            self.set(rejection)
+        case .expired: self.outcome = UInt8(FERRY_EXPIRED)
+        case .undelivered(let cause):
+            self.outcome = UInt8(FERRY_UNDELIVERED)
+            self.detail = UInt8(cause.number)
+        case .uncertain(let cause):
+            self.outcome = UInt8(FERRY_UNCERTAIN)
+            self.detail = UInt8(cause.number)
+        }
+        guard let apnsID = record.apnsID else { return }
+        self.flags |= UInt8(FERRY_OUTCOME_APNS_ID)
+        withUnsafeMutableBytes(of: &self.apns_id) { bytes in
+            guard let start = bytes.baseAddress else { return }
+            apnsID.write(to: start.assumingMemoryBound(to: UInt8.self))
+        }
+    }
+
+    private mutating func set(_ rejection: Rejection) {
+        self.detail = UInt8(rejection.origin.number)
+        self.status = UInt16(clamping: rejection.status ?? 0)
+        self.reason = ReasonNumbers.number(of: rejection.reason)
+        self.legacy = rejection.legacyStatus
+        if let timestamp = rejection.timestamp {
+            self.timestamp = Int64((timestamp.timeIntervalSince1970 * 1000).rounded())
+        }
+    }
+}
+
+extension Rejection {
+    /// The status with which a gateway of the binary protocol tells its client; 0: it accepts in silence, and tells the
+    /// feedback list or nobody.
+    ///
+    /// `Docs/gateway.md` has the table and the reasons.
+    fileprivate var legacyStatus: UInt8 {
+        if self.origin == .gateway || self.origin == .inferred { return UInt8(clamping: self.status ?? 0) }
+        return switch self.reason {
+        case .badDeviceToken, .deviceTokenNotForTopic: 8
+        case .missingDeviceToken: 2
+        case .payloadEmpty: 4
+        case .invalidTokenSize: 5
+        case .payloadTooLarge, .badRequestPayload: 7
+        default: 0
+        }
+    }
+}
+
+extension Rejection.Origin {
+    fileprivate var number: Int32 {
+        switch self {
+        case .gateway: FERRY_ORIGIN_GATEWAY
+        case .apns: FERRY_ORIGIN_APNS
+        case .ferry: FERRY_ORIGIN_FERRY
+        case .inferred: FERRY_ORIGIN_INFERRED
+        }
+    }
+}
+
+extension Outcome.UndeliveredCause {
+    fileprivate var number: Int32 {
+        switch self {
+        case .shutDown: FERRY_CAUSE_SHUT_DOWN
+        case .cancelled: FERRY_CAUSE_CANCELLED
+        case .evicted: FERRY_CAUSE_EVICTED
+        case .discarded: FERRY_CAUSE_DISCARDED
+        case .credentials: FERRY_CAUSE_CREDENTIALS
+        case .noConnection: FERRY_CAUSE_NO_CONNECTION
+        case .released: FERRY_CAUSE_RELEASED
+        case .deadline: FERRY_CAUSE_DEADLINE
+        }
+    }
+}
+
+extension Outcome.UncertainCause {
+    fileprivate var number: Int32 {
+        switch self {
+        case .positionUnknown: FERRY_CAUSE_POSITION_UNKNOWN
+        case .peerCloses: FERRY_CAUSE_PEER_CLOSES
+        case .shutDown: FERRY_CAUSE_SHUT_DOWN
+        case .notRepeated: FERRY_CAUSE_NOT_REPEATED
+        case .released: FERRY_CAUSE_RELEASED
+        case .noAnswer: FERRY_CAUSE_NO_ANSWER
+        case .reset: FERRY_CAUSE_RESET
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CFerry
+import FerryCore
+import FerryTesting
+import Foundation
+import Testing
+
+/// Whole programs in C and C++ that send over real sockets.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ProgramTests {
+    private static let account = "Tests/FerryCTests/Programs/account.c"
+
+    @Test(arguments: CProgram.Language.allCases)
+    func `a program accounts for each notification of four threads`(language: CProgram.Language) async throws {
+        try await CProgram.with(Self.account, as: language) { program in
+            let result = try await program.run([#"{"backend":"echo"}"#, "100000", "4"])
+            #expect(result.status == 0 && result.output == "99900 100 0\n", "\(result.output)")
+        }
+    }
+
+    @Test func `a program accounts for each notification over HTTP/2`() async throws {
+        try await CProgram.with(Self.account, as: .c99) { program in
+            let directory = program.directory.appending(path: "tls").path()
+            var server = SimulatedAPNs.Configuration(credentials: try TLSDirectory.open(directory))
+            server.script.rules = [
+                HTTP2Rule(prefix: [0xba, 0xd0], action: .respond, status: 400, reason: .badDeviceToken)
+            ]
+            let apns = try await SimulatedAPNs.start(server)
+            let result = try await program.run([
+                """
+                {"backend":"http2","host":"\(apns.host)","port":\(apns.port),"serverName":"localhost",\
+                "ca":"tls/ca.pem","p8":"tls/token-key.p8","keyId":"FERRYKEY01","teamId":"FERRYTEAM1",\
+                "topic":"com.example.ferry"}
+                """, "20000", "2",
+            ])
+            await apns.stop()
+            #expect(result.status == 0 && result.output == "19980 20 0\n", "\(result.output)")
+        }
+    }
+
+    @Test func `a child of fork opens its own provider, and cannot use its parent's`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/fork.c", as: .c99) { program in
+            let result = try await program.run([])
+            #expect(result.status == 0, "\(result.output)")
+        }
+    }
+
+    @Test func `the example of the documentation runs`() async throws {
+        try await CProgram.with("Compat/C/example.c", as: .c99) { program in
+            let tokens = program.directory.appending(path: "tokens")
+            try Data("00ff\nbad0\n".utf8).write(to: tokens)
+            let shell = "./program '{\"backend\":\"echo\"}' < tokens"
+            let result = try await program.shell(shell)
+            #expect(result.output == "0 accepted \n1 rejected BadDeviceToken\n")
+        }
+    }
+}
