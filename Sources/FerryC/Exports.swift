@@ -2,14 +2,6 @@ public import CFerry
 internal import Ferry
 internal import FerryCore
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
 // The functions of `ferry.h`, which documents them.
 
 private let version = ForeverText(Version.current)
@@ -38,10 +30,9 @@ public func ferry_open(
 
 private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: MessageBuffer) -> Int64 {
     guard let options = bytes(json, length) else { return Int64(FERRY_EINVAL) }
-    let process = getpid()
     do {
-        let handle = try HandleMaker.make(options) { LibraryState.shared.withLock { $0.threads(of: process) } }
-        if let number = LibraryState.shared.withLock({ $0.add(handle, of: process) }) { return number }
+        let handle = try HandleMaker.make(options) { LibraryState.shared.withLock { $0.startedThreads() } }
+        if let number = LibraryState.shared.withLock({ $0.add(handle) }) { return number }
         message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")
         return Int64(FERRY_ESYSTEM)
     } catch {
@@ -182,8 +173,7 @@ public func ferry_close(_ handle: ferry_t, _ ms: Int64) -> Int64 {
 @implementation @c
 public func ferry_free(_ handle: ferry_t) -> Int64 {
     ForkGate.pass {
-        let process = getpid()
-        switch LibraryState.shared.withLock({ $0.remove(handle, in: process) }) {
+        switch LibraryState.shared.withLock({ $0.remove(handle) }) {
         case .handle(let handle):
             handle.mailbox.freed()
             return 0
@@ -217,8 +207,7 @@ private func withWaiting(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 
 }
 
 private func find(_ number: ferry_t) -> LibraryState.Found {
-    let process = getpid()
-    return LibraryState.shared.withLock { $0.find(number, in: process) }
+    LibraryState.shared.withLock { $0.find(number) }
 }
 
 /// The bytes of an argument; nil when they cannot be any. NULL is an empty text.

@@ -100,6 +100,14 @@ import Testing
         #expect(library.ready == 0 && !library.isReadable)
     }
 
+    @Test func `a submission that finds no room ends the news that everything is settled`() throws {
+        let library = try Library(#"{"backend":"echo","queueLimit":1}"#)
+        _ = library.submit(record(1))
+        #expect(library.ready & Int64(FERRY_READY_SETTLED) != 0)
+        #expect(library.submit(record(2)) == (0, 0))
+        #expect(library.ready == Int64(FERRY_READY_OUTCOMES))
+    }
+
     @Test func `only failures are kept on demand, and the counts have all`() throws {
         let library = try Library(#"{"backend":"echo","outcomes":"failures"}"#)
         _ = library.submit(record(1) + record(2, token: [0xba, 0xd0]))

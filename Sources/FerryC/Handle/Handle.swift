@@ -21,6 +21,11 @@ final class Handle: Sendable {
 
     /// Takes records from the front. Returns how many, and their length in bytes; nil when the framing is wrong.
     func submit(_ bytes: UnsafeBufferPointer<UInt8>) -> (count: Int, used: Int)? {
+        // A caller that is faster than the network comes here most of the time, and often with many records.
+        guard bytes.isEmpty || self.backend.room > 0 else {
+            self.awaitRoom()
+            return (0, 0)
+        }
         guard let count = RecordReader.count(bytes) else { return nil }
         return self.submit(count) { index, reader in
             reader.next().map { Item(record: $0, token: $0.token, tag: $0.tag, wasPayloadChecked: false) }

@@ -31,7 +31,7 @@ final class Mailbox: OutcomeSink, Sendable {
         var ready: Int32 {
             (self.unread > 0 ? FERRY_READY_OUTCOMES : 0) | (self.hasEvent ? FERRY_READY_EVENT : 0)
                 | (self.wantsRoom && self.hasRoom ? FERRY_READY_ROOM : 0)
-                | (self.tellsSettled ? FERRY_READY_SETTLED : 0)
+                | (self.tellsSettled && self.isSettled ? FERRY_READY_SETTLED : 0)
         }
 
         var isSettled: Bool { self.counts.settled == self.taken }
@@ -42,9 +42,9 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// A class, because the lock's value must be copyable.
+    /// A class, because the lock's value must be copyable. Only its holder reaches the state.
     private final class Box {
-        var state: State
+        @exclusivity(unchecked) var state: State
 
         init(_ state: consuming State) { self.state = state }
     }
@@ -137,6 +137,8 @@ final class Mailbox: OutcomeSink, Sendable {
         self.box.withLock { box in
             box.state.wantsRoom = true
             box.state.hasRoom = false
+            box.state.tellsSettled = false
+            box.state.raise()
             guard box.state.unread < self.limit, !box.state.isAwaitingRoom else { return false }
             box.state.isAwaitingRoom = true
             return true

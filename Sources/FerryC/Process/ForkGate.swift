@@ -62,7 +62,7 @@ enum ForkGate {
         }
         self.isLocked = pthread_rwlock_timedwrlock(self.lock, &end) == 0
         LibraryState.shared.lock()
-        self.rest = LibraryState.shared.valueUnderLock.runningThreads(of: getpid()).map { ThreadRest($0) }
+        self.rest = LibraryState.shared.valueUnderLock.runningThreads.map { ThreadRest($0) }
         self.rest?.begin(milliseconds: self.limit)
     }
 
@@ -70,6 +70,7 @@ enum ForkGate {
         // In the child these threads do not exist.
         if !isChild { self.rest?.end() }
         self.rest = nil
+        if isChild { LibraryState.shared.valueUnderLock.forked() }
         LibraryState.shared.unlock()
         if isChild { self.initialize(self.lock) } else if self.isLocked { pthread_rwlock_unlock(self.lock) }
         self.isLocked = false

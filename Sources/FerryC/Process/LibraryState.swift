@@ -22,6 +22,8 @@ struct LibraryState {
     /// The most handles at a time.
     static let handleLimit = 65_536
 
+    /// This process. A system call for each use would cost more than most calls of the library.
+    private(set) var process = getpid()
     private var places: [Place] = []
     private var free: [Int] = []
     private var threads: (process: pid_t, ProcessThreads)?
@@ -36,21 +38,22 @@ struct LibraryState {
     /// The state of this process. A child of `fork` begins with a copy: see ``ForkGate``.
     static let shared = Monitor(LibraryState())
 
-    /// The threads of a process; nil if none were started.
-    func runningThreads(of process: pid_t) -> ProcessThreads? {
-        self.threads.flatMap { $0.process == process ? $0.1 : nil }
-    }
+    /// Notes that this is a child of `fork`.
+    mutating func forked() { self.process = getpid() }
+
+    /// The threads of this process; nil if none were started.
+    var runningThreads: ProcessThreads? { self.threads.flatMap { $0.process == self.process ? $0.1 : nil } }
 
     /// Returns the threads of this process, and starts them if there are none.
-    mutating func threads(of process: pid_t) -> ProcessThreads {
-        if let threads, threads.process == process { return threads.1 }
+    mutating func startedThreads() -> ProcessThreads {
+        if let runningThreads { return runningThreads }
         let started = ProcessThreads.start(loops: max(min(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4), 1))
-        self.threads = (process, started)
+        self.threads = (self.process, started)
         return started
     }
 
     /// Returns the number of a new handle; nil if there are too many.
-    mutating func add(_ handle: Handle, of process: pid_t) -> Int64? {
+    mutating func add(_ handle: Handle) -> Int64? {
         let index: Int
         if let last = self.free.popLast() {
             index = last
@@ -60,13 +63,13 @@ struct LibraryState {
             index = self.places.count - 1
         }
         self.places[index].handle = handle
-        self.places[index].process = process
+        self.places[index].process = self.process
         return Int64(self.places[index].generation << 32) | Int64(index)
     }
 
-    func find(_ number: UInt64, in process: pid_t) -> Found {
+    func find(_ number: UInt64) -> Found {
         guard let index = self.index(of: number), let handle = self.places[index].handle else { return .none }
-        return self.places[index].process == process ? .handle(handle) : .forked
+        return self.places[index].process == self.process ? .handle(handle) : .forked
     }
 
     private func index(of number: UInt64) -> Int? {
@@ -76,8 +79,8 @@ struct LibraryState {
     }
 
     /// Forgets a handle and returns it. One of the parent process is kept for ever: its end would touch the parent's threads.
-    mutating func remove(_ number: UInt64, in process: pid_t) -> Found {
-        let found = self.find(number, in: process)
+    mutating func remove(_ number: UInt64) -> Found {
+        let found = self.find(number)
         guard case .handle = found, let index = self.index(of: number) else { return found }
         self.places[index].handle = nil
         self.places[index].generation += 1

@@ -12,7 +12,7 @@ internal import Darwin
 /// has another one.
 final class Monitor<Value>: @unchecked Sendable {
     // Unchecked because the value is only reached under the lock.
-    private var value: Value
+    @exclusivity(unchecked) private var value: Value
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
@@ -37,7 +37,10 @@ final class Monitor<Value>: @unchecked Sendable {
     func lock() { pthread_mutex_lock(self.mutex) }
 
     /// The value, for the thread that holds the lock.
-    var valueUnderLock: Value { self.value }
+    var valueUnderLock: Value {
+        get { self.value }
+        set { self.value = newValue }
+    }
 
     func unlock() { pthread_mutex_unlock(self.mutex) }
 
