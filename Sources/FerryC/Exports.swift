@@ -31,9 +31,12 @@ public func ferry_open(
 private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: MessageBuffer) -> Int64 {
     guard let options = bytes(json, length) else { return Int64(FERRY_EINVAL) }
     do {
-        let handle = try HandleMaker.make(options) { LibraryState.shared.withLock { $0.startedThreads() } }
+        let handle = try HandleMaker.make(options) { try LibraryState.shared.withLock { try $0.startedThreads() } }
         if let number = LibraryState.shared.withLock({ $0.add(handle) }) { return number }
         message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")
+        return Int64(FERRY_ESYSTEM)
+    } catch let fault as SystemFault {
+        message.write(fault.sentence)
         return Int64(FERRY_ESYSTEM)
     } catch {
         message.write(sentence(error))

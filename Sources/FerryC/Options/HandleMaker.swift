@@ -7,8 +7,8 @@ struct HandleMaker {
 
     private static let echoLimit = 65_536
 
-    /// - Throws: ``OptionsFault``, and what the providers throw.
-    static func make(_ text: UnsafeBufferPointer<UInt8>, on threads: () -> ProcessThreads) throws -> Handle {
+    /// - Throws: ``OptionsFault``, ``SystemFault``, and what the providers throw.
+    static func make(_ text: UnsafeBufferPointer<UInt8>, on threads: () throws -> ProcessThreads) throws -> Handle {
         var options = try OptionsObject(text)
         guard let backend = try options.choice("backend", BackendName.self) else {
             throw OptionsFault(
@@ -20,7 +20,7 @@ struct HandleMaker {
         let eventLimit = try options.integer("events", in: 0...1_000_000) ?? 0
         func mailbox(_ limit: Int) throws -> Mailbox {
             guard let mailbox = Mailbox(keeping: kept, limit: limit) else {
-                throw OptionsFault("This process has no file descriptor left.")
+                throw SystemFault.noDescriptors
             }
             return mailbox
         }

@@ -45,9 +45,9 @@ struct LibraryState {
     var runningThreads: ProcessThreads? { self.threads.flatMap { $0.process == self.process ? $0.1 : nil } }
 
     /// Returns the threads of this process, and starts them if there are none.
-    mutating func startedThreads() -> ProcessThreads {
+    mutating func startedThreads() throws -> ProcessThreads {
         if let runningThreads { return runningThreads }
-        let started = ProcessThreads.start(loops: max(min(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4), 1))
+        let started = try ProcessThreads.start(loops: max(min(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4), 1))
         self.threads = (self.process, started)
         return started
     }

@@ -1,3 +1,4 @@
+internal import CFerry
 internal import NIOCore
 internal import NIOPosix
 
@@ -15,8 +16,15 @@ struct ProcessThreads: Sendable {
     /// Resolves host names. A thread of its own, because those of NIO are gone in a child of `fork`.
     let lookups: NIOThreadPool
 
+    /// The descriptors of an event loop: epoll, a timer and an event. Some more are for the first sockets.
+    private static let descriptorsOfLoop = 3
+    private static let descriptorsBeside = 8
+
     /// Starts the threads. They block all signals, which are the program's.
-    static func start(loops count: Int) -> ProcessThreads {
+    ///
+    /// - Throws: ``SystemFault``. SwiftNIO would trap without descriptors for its loops.
+    static func start(loops count: Int) throws -> ProcessThreads {
+        try self.requireDescriptors(count * self.descriptorsOfLoop + self.descriptorsBeside)
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)
@@ -27,6 +35,12 @@ struct ProcessThreads: Sendable {
         lookups.start()
         Self.keepDispositionOfSIGPIPE(loops)
         return ProcessThreads(loops: loops, lookups: lookups)
+    }
+
+    private static func requireDescriptors(_ count: Int) throws {
+        let trials = (0..<count).map { _ in cferry_eventfd() }
+        for trial in trials where trial >= 0 { close(trial) }
+        guard trials.allSatisfy({ $0 >= 0 }) else { throw SystemFault.noDescriptors }
     }
 
     /// SwiftNIO ignores SIGPIPE in the whole process once it makes a socket. Our threads block it, so they do not need that.
