@@ -4,5 +4,7 @@ struct SystemFault: Error {
 
     init(_ sentence: String) { self.sentence = sentence }
 
-    static let noDescriptors = SystemFault("This process has too few file descriptors left: raise its limit (ulimit -n).")
+    static let noDescriptors = SystemFault(
+        "This process has too few file descriptors left: raise its limit (ulimit -n)."
+    )
 }
