@@ -57,7 +57,9 @@ struct HTTP2Connection: ~Copyable {
     var room: Int { self.isLeaving ? 0 : max(self.window.size - self.streams.count, 0) }
 
     /// Whether more connections would help: this one is full, and the reason is not that APNs allows one stream only.
-    var isSaturated: Bool { self.standing == .proven && self.window.size > 1 && self.room == 0 }
+    var isSaturated: Bool {
+        self.standing == .proven && self.window.size > 1 && (self.room == 0 || self.streams.session.hasCutBody)
+    }
 
     /// Whether new requests may be written now.
     func mayWrite(now: NIODeadline) -> Bool { self.room > 0 && self.refusals.mayWrite(now: now) }

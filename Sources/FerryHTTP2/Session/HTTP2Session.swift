@@ -267,12 +267,15 @@ package struct HTTP2Session: ~Copyable {
         return try self.submit(fields, slot, hasBody: !body.isEmpty)
     }
 
+    /// Whether the peer's flow-control window for the connection is used up in the middle of a body.
+    package var hasCutBody: Bool { self.inbox.pointee.hasCutBody }
+
     /// Whether a body of `count` bytes would leave in one piece, behind the others, or is the only one.
     ///
     /// libnghttp2 finishes later bodies before one that it had to cut at the end of the peer's flow-control window. So
     /// requests would arrive in another order.
     package func sendsWhole(_ count: Int) -> Bool {
-        guard !self.inbox.pointee.hasCutBody else { return false }
+        guard !self.hasCutBody else { return false }
         let unsent = self.inbox.pointee.unsentCount
         return unsent == 0 || unsent + count <= Int(nghttp2_session_get_remote_window_size(self.session))
     }

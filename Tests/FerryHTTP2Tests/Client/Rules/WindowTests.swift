@@ -222,6 +222,21 @@ struct HTTP2WindowTests {
         #expect(scenario.underWay == 20)
     }
 
+    @Test func `a connection whose flow-control window is used up gets a second one beside it`() {
+        let scenario = Scenario { $0.maxConnections = 2 }
+        scenario.submit(1...1)
+        let connection = scenario.connect()
+        scenario.answer(1)
+        scenario.links[connection]?.isSilent = true
+        scenario.submit(Array(2...200)) { name in
+            let padding = String(repeating: " ", count: 4000)
+            return (try PushNotification(json: "{\"n\":\(name),\"aps\":{}\(padding)}".utf8), [1])
+        }
+        #expect(scenario.dialCount == 2)
+        scenario.connect()
+        #expect(scenario.underWay > 30)
+    }
+
     @Test func `REFUSED_STREAM sends the notification again and halves the window`() {
         let scenario = Scenario()
         scenario.settings.maxConcurrentStreams = 8
