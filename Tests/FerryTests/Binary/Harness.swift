@@ -105,6 +105,17 @@ struct Harness: Sendable {
     }
 }
 
+extension ProviderEvents {
+    /// Waits until `count` notifications were written. The first event is not enough: another loop writes at its own time.
+    func transmitted(_ count: Int) async {
+        var written = 0
+        for await case .transmitted(_, let tags) in self {
+            written += tags.count
+            if written >= count { return }
+        }
+    }
+}
+
 /// A sink that keeps every outcome, and lets a test wait for a number of them.
 final class OutcomeCollector: OutcomeSink {
     private struct State {

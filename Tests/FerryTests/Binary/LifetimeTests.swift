@@ -176,7 +176,7 @@ struct LifetimeTests {
                 try await withProvider(configuration.tested, drainingWithin: Harness.forever) { provider in
                     let connected = provider.events(bufferingNewest: 10)
                     try await Harness.submit(0..<20, to: provider)
-                    _ = await connected.first { if case .transmitted = $0 { true } else { false } }
+                    await connected.transmitted(20)
                     submitted.succeed()
                 } outcomes: { outcomes in
                     for await record in outcomes { read.settled([record].span) }
@@ -229,7 +229,7 @@ struct LifetimeTests {
                 try await withProvider(configuration.tested) { provider in
                     let connected = provider.events(bufferingNewest: 10)
                     try await Harness.submit(0..<20, to: provider)
-                    _ = await connected.first { if case .transmitted = $0 { true } else { false } }
+                    await connected.transmitted(20)
                     events.succeed()
                     _ = await provider.events(bufferingNewest: 1).first { _ in false }
                 }
