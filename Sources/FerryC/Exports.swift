@@ -29,7 +29,10 @@ public func ferry_open(
 }
 
 private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: MessageBuffer) -> Int64 {
-    guard let options = bytes(json, length) else { return Int64(FERRY_EINVAL) }
+    guard let options = bytes(json, length) else {
+        message.write("The options have no text, or a length below 0.")
+        return Int64(FERRY_EINVAL)
+    }
     do {
         let handle = try HandleMaker.make(options) { try LibraryState.shared.withLock { try $0.startedThreads() } }
         if let number = LibraryState.shared.withLock({ $0.add(handle) }) { return number }
@@ -54,7 +57,10 @@ public func ferry_submit(
     used?.pointee = 0
     return with(handle) { handle in
         guard let records = bytes(records, length) else { return Int64(FERRY_EINVAL) }
-        guard !handle.isClosed else { return Int64(FERRY_ECLOSED) }
+        guard !handle.isClosed else {
+            handle.mailbox.turnAway()
+            return Int64(FERRY_ECLOSED)
+        }
         guard let taken = handle.submit(records) else { return Int64(FERRY_EINVAL) }
         used?.pointee = taken.used
         return Int64(taken.count)
@@ -73,10 +79,13 @@ public func ferry_submit_to(
 ) -> Int64 {
     with(handle) { handle in
         let (total, isTooLong) = token_length.multipliedReportingOverflow(by: count)
-        guard token_length >= 0, count >= 0, !isTooLong, let record = bytes(record, length),
+        guard token_length > 0, count >= 0, !isTooLong, let record = bytes(record, length),
             let tokens = bytes(tokens, total)
         else { return Int64(FERRY_EINVAL) }
-        guard !handle.isClosed else { return Int64(FERRY_ECLOSED) }
+        guard !handle.isClosed else {
+            handle.mailbox.turnAway()
+            return Int64(FERRY_ECLOSED)
+        }
         return handle.submit(record, to: tokens, tokenLength: token_length, firstTag: first_tag)
             .map(Int64.init) ?? Int64(FERRY_EINVAL)
     }
@@ -90,7 +99,9 @@ public func ferry_read(
     _ capacity: Int
 ) -> Int64 {
     with(handle) { handle in
-        guard capacity >= 0, size_of_one >= MemoryLayout<ferry_outcome>.size else { return Int64(FERRY_EINVAL) }
+        guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size_of_one else {
+            return Int64(FERRY_EINVAL)
+        }
         guard capacity > 0 else { return 0 }
         guard let outcomes else { return Int64(FERRY_EINVAL) }
         return Int64(handle.mailbox.read(into: outcomes, size: size_of_one, capacity: capacity))
@@ -121,7 +132,9 @@ public func ferry_drain(_ handle: ferry_t, _ ms: Int64) -> Int64 {
 @implementation @c
 public func ferry_counts(_ handle: ferry_t, _ numbers: UnsafeMutableRawPointer?, _ size: Int) -> Int64 {
     with(handle) { handle in
-        guard let numbers, size >= MemoryLayout<ferry_numbers>.size else { return Int64(FERRY_EINVAL) }
+        guard let numbers, MemoryLayout<ferry_numbers>.size...largestStructure ~= size else {
+            return Int64(FERRY_EINVAL)
+        }
         var own = handle.numbers()
         numbers.initializeMemory(as: UInt8.self, repeating: 0, count: size)
         withUnsafeBytes(of: &own) { bytes in
@@ -188,6 +201,9 @@ public func ferry_free(_ handle: ferry_t) -> Int64 {
 }
 
 // MARK: Arguments
+
+/// A larger size of a structure is a mistake. It would have zeros written behind the caller's memory.
+private let largestStructure = 4096
 
 /// Calls `body` with the handle of a number, or returns why there is none. `body` does not wait.
 private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {

@@ -97,6 +97,8 @@ import Testing
         _ = library.read()
         #expect(library.ready == Int64(FERRY_READY_SETTLED) && library.isReadable)
         _ = library.numbers
+        #expect(library.isReadable)
+        #expect(library.read().isEmpty)
         #expect(library.ready == 0 && !library.isReadable)
     }
 
@@ -124,6 +126,8 @@ import Testing
         #expect(outcomes.map(\.tag) == [50, 51, 52])
         #expect(outcomes.map(\.outcome) == [1, 2, 1])
         #expect(ferry_submit_to(library.handle, one, one.count, tokens, 3, 2, 0) == Int64(FERRY_EINVAL))
+        let none = record(0, token: [])
+        #expect(ferry_submit_to(library.handle, none, none.count, tokens, 0, 3, 0) == Int64(FERRY_EINVAL))
     }
 
     @Test func `after close nothing is taken, and outcomes stay readable`() throws {
@@ -132,6 +136,7 @@ import Testing
         #expect(ferry_close(library.handle, 1000) == 0)
         #expect(library.submit(record(2)).count == Int64(FERRY_ECLOSED))
         #expect(library.read().map(\.tag) == [1])
+        #expect(library.ready == 0)
         #expect(ferry_close(library.handle, 0) == 0)
     }
 
@@ -169,6 +174,9 @@ import Testing
             _ = ferry_read(handle, nil, 40, 10)
             _ = ferry_read(handle, nil, 39, -1)
             _ = ferry_read(handle, nil, .max, .max)
+            var byte: UInt8 = 0
+            _ = ferry_read(handle, &byte, .max, 1)
+            _ = ferry_counts(handle, &byte, .max)
             _ = ferry_read_event(handle, nil, -1)
             _ = ferry_read_event(handle, nil, 10)
             _ = ferry_drain(handle, .min)

@@ -11,6 +11,7 @@ import Testing
         (#"{"backend":"smtp"}"#, #"The option 'backend' takes one of "binary", "http2", "migrate", "echo"."#),
         (#"{"backend":"echo","backend":"echo"}"#, "The option 'backend' stands there twice."),
         (#"{"backend":"echo","shares":1}"#, "There is no option 'shares' here."),
+        (#"{"backend":"echo","events":5}"#, "There is no option 'events' here."),
         (#"{"backend":"echo","queueLimit":0}"#, "The option 'queueLimit' takes a whole number from 1 to 1000000000."),
         (#"{"backend":"echo","queueLimit":1e999}"#, "The option 'queueLimit' takes a whole number"),
         (#"{"backend":"http2","production":true}"#, "HTTP/2 wants credentials"),

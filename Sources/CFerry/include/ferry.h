@@ -4,8 +4,9 @@
  * A program opens a provider, submits notifications as records, and reads one outcome for each. There are no callbacks:
  * ferry_fd() gives a descriptor for the program's own event loop.
  *
- * Every function may be called on any thread, also while another thread closes the handle. No argument makes the library
- * trap. It keeps no pointer of the caller after a call has returned, and the texts that it returns are static.
+ * Every function may be called on any thread, also while another thread closes the handle. No number or text makes the
+ * library trap; memory must be as large as the caller says. It keeps no pointer of the caller after a call has returned,
+ * and the texts that it returns are static. Do not cancel a thread (pthread_cancel) inside a call.
  *
  * Functions return a number that is not negative, or an error: FERRY_E..., of which ferry_error_text() says what to do.
  */
@@ -132,7 +133,7 @@ typedef struct ferry_numbers {
 #define FERRY_READY_OUTCOMES 1 /* until ferry_read() has returned them all */
 #define FERRY_READY_EVENT 2    /* until ferry_read_event() has returned them all */
 #define FERRY_READY_ROOM 4     /* after ferry_submit() took less than it got: until the next ferry_submit() */
-#define FERRY_READY_SETTLED 8  /* everything has its outcome: until the next ferry_submit() or ferry_counts() */
+#define FERRY_READY_SETTLED 8  /* everything has its outcome: until the next ferry_submit(), or a ferry_read() of 0 */
 
 /* ---- Functions ---- */
 
@@ -153,8 +154,8 @@ int64_t ferry_open(const char *json, size_t length, char *message, size_t size);
 
 /*
  * Takes records from the front, as many as there is room for; never waits. Returns how many, 0 if there is no room now,
- * and in `used` (unless NULL) their length. If the framing is wrong anywhere, nothing is taken. What no server would take
- * is taken and rejected.
+ * and in `used` (unless NULL) their length. If the framing is wrong anywhere, nothing is taken; without room it is not
+ * looked at. What no server would take is taken and rejected.
  */
 int64_t ferry_submit(ferry_t handle, const uint8_t *records, size_t length, size_t *used);
 
@@ -165,7 +166,7 @@ int64_t ferry_submit(ferry_t handle, const uint8_t *records, size_t length, size
 int64_t ferry_submit_to(ferry_t handle, const uint8_t *record, size_t length, const uint8_t *tokens, size_t token_length,
                         size_t count, uint64_t first_tag);
 
-/* Copies outcomes, at most `capacity`. `size_of_one` is sizeof(ferry_outcome). Returns how many. */
+/* Copies outcomes, at most `capacity`. `size_of_one` is sizeof(ferry_outcome), at most 4096. Returns how many. */
 int64_t ferry_read(ferry_t handle, void *outcomes, size_t size_of_one, size_t capacity);
 
 /*
@@ -189,7 +190,7 @@ int64_t ferry_wait(ferry_t handle, int64_t ms);
 /* Waits up to `ms` milliseconds until everything has its outcome. Returns how many have none. */
 int64_t ferry_drain(ferry_t handle, int64_t ms);
 
-/* Copies the numbers of the handle. `size` is sizeof(ferry_numbers). Returns 0. */
+/* Copies the numbers of the handle. `size` is sizeof(ferry_numbers). Returns 0. Clears nothing. */
 int64_t ferry_counts(ferry_t handle, void *numbers, size_t size);
 
 /* Changes an option that may change: {"share": 10}. Returns 0, or an error and a sentence, as ferry_open(). */

@@ -7,12 +7,21 @@ final class Handle: Sendable {
     let mailbox: Mailbox
     private let backend: Backend
     private let events: EventQueue?
+    /// Opens when the backend has shut down.
+    private let closing: Latch
     /// The migration, if the backend is one.
     let migration: MigratingProvider?
 
-    init(_ backend: Backend, mailbox: Mailbox, events: EventQueue? = nil, migration: MigratingProvider? = nil) {
+    init(
+        _ backend: Backend,
+        mailbox: Mailbox,
+        closing: Latch,
+        events: EventQueue? = nil,
+        migration: MigratingProvider? = nil
+    ) {
         self.backend = backend
         self.mailbox = mailbox
+        self.closing = closing
         self.events = events
         self.migration = migration
     }
@@ -102,7 +111,7 @@ final class Handle: Sendable {
             if refused.last?.index == taken { refused.removeLast() } else { left -= 1 }
         }
         self.reject(refused)
-        self.mailbox.untake(most - taken)
+        self.mailbox.end(most, taken: taken)
         if taken < count { self.awaitRoom() }
         return (taken, taken == made ? reader.position : self.length(of: taken, item, over: makeReader))
     }
@@ -152,8 +161,10 @@ final class Handle: Sendable {
     /// Copies the next event to `target`, if it fits. Returns its length; 0 if there is none.
     func readEvent(into target: UnsafeMutableRawBufferPointer) -> Int {
         guard let events else { return 0 }
+        // Before the look: what comes after it raises the bit again.
+        self.mailbox.eventCame(false)
         let (length, isMore) = events.read(into: target)
-        self.mailbox.eventCame(isMore)
+        if isMore { self.mailbox.eventCame() }
         return length
     }
 
@@ -161,12 +172,9 @@ final class Handle: Sendable {
 
     /// Shuts down within `limit`, and waits for it.
     func close(within limit: Duration) {
-        guard let latch = Latch() else {
-            // Without a descriptor to wait on, the end comes all the same.
-            return self.backend.shutDown(within: limit) {}
-        }
-        ForkGate.pass { self.backend.shutDown(within: limit) { latch.open() } }
-        latch.wait()
+        let closing = self.closing
+        ForkGate.pass { self.backend.shutDown(within: limit) { closing.open() } }
+        closing.wait()
         ForkGate.pass { self.mailbox.closed() }
     }
 }

@@ -17,6 +17,8 @@ final class Mailbox: OutcomeSink, Sendable {
         var read = 0
         var counts = OutcomeCounts()
         var taken = 0
+        /// The notifications of calls that are under way. Some of them may have their outcome, and some may not be taken.
+        var reserved = 0
         var wantsRoom = false
         var hasRoom = false
         /// Whether the provider will call ``Mailbox/roomCame()``.
@@ -34,7 +36,8 @@ final class Mailbox: OutcomeSink, Sendable {
                 | (self.tellsSettled && self.isSettled ? FERRY_READY_SETTLED : 0)
         }
 
-        var isSettled: Bool { self.counts.settled == self.taken }
+        var unsettled: Int { self.taken + self.reserved - self.counts.settled }
+        var isSettled: Bool { self.unsettled == 0 }
 
         mutating func raise() {
             self.signal.set(self.ready != 0 || self.isFreed)
@@ -117,17 +120,27 @@ final class Mailbox: OutcomeSink, Sendable {
             box.state.tellsSettled = false
             defer { box.state.raise() }
             guard box.state.unread < self.limit else { return false }
-            box.state.taken += count
+            box.state.reserved += count
             return true
         }
     }
 
-    /// Notes that `count` of them were not taken after all.
-    func untake(_ count: Int) {
+    /// Notes that `taken` of the `count` notifications of ``begin(_:)`` were taken.
+    func end(_ count: Int, taken: Int) {
         guard count > 0 else { return }
         self.box.withLock { box in
-            box.state.taken -= count
+            box.state.reserved -= count
+            box.state.taken += taken
             Self.note(&box.state)
+        }
+    }
+
+    /// Notes a submission after the end. There will be no room.
+    func turnAway() {
+        self.box.withLock { box in
+            box.state.wantsRoom = false
+            box.state.tellsSettled = false
+            box.state.raise()
         }
     }
 
@@ -168,6 +181,7 @@ final class Mailbox: OutcomeSink, Sendable {
                 box.state.read = 0
             }
             if box.state.wantsRoom, box.state.unread < self.limit { box.state.hasRoom = true }
+            if count == 0 { box.state.tellsSettled = false }
             box.state.raise()
             return count
         }
@@ -179,6 +193,7 @@ final class Mailbox: OutcomeSink, Sendable {
     /// Lets those who wait go on, because nothing more may come.
     func closed() {
         self.box.withLock { box in
+            box.state.wantsRoom = false
             box.state.tellsSettled = true
             box.state.raise()
         }
@@ -191,7 +206,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    private var unsettled: Int { self.box.withLock { $0.state.taken - $0.state.counts.settled } }
+    private var unsettled: Int { self.box.withLock { $0.state.unsettled } }
 
     func wait(milliseconds: Int64) -> Int32 {
         Waiting.wait(on: self.descriptor, milliseconds: milliseconds) { self.ready }
@@ -208,12 +223,10 @@ final class Mailbox: OutcomeSink, Sendable {
     /// The numbers without those that only the provider has.
     func numbers() -> ferry_numbers {
         self.box.withLock { box in
-            box.state.tellsSettled = false
-            box.state.raise()
             let counts = box.state.counts
             var numbers = ferry_numbers()
-            numbers.taken = UInt64(box.state.taken)
-            numbers.unsettled = UInt64(box.state.taken - counts.settled)
+            numbers.taken = UInt64(max(box.state.taken, counts.settled))
+            numbers.unsettled = UInt64(max(box.state.unsettled, 0))
             numbers.unread = UInt64(box.state.unread)
             numbers.confirmed = UInt64(counts.confirmed)
             numbers.presumed = UInt64(counts.presumed)

@@ -17,7 +17,8 @@ struct HandleMaker {
         }
         let kept = try options.choice("outcomes", Mailbox.Kept.self) ?? .all
         // Without this option there are none: a program that reads no events would never have to wait.
-        let eventLimit = try options.integer("events", in: 0...1_000_000) ?? 0
+        let eventLimit = backend == .echo ? 0 : try options.integer("events", in: 0...1_000_000) ?? 0
+        guard let latch = Latch() else { throw SystemFault.noDescriptors }
         func mailbox(_ limit: Int) throws -> Mailbox {
             guard let mailbox = Mailbox(keeping: kept, limit: limit) else {
                 throw SystemFault.noDescriptors
@@ -29,37 +30,38 @@ struct HandleMaker {
             let limit = try options.integer("queueLimit", in: 1...1_000_000_000) ?? Self.echoLimit
             try options.end()
             let mailbox = try mailbox(limit)
-            return Handle(.echo(Echo(mailbox)), mailbox: mailbox)
+            return Handle(.echo(Echo(mailbox)), mailbox: mailbox, closing: latch)
         case .binary:
             var configuration = try options.binaryConfiguration(on: threads(), outcomes: .discard)
             try options.end()
             let mailbox = try mailbox(configuration.options.queueLimit)
             configuration.outcomes = .sink(mailbox)
-            return self.handle(try BinaryProvider(configuration), mailbox, eventLimit)
+            return self.handle(try BinaryProvider(configuration), mailbox, latch, eventLimit)
         case .http2:
             var configuration = try options.http2Configuration(on: threads(), outcomes: .discard)
             try options.end()
             let mailbox = try mailbox(configuration.options.queueLimit)
             configuration.outcomes = .sink(mailbox)
-            return self.handle(try HTTP2Provider(configuration), mailbox, eventLimit)
+            return self.handle(try HTTP2Provider(configuration), mailbox, latch, eventLimit)
         case .migrate:
             var configuration = try self.migration(&options, on: threads())
             try options.end()
             let mailbox = try mailbox(configuration.options.queueLimit)
             configuration.outcomes = .sink(mailbox)
             let provider = try MigratingProvider(configuration)
-            return self.handle(provider, mailbox, eventLimit, migration: provider)
+            return self.handle(provider, mailbox, latch, eventLimit, migration: provider)
         }
     }
 
     private static func handle(
         _ provider: any LoopProvider,
         _ mailbox: Mailbox,
+        _ latch: Latch,
         _ eventLimit: Int,
         migration: MigratingProvider? = nil
     ) -> Handle {
         let events = eventLimit == 0 ? nil : EventQueue(of: provider.body, limit: eventLimit, mailbox: mailbox)
-        return Handle(.provider(provider), mailbox: mailbox, events: events, migration: migration)
+        return Handle(.provider(provider), mailbox: mailbox, closing: latch, events: events, migration: migration)
     }
 
     private static func migration(
@@ -89,6 +91,7 @@ struct HandleMaker {
         }
         configuration.loopCount = try options.integer("loops", in: 1...64) ?? 1
         configuration.eventLoopGroup = threads.loops
+        configuration.logger = OptionsObject.silent
         return configuration
     }
 }

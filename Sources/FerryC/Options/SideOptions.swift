@@ -12,7 +12,7 @@ extension OptionsObject {
 
     private static let most = 1...1_000_000_000
 
-    private static let silent = Logger(label: "ferry") { _ in SwiftLogNoOpLogHandler() }
+    static let silent = Logger(label: "ferry") { _ in SwiftLogNoOpLogHandler() }
 
     mutating func binaryConfiguration(
         on threads: ProcessThreads,

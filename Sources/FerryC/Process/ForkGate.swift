@@ -32,7 +32,7 @@ enum ForkGate {
         pthread_atfork({ ForkGate.prepare() }, { ForkGate.goOn(isChild: false) }, { ForkGate.goOn(isChild: true) })
         return lock
     }()
-    // Written only by the thread that forks, while everyone else is kept out.
+    // Written only by the thread that forks, under the lock of the state.
     private nonisolated(unsafe) static var rest: ThreadRest?
     private nonisolated(unsafe) static var isLocked = false
 
@@ -60,8 +60,10 @@ enum ForkGate {
             end.tv_sec += 1
             end.tv_nsec -= 1_000_000_000
         }
-        self.isLocked = pthread_rwlock_timedwrlock(self.lock, &end) == 0
+        let isLocked = pthread_rwlock_timedwrlock(self.lock, &end) == 0
+        // Two threads may fork at a time. The rest is the work of one of them.
         LibraryState.shared.lock()
+        self.isLocked = isLocked
         self.rest = LibraryState.shared.valueUnderLock.runningThreads.map { ThreadRest($0) }
         self.rest?.begin(milliseconds: self.limit)
     }
@@ -70,10 +72,11 @@ enum ForkGate {
         // In the child these threads do not exist.
         if !isChild { self.rest?.end() }
         self.rest = nil
+        let wasLocked = self.isLocked
+        self.isLocked = false
         if isChild { LibraryState.shared.valueUnderLock.forked() }
         LibraryState.shared.unlock()
-        if isChild { self.initialize(self.lock) } else if self.isLocked { pthread_rwlock_unlock(self.lock) }
-        self.isLocked = false
+        if isChild { self.initialize(self.lock) } else if wasLocked { pthread_rwlock_unlock(self.lock) }
     }
 }
 

@@ -15,18 +15,19 @@ struct LibraryState {
     private struct Place {
         var handle: Handle?
         /// The process that opened it.
-        var process: pid_t = 0
+        var process: UInt64 = 0
         var generation: UInt64 = 1
     }
 
     /// The most handles at a time.
     static let handleLimit = 65_536
 
-    /// This process. A system call for each use would cost more than most calls of the library.
-    private(set) var process = getpid()
+    /// The number of forks between the process that loaded the library and this one. A process identifier would be no name:
+    /// a child in a namespace of its own may have that of its parent.
+    private var process: UInt64 = 0
     private var places: [Place] = []
     private var free: [Int] = []
-    private var threads: (process: pid_t, ProcessThreads)?
+    private var threads: (process: UInt64, ProcessThreads)?
 
     enum Found {
         case handle(Handle)
@@ -39,7 +40,7 @@ struct LibraryState {
     static let shared = Monitor(LibraryState())
 
     /// Notes that this is a child of `fork`.
-    mutating func forked() { self.process = getpid() }
+    mutating func forked() { self.process += 1 }
 
     /// The threads of this process; nil if none were started.
     var runningThreads: ProcessThreads? { self.threads.flatMap { $0.process == self.process ? $0.1 : nil } }

@@ -22,7 +22,7 @@ struct ProcessThreads: Sendable {
 
     /// Starts the threads. They block all signals, which are the program's.
     ///
-    /// - Throws: ``SystemFault``. SwiftNIO would trap without descriptors for its loops.
+    /// - Throws: ``SystemFault``. SwiftNIO would trap without descriptors and threads for its loops.
     static func start(loops count: Int) throws -> ProcessThreads {
         try self.requireDescriptors(count * self.descriptorsOfLoop + self.descriptorsBeside)
         var all = sigset_t()
@@ -30,6 +30,7 @@ struct ProcessThreads: Sendable {
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try self.requireThreads(count + 1)
         let loops = MultiThreadedEventLoopGroup(numberOfThreads: count)
         let lookups = NIOThreadPool(numberOfThreads: 1)
         lookups.start()
@@ -41,6 +42,27 @@ struct ProcessThreads: Sendable {
         let trials = (0..<count).map { _ in cferry_eventfd() }
         for trial in trials where trial >= 0 { close(trial) }
         guard trials.allSatisfy({ $0 >= 0 }) else { throw SystemFault.noDescriptors }
+    }
+
+    private static func requireThreads(_ count: Int) throws {
+        var threads: [pthread_t] = []
+        for _ in 0..<count {
+            var thread = pthread_t()
+            guard
+                pthread_create(
+                    &thread,
+                    nil,
+                    { _ in
+                        sleep(1); return nil
+                    },
+                    nil
+                ) == 0
+            else { break }
+            threads.append(thread)
+        }
+        for thread in threads { pthread_cancel(thread) }
+        for thread in threads { pthread_join(thread, nil) }
+        guard threads.count == count else { throw SystemFault.noThreads }
     }
 
     /// SwiftNIO ignores SIGPIPE in the whole process once it makes a socket. Our threads block it, so they do not need that.

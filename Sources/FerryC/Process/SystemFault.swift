@@ -4,6 +4,7 @@ struct SystemFault: Error {
 
     init(_ sentence: String) { self.sentence = sentence }
 
+    static let noThreads = SystemFault("The system has too few threads left for this user (ulimit -u).")
     static let noDescriptors = SystemFault(
         "This process has too few file descriptors left: raise its limit (ulimit -n)."
     )

@@ -10,6 +10,9 @@ internal import Darwin
 
 /// The wait of a caller for a handle.
 enum Waiting {
+    /// The time between two looks, in microseconds, where the system cannot wait.
+    private static let pause: UInt32 = 10_000
+
     /// Returns what `ready` returns as soon as it is not 0; 0 after the time; `FERRY_EINTR` after a signal. Below 0 milliseconds
     /// there is no limit.
     ///
@@ -30,7 +33,10 @@ enum Waiting {
             if milliseconds > 0, left <= 0 { return 0 }
             // Outside the gate: a fork need not wait for who waits.
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            if poll(&entry, 1, Int32(clamping: left)) < 0, endsAtSignal { return FERRY_EINTR }
+            guard poll(&entry, 1, Int32(clamping: left)) < 0 else { continue }
+            if errno == EINTR, endsAtSignal { return FERRY_EINTR }
+            // A limit on descriptors that was lowered meanwhile makes every poll fail.
+            if errno != EINTR { usleep(Self.pause) }
         }
     }
 
