@@ -110,6 +110,16 @@ import Testing
         #expect(library.ready == Int64(FERRY_READY_OUTCOMES))
     }
 
+    @Test func `reading does not take the news from one who was not told that everything is settled`() throws {
+        let library = try Library(self.echo)
+        _ = library.submit(record(1))
+        #expect(library.read().count == 1)
+        #expect(library.read().isEmpty)
+        #expect(library.ready == Int64(FERRY_READY_SETTLED))
+        #expect(library.read().isEmpty)
+        #expect(library.ready == 0)
+    }
+
     @Test func `only failures are kept on demand, and the counts have all`() throws {
         let library = try Library(#"{"backend":"echo","outcomes":"failures"}"#)
         _ = library.submit(record(1) + record(2, token: [0xba, 0xd0]))

@@ -133,7 +133,7 @@ typedef struct ferry_numbers {
 #define FERRY_READY_OUTCOMES 1 /* until ferry_read() has returned them all */
 #define FERRY_READY_EVENT 2    /* until ferry_read_event() has returned them all */
 #define FERRY_READY_ROOM 4     /* after ferry_submit() took less than it got: until the next ferry_submit() */
-#define FERRY_READY_SETTLED 8  /* everything has its outcome: until the next ferry_submit(), or a ferry_read() of 0 */
+#define FERRY_READY_SETTLED 8  /* everything has its outcome: until ferry_submit(), or told and a ferry_read() of 0 */
 
 /* ---- Functions ---- */
 

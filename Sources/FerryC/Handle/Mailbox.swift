@@ -24,6 +24,8 @@ final class Mailbox: OutcomeSink, Sendable {
         /// Whether the provider will call ``Mailbox/roomCame()``.
         var isAwaitingRoom = false
         var tellsSettled = false
+        /// Whether a caller was told so. Reading must not take the news from one who was not.
+        var wasTold = false
         var hasEvent = false
         /// Whether the handle was freed. Whoever waits for it is let go.
         var isFreed = false
@@ -92,7 +94,10 @@ final class Mailbox: OutcomeSink, Sendable {
     }
 
     private static func note(_ state: inout State) {
-        if state.isSettled, state.taken > 0 { state.tellsSettled = true }
+        if state.isSettled, state.taken > 0, !state.tellsSettled {
+            state.tellsSettled = true
+            state.wasTold = false
+        }
         state.raise()
     }
 
@@ -181,14 +186,21 @@ final class Mailbox: OutcomeSink, Sendable {
                 box.state.read = 0
             }
             if box.state.wantsRoom, box.state.unread < self.limit { box.state.hasRoom = true }
-            if count == 0 { box.state.tellsSettled = false }
+            if count == 0, box.state.wasTold { box.state.tellsSettled = false }
             box.state.raise()
             return count
         }
     }
 
     /// The bits of `ferry_wait`; an error once the handle was freed.
-    var ready: Int32 { self.box.withLock { $0.state.isFreed ? FERRY_EHANDLE : $0.state.ready } }
+    var ready: Int32 {
+        self.box.withLock { box in
+            guard !box.state.isFreed else { return FERRY_EHANDLE }
+            let ready = box.state.ready
+            if ready & FERRY_READY_SETTLED != 0 { box.state.wasTold = true }
+            return ready
+        }
+    }
 
     /// Lets those who wait go on, because nothing more may come.
     func closed() {
