@@ -8,6 +8,23 @@ final class Mailbox: OutcomeSink, Sendable {
         case all, failures, none
     }
 
+    /// The room for notifications, as the caller knows it.
+    private enum Room {
+        case enough
+        /// A submission found too little.
+        case wanted
+        /// There was too little, and now there is some.
+        case offered
+    }
+
+    /// The news that everything has its outcome.
+    private enum Settling {
+        case noNews
+        case untold
+        /// A caller knows. Reading must not take the news from one who does not.
+        case told
+    }
+
     private struct State: ~Copyable {
         var signal: ReadySignal
         /// Readable while everything has its outcome, or the handle was freed.
@@ -19,13 +36,10 @@ final class Mailbox: OutcomeSink, Sendable {
         var taken = 0
         /// The notifications of calls that are under way. Some of them may have their outcome, and some may not be taken.
         var reserved = 0
-        var wantsRoom = false
-        var hasRoom = false
+        var room = Room.enough
         /// Whether the provider will call ``Mailbox/roomCame()``.
-        var isAwaitingRoom = false
-        var tellsSettled = false
-        /// Whether a caller was told so. Reading must not take the news from one who was not.
-        var wasTold = false
+        var isAskedForRoom = false
+        var settling = Settling.noNews
         var hasEvent = false
         /// Whether the handle was freed. Whoever waits for it is let go.
         var isFreed = false
@@ -34,8 +48,8 @@ final class Mailbox: OutcomeSink, Sendable {
 
         var ready: Int32 {
             (self.unread > 0 ? FERRY_READY_OUTCOMES : 0) | (self.hasEvent ? FERRY_READY_EVENT : 0)
-                | (self.wantsRoom && self.hasRoom ? FERRY_READY_ROOM : 0)
-                | (self.tellsSettled && self.isSettled ? FERRY_READY_SETTLED : 0)
+                | (self.room == .offered ? FERRY_READY_ROOM : 0)
+                | (self.settling != .noNews && self.isSettled ? FERRY_READY_SETTLED : 0)
         }
 
         var unsettled: Int { self.taken + self.reserved - self.counts.settled }
@@ -94,10 +108,7 @@ final class Mailbox: OutcomeSink, Sendable {
     }
 
     private static func note(_ state: inout State) {
-        if state.isSettled, state.taken > 0, !state.tellsSettled {
-            state.tellsSettled = true
-            state.wasTold = false
-        }
+        if state.isSettled, state.taken > 0, state.settling == .noNews { state.settling = .untold }
         state.raise()
     }
 
@@ -110,8 +121,8 @@ final class Mailbox: OutcomeSink, Sendable {
 
     func roomCame() {
         self.box.withLock { box in
-            box.state.hasRoom = true
-            box.state.isAwaitingRoom = false
+            if box.state.room == .wanted { box.state.room = .offered }
+            box.state.isAskedForRoom = false
             box.state.raise()
         }
     }
@@ -121,8 +132,8 @@ final class Mailbox: OutcomeSink, Sendable {
     /// Notes that `count` notifications are about to be taken. Returns whether unread outcomes leave room for any.
     func begin(_ count: Int) -> Bool {
         self.box.withLock { box in
-            box.state.wantsRoom = false
-            box.state.tellsSettled = false
+            box.state.room = .enough
+            box.state.settling = .noNews
             defer { box.state.raise() }
             guard box.state.unread < self.limit else { return false }
             box.state.reserved += count
@@ -143,8 +154,8 @@ final class Mailbox: OutcomeSink, Sendable {
     /// Notes a submission after the end. There will be no room.
     func turnAway() {
         self.box.withLock { box in
-            box.state.wantsRoom = false
-            box.state.tellsSettled = false
+            box.state.room = .enough
+            box.state.settling = .noNews
             box.state.raise()
         }
     }
@@ -153,12 +164,11 @@ final class Mailbox: OutcomeSink, Sendable {
     /// not asked twice, nor while the caller's own unread outcomes leave no room.
     func wantRoom() -> Bool {
         self.box.withLock { box in
-            box.state.wantsRoom = true
-            box.state.hasRoom = false
-            box.state.tellsSettled = false
+            box.state.room = .wanted
+            box.state.settling = .noNews
             box.state.raise()
-            guard box.state.unread < self.limit, !box.state.isAwaitingRoom else { return false }
-            box.state.isAwaitingRoom = true
+            guard box.state.unread < self.limit, !box.state.isAskedForRoom else { return false }
+            box.state.isAskedForRoom = true
             return true
         }
     }
@@ -185,8 +195,8 @@ final class Mailbox: OutcomeSink, Sendable {
                 box.state.outcomes.removeFirst(box.state.read)
                 box.state.read = 0
             }
-            if box.state.wantsRoom, box.state.unread < self.limit { box.state.hasRoom = true }
-            if count == 0, box.state.wasTold { box.state.tellsSettled = false }
+            if box.state.room == .wanted, box.state.unread < self.limit { box.state.room = .offered }
+            if count == 0, box.state.settling == .told { box.state.settling = .noNews }
             box.state.raise()
             return count
         }
@@ -197,7 +207,7 @@ final class Mailbox: OutcomeSink, Sendable {
         self.box.withLock { box in
             guard !box.state.isFreed else { return FERRY_EHANDLE }
             let ready = box.state.ready
-            if ready & FERRY_READY_SETTLED != 0 { box.state.wasTold = true }
+            if ready & FERRY_READY_SETTLED != 0 { box.state.settling = .told }
             return ready
         }
     }
@@ -205,8 +215,8 @@ final class Mailbox: OutcomeSink, Sendable {
     /// Lets those who wait go on, because nothing more may come.
     func closed() {
         self.box.withLock { box in
-            box.state.wantsRoom = false
-            box.state.tellsSettled = true
+            box.state.room = .enough
+            box.state.settling = .untold
             box.state.raise()
         }
     }
