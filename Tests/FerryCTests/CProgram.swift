@@ -14,6 +14,11 @@ struct CProgram {
     /// Where the library is: beside the program of the tests.
     private static let products = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
+    /// Runs the compiler that comes with Swift. Only swift may be in the path.
+    private static let compile = #"""
+        exec "$(command -v clang || echo "$(dirname "$(readlink -f "$(command -v swift)")")/clang")" "$@"
+        """#
+
     let directory: URL
 
     struct Result {
@@ -28,10 +33,9 @@ struct CProgram {
         defer { try? FileManager.default.removeItem(at: directory) }
         let program = CProgram(directory: directory)
         let flags = language.rawValue.split(separator: " ").map(String.init)
-        // The compiler that comes with Swift.
         let compiled = try await program.run(
-            "/usr/bin/env",
-            ["clang"] + flags + [
+            "/bin/sh",
+            ["-c", Self.compile, "sh"] + flags + [
                 "-Wall", "-Wextra", "-pedantic", "-Werror", URL(filePath: source, relativeTo: self.root).path(),
             ]
                 + ["-I", self.root.appending(path: "Sources/CFerry/include").path()]

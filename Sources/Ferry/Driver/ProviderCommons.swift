@@ -1,12 +1,16 @@
-internal import FerryCore
+package import FerryCore
 internal import Logging
 internal import Synchronization
 
 #if canImport(FoundationEssentials)
-internal import FoundationEssentials
+package import FoundationEssentials
 #else
-internal import Foundation
+package import Foundation
 #endif
+
+/// Takes a device that no longer has the app, and since when, if APNs says it. Called on the provider's event loop, before the
+/// outcome of the notification is delivered. Must not block.
+package typealias GoneDeviceSink = @Sendable (DeviceToken, Date?) -> Void
 
 /// What the event loops of one provider have in common: the way in, the way out, and the numbers of the whole.
 ///
@@ -57,6 +61,8 @@ final class ProviderCommons: Sendable {
     let moves: MoveWatch?
     /// The topic of notifications over HTTP/2 without one, if the provider has two protocols.
     private let topic: String?
+    /// Gets each device that APNs over HTTP/2 calls gone.
+    private let goneDevices: GoneDeviceSink?
     /// Whether only the counts keep the outcomes of batches.
     private let discardsOutcomes: Bool
     /// The number of notifications that may wait to be written, or whose outcomes may wait to be read.
@@ -74,10 +80,12 @@ final class ProviderCommons: Sendable {
         observer: (any ProviderObserver)?,
         logger: Logger,
         moves: MoveWatch? = nil,
-        topic: String? = nil
+        topic: String? = nil,
+        goneDevices: GoneDeviceSink? = nil
     ) {
         self.moves = moves
         self.topic = topic
+        self.goneDevices = goneDevices
         self.queueLimit = max(queueLimit, 1)
         self.queue = SubmissionQueue(limit: self.queueLimit, loopCount: loopCount)
         self.calls = ReportCalls(loopCount: loopCount)
@@ -141,9 +149,10 @@ final class ProviderCommons: Sendable {
             if self.queue.completed(loop, isBusy: isBusy) { self.events.send(event, of: side) }
         case .migration(.moved):
             self.moves?.moved()
-        case .transmissionError(let rejection, _, let notification, let device?) where side != nil && rejection.isGone:
+        case .transmissionError(let rejection, _, let notification, let device?) where rejection.isGone:
+            self.goneDevices?(device, rejection.timestamp)
             self.events.send(event, of: side)
-            self.tell(gone: device, at: rejection.timestamp, topic: notification?.topic)
+            if side != nil { self.tell(gone: device, at: rejection.timestamp, topic: notification?.topic) }
         default:
             self.events.send(event, of: side)
         }

@@ -23,10 +23,13 @@ final class FeedbackBuffer: Sendable {
     }
 
     private let limit: Int
+    /// Called on any thread after tuples or the end came.
+    private let onNews: @Sendable () -> Void
     private let state = Mutex(State())
 
-    init(limit: Int) {
+    init(limit: Int, onNews: @escaping @Sendable () -> Void = {}) {
         self.limit = max(limit, 1)
+        self.onNews = onNews
     }
 
     /// How the reading ended. Nil while it goes on.
@@ -44,6 +47,7 @@ final class FeedbackBuffer: Sendable {
             return (tuples.isEmpty ? [] : state.waiters, state.isFull)
         }
         for waiter in waiters { waiter.resume() }
+        self.onNews()
         return !isFull
     }
 
@@ -55,6 +59,7 @@ final class FeedbackBuffer: Sendable {
             return state.waiters
         }
         for waiter in waiters { waiter.resume() }
+        self.onNews()
     }
 
     /// The next tuple; nil at the end.
@@ -62,16 +67,23 @@ final class FeedbackBuffer: Sendable {
     /// - Parameter hasRoom: called when reading may continue.
     func next(hasRoom: () -> Void) async -> Step {
         while true {
-            let (step, isRoomy) = self.state.withLock { state in
-                let step = state.next()
-                let isRoomy = state.isFull && state.tuples.count <= self.limit / 2
-                if isRoomy { state.isFull = false }
-                return (step, isRoomy)
-            }
-            if isRoomy { hasRoom() }
-            if let step { return step }
+            if let step = self.takeNow(hasRoom: hasRoom) { return step }
             await self.waitForNews()
         }
+    }
+
+    /// The next tuple, or the end. Nil if neither is there yet.
+    ///
+    /// - Parameter hasRoom: called when reading may continue.
+    func takeNow(hasRoom: () -> Void) -> Step? {
+        let (step, isRoomy) = self.state.withLock { state in
+            let step = state.next()
+            let isRoomy = state.isFull && state.tuples.count <= self.limit / 2
+            if isRoomy { state.isFull = false }
+            return (step, isRoomy)
+        }
+        if isRoomy { hasRoom() }
+        return step
     }
 
     private func waitForNews() async {

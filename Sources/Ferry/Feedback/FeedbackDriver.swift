@@ -34,8 +34,13 @@ final class FeedbackDriver: @unchecked Sendable {
     /// `init`.
     private var loopEnd: NIOScheduledCallback?
 
-    init(_ configuration: FeedbackConfiguration, connector: TLSConnector) {
-        self.buffer = FeedbackBuffer(limit: configuration.bufferLimit)
+    /// - Parameter onNews: called on any thread after tuples or the end came.
+    init(
+        _ configuration: FeedbackConfiguration,
+        connector: TLSConnector,
+        onNews: @escaping @Sendable () -> Void = {}
+    ) {
+        self.buffer = FeedbackBuffer(limit: configuration.bufferLimit, onNews: onNews)
         self.eventLoop = configuration.eventLoopGroup.next()
         self.connector = connector
         self.logger = configuration.logger

@@ -41,13 +41,21 @@ public struct FeedbackReader: Sendable {
             ),
             rejectUnauthorized: configuration.rejectUnauthorized,
             connectTimeout: configuration.connectTimeout,
-            source: configuration.addressSource
+            source: configuration.addressSource,
+            pool: configuration.lookupPool
         )
     }
 
     /// Makes one reading of the list. It connects when its first tuple is requested.
     public func sweep() -> FeedbackSweep {
         FeedbackSweep(FeedbackDriver(self.configuration, connector: self.connector))
+    }
+
+    /// Makes one reading for a caller without tasks. It connects at once.
+    ///
+    /// - Parameter onNews: called on any thread after tuples or the end came.
+    package func reading(onNews: @escaping @Sendable () -> Void) -> FeedbackReading {
+        FeedbackReading(FeedbackDriver(self.configuration, connector: self.connector, onNews: onNews))
     }
 
     /// Makes readings at the configured interval. The first begins when the first event is requested.

@@ -80,6 +80,8 @@ public struct HTTP2Configuration: Sendable {
     public var tracer: (any Tracer)?
     /// The threads on which host names are resolved. Nil: NIO's singleton.
     package var lookupPool: NIOThreadPool?
+    /// Gets each device that APNs calls gone. Not used by a provider of two protocols, which has its own.
+    package var goneDevices: GoneDeviceSink?
 
     /// Makes a configuration for any server that behaves like APNs.
     ///

@@ -47,7 +47,8 @@ public final class HTTP2Provider: LoopProvider {
             outcomes: configuration.outcomes,
             queueLimit: options.queueLimit,
             observer: configuration.observer,
-            logger: configuration.logger
+            logger: configuration.logger,
+            goneDevices: configuration.goneDevices
         )
         let drivers = loops.enumerated().map { index, loop in
             ProviderDriver(

@@ -26,7 +26,7 @@ private import Darwin
 /// Source: "Establishing a token-based connection to APNs" (Apple).
 public final class ProviderTokenSource: Sendable {
     private enum Maker {
-        case key(ES256Key, ProviderTokenMachine)
+        case key(ES256Key, ProviderTokenMachine, SharedTokenFile?)
         case elsewhere(TokenSupply, GivenTokenMachine)
     }
 
@@ -40,9 +40,9 @@ public final class ProviderTokenSource: Sendable {
         /// Signs or fetches under the lock, so that concurrent callers wait and get the same token.
         mutating func authorization(_ now: NIODeadline, _ epochSeconds: UInt32) -> Authorization {
             switch self.maker {
-            case .key(let key, var machine):
-                defer { self.maker = .key(key, machine) }
-                return self.sign(key, &machine, now, epochSeconds)
+            case .key(let key, var machine, let file):
+                defer { self.maker = .key(key, machine, file) }
+                return self.sign(key, &machine, file, now, epochSeconds)
             case .elsewhere(var supply, var machine):
                 defer { self.maker = .elsewhere(supply, machine) }
                 return self.fetch(&supply, &machine, now, epochSeconds)
@@ -52,24 +52,46 @@ public final class ProviderTokenSource: Sendable {
         private mutating func sign(
             _ key: ES256Key,
             _ machine: inout ProviderTokenMachine,
+            _ file: SharedTokenFile?,
             _ now: NIODeadline,
             _ epochSeconds: UInt32
         ) -> Authorization {
             switch machine.authorize(now: now, epochSeconds: epochSeconds) {
-            case .token(let token):
-                return .token(token)
-            case .held(let until):
-                return .held(until: until)
+            case .token(let token): return .token(token)
+            case .held(let until): return .held(until: until)
             case .sign(let input):
-                do {
-                    let signature = try key.sign(input)
-                    self.failure = nil
-                    return machine.signed(signature, now: now)
-                } catch {
-                    self.failure = error
-                    return machine.signFailed(now: now)
+                guard let file else { return self.sign(input, key, &machine, now) }
+                func adopted() -> Authorization? {
+                    file.token(signedWith: key).flatMap { machine.adopt($0, now: now, epochSeconds: epochSeconds) }
+                }
+                if let authorization = adopted() { return self.succeeded(authorization) }
+                return file.whileAlone {
+                    // Another process may have made one meanwhile.
+                    if let authorization = adopted() { return self.succeeded(authorization) }
+                    let authorization = self.sign(input, key, &machine, now)
+                    if self.failure == nil, case .token(let token) = authorization { file.leave(token.bare) }
+                    return authorization
                 }
             }
+        }
+
+        private mutating func sign(
+            _ input: [UInt8],
+            _ key: ES256Key,
+            _ machine: inout ProviderTokenMachine,
+            _ now: NIODeadline
+        ) -> Authorization {
+            do {
+                return self.succeeded(machine.signed(try key.sign(input), now: now))
+            } catch {
+                self.failure = error
+                return machine.signFailed(now: now)
+            }
+        }
+
+        private mutating func succeeded(_ authorization: Authorization) -> Authorization {
+            self.failure = nil
+            return authorization
         }
 
         private mutating func fetch(
@@ -99,9 +121,9 @@ public final class ProviderTokenSource: Sendable {
 
         mutating func refused(_ reason: Reason, _ token: ProviderToken, _ now: NIODeadline) {
             switch self.maker {
-            case .key(let key, var machine):
+            case .key(let key, var machine, let file):
                 machine.refused(reason, generation: token.generation, now: now)
-                self.maker = .key(key, machine)
+                self.maker = .key(key, machine, file)
             case .elsewhere(let supply, var machine):
                 machine.refused(reason, generation: token.generation, now: now)
                 self.maker = .elsewhere(supply, machine)
@@ -111,7 +133,7 @@ public final class ProviderTokenSource: Sendable {
         /// The number of tokens that were made or taken.
         var count: UInt64 {
             switch self.maker {
-            case .key(_, let machine): machine.mintCount
+            case .key(_, let machine, _): machine.mintCount
             case .elsewhere(_, let machine): machine.count
             }
         }
@@ -119,7 +141,7 @@ public final class ProviderTokenSource: Sendable {
         /// The time that the current token names as its own (`iat`). Nil if the token does not name it.
         var issuedAt: UInt32? {
             switch self.maker {
-            case .key(_, let machine): machine.issuedAt
+            case .key(_, let machine, _): machine.issuedAt
             case .elsewhere(_, let machine): machine.current?.issuedAt
             }
         }
@@ -144,6 +166,28 @@ public final class ProviderTokenSource: Sendable {
     public convenience init(key: ES256Key, keyID: String, teamID: String) throws(ConfigurationError) {
         let sleepTime = SleepTime()
         try self.init(key: key, keyID: keyID, teamID: teamID, slept: { sleepTime.total })
+    }
+
+    /// Makes a source that signs tokens and shares them with other processes of this computer through a file.
+    ///
+    /// A process uses the token in the file if `key` signed it and it is less than 50 minutes old. Otherwise it makes a new one and
+    /// writes it there. If it cannot write the file later on, it makes its own.
+    ///
+    /// - Parameters:
+    ///   - path: the file, which need not exist. It is for its owner only, and so is a second one, with `.lock` behind the name.
+    ///   - key: as for ``init(key:keyID:teamID:)``.
+    ///   - keyID: as for ``init(key:keyID:teamID:)``.
+    ///   - teamID: as for ``init(key:keyID:teamID:)``.
+    /// - Throws: ``ConfigurationError`` with `malformedIdentifier`, or with `tokenFileUnusable` when the files cannot be made.
+    package convenience init(
+        sharingIn path: String,
+        key: ES256Key,
+        keyID: String,
+        teamID: String
+    ) throws(ConfigurationError) {
+        let sleepTime = SleepTime()
+        let file = try SharedTokenFile(path: path)
+        try self.init(key: key, keyID: keyID, teamID: teamID, sharedIn: file, slept: { sleepTime.total })
     }
 
     /// Makes a source that reads tokens from a file, which another program writes. The file may be missing at first.
@@ -180,11 +224,21 @@ public final class ProviderTokenSource: Sendable {
         teamID: String,
         slept: @escaping @Sendable () -> TimeAmount
     ) throws(ConfigurationError) {
+        try self.init(key: key, keyID: keyID, teamID: teamID, sharedIn: nil, slept: slept)
+    }
+
+    private convenience init(
+        key: ES256Key,
+        keyID: String,
+        teamID: String,
+        sharedIn file: SharedTokenFile?,
+        slept: @escaping @Sendable () -> TimeAmount
+    ) throws(ConfigurationError) {
         let machine = try ProviderTokenMachine(
             keyID: Self.identifier(keyID, "key ID", "the key's page"),
             teamID: Self.identifier(teamID, "team ID", "the membership page")
         )
-        self.init(.key(key, machine), keyID: keyID, teamID: teamID, slept: slept)
+        self.init(.key(key, machine, file), keyID: keyID, teamID: teamID, slept: slept)
     }
 
     private init(
@@ -237,9 +291,9 @@ public final class ProviderTokenSource: Sendable {
     public func replace(key: ES256Key, keyID: String) throws(ConfigurationError) {
         let identifier = try Self.identifier(keyID, "key ID", "the key's page")
         let isReplaced = self.state.withLock { state in
-            guard case .key(_, var machine) = state.maker else { return false }
+            guard case .key(_, var machine, let file) = state.maker else { return false }
             machine.replaceKey(identifier)
-            state.maker = .key(key, machine)
+            state.maker = .key(key, machine, file)
             state.keyID = keyID
             state.failure = nil
             return true
@@ -272,7 +326,7 @@ public final class ProviderTokenSource: Sendable {
     }
 
     private static func text(_ token: ProviderToken) -> String {
-        String(decoding: token.headerValue.dropFirst("bearer ".utf8.count), as: UTF8.self)
+        String(decoding: token.bare, as: UTF8.self)
     }
 
     private func current(now: NIODeadline, epochSeconds: UInt32) throws -> (ProviderToken, issuedAt: UInt32?) {
@@ -318,6 +372,11 @@ public final class ProviderTokenSource: Sendable {
 
     /// Why there is no valid token. Nil if there is one.
     package var failure: (any Error)? { self.state.withLock { $0.failure } }
+}
+
+extension ProviderToken {
+    /// The token without `bearer`.
+    fileprivate var bare: ArraySlice<UInt8> { self.headerValue.dropFirst("bearer ".utf8.count) }
 }
 
 extension ProviderTokenSource: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

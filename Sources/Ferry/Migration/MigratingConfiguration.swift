@@ -34,6 +34,8 @@ public struct MigratingConfiguration: Sendable {
     /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.
     public var tracer: (any Tracer)?
+    /// Gets each device that APNs over HTTP/2 calls gone.
+    package var goneDevices: GoneDeviceSink?
 
     /// - Parameters:
     ///   - binary: the binary protocol.

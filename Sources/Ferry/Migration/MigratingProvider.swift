@@ -71,7 +71,8 @@ public final class MigratingProvider: LoopProvider {
             observer: configuration.observer,
             logger: configuration.logger,
             moves: moves,
-            topic: http2.topic
+            topic: http2.topic,
+            goneDevices: configuration.goneDevices
         )
         let shared = BinaryClient.Shared(settleTime: binary.options.settleTime)
         let dials = DialRegister()

@@ -14,7 +14,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: String {
             case wrongService, wrongEnvironment, malformedHost, invalidPort, invalidProxy, malformedIdentifier,
-                keyNotHere, malformedBundleID
+                keyNotHere, malformedBundleID, tokenFileUnusable
         }
 
         private let kind: Kind
@@ -40,5 +40,7 @@ public struct ConfigurationError: Error, Sendable, Hashable, CustomStringConvert
         /// The bundle ID of a channel manager is empty, too long, or holds other characters than letters, digits, hyphens,
         /// underscores and dots.
         public static let malformedBundleID = Self(kind: .malformedBundleID)
+        /// The file through which processes share a provider token cannot be written.
+        public static let tokenFileUnusable = Self(kind: .tokenFileUnusable)
     }
 }

@@ -161,6 +161,9 @@ extension ProviderBody {
     /// Calls `body` once, on any thread, when ``trySubmit(_:)`` may take something, or the provider has shut down.
     package func whenRoom(_ body: @escaping @Sendable () -> Void) { self.commons.queue.whenRoom(body) }
 
+    /// Calls `body` once, on any thread, when everything that was taken so far was written at least once, or has its outcome.
+    package func whenWritten(_ body: @escaping @Sendable () -> Void) { self.commons.queue.whenWritten(body) }
+
     /// How many notifications ``trySubmit(_:)`` may take now. Another thread may be faster.
     package var room: Int { self.commons.queue.room }
 

@@ -35,6 +35,8 @@ final class SubmissionQueue: Sendable {
         var queued = 0
         /// How many of them wait for a later time.
         var delayed = 0
+        /// The number of notifications that callers have handed over so far.
+        var taken = 0
         /// Whether the loop was already woken for this delivery.
         var isAnnounced = false
         /// Whether the loop has notifications without an outcome.
@@ -44,7 +46,12 @@ final class SubmissionQueue: Sendable {
             self.flushAwaited()
             self.delivery.runs.append(run)
             self.handedOver += run.count
+            self.taken += run.count
         }
+
+        /// How many of the notifications that were taken have left the queue at least once. Fewer while some wait for another
+        /// copy.
+        var written: Int { self.taken - self.handedOver - self.queued + self.delayed }
 
         /// Moves the awaited notifications into a run, so that later notifications come after them.
         mutating func flushAwaited() {
@@ -72,6 +79,7 @@ final class SubmissionQueue: Sendable {
         var isClosed = false
         var waiters: Deque<Waiter> = []
         var nextWaiter: UInt64 = 0
+        var writeWaiters: [WriteWaiter] = []
         /// The number of free places at the last report of a loop.
         var lastRoom = 0
         /// How many reports since the last admission showed no more free places than the report before, while callers
@@ -90,6 +98,13 @@ final class SubmissionQueue: Sendable {
 
     struct Waiter {
         var id: UInt64
+        var resume: @Sendable () -> Void
+    }
+
+    /// A caller who waits until what was taken so far was written.
+    private struct WriteWaiter {
+        /// For each loop: how many notifications must have been written.
+        var counts: [Int]
         var resume: @Sendable () -> Void
     }
 
@@ -206,6 +221,7 @@ final class SubmissionQueue: Sendable {
                 return .full
             }
             state.outlets[loop].handedOver += 1
+            state.outlets[loop].taken += 1
             state.handedOver += 1
             var news = LoopSet()
             if state.outlets[loop].announce() { news.insert(loop) }
@@ -246,6 +262,32 @@ final class SubmissionQueue: Sendable {
             return true
         }
         if !waits { body() }
+    }
+
+    /// Calls `body` once, on any thread, when everything that was taken so far was written or has its outcome. At once if that is
+    /// so now. Notifications that wait for a later time count as written: they were, before they were put off.
+    func whenWritten(_ body: @escaping @Sendable () -> Void) {
+        let waits = self.state.withLock { state -> Bool in
+            var counts: [Int] = []
+            for index in state.outlets.indices { counts.append(state.outlets[index].taken) }
+            let waiter = WriteWaiter(counts: counts, resume: body)
+            guard !Self.isServed(waiter, state) else { return false }
+            state.writeWaiters.append(waiter)
+            return true
+        }
+        if !waits { body() }
+    }
+
+    private static func isServed(_ waiter: WriteWaiter, _ state: borrowing State) -> Bool {
+        state.outlets.indices.allSatisfy { state.outlets[$0].written >= waiter.counts[$0] }
+    }
+
+    /// Removes and returns those who waited until something was written, and need wait no longer.
+    private static func served(_ state: inout State) -> [WriteWaiter] {
+        guard !state.writeWaiters.isEmpty else { return [] }
+        let waiters = state.writeWaiters
+        state.writeWaiters = waiters.filter { !Self.isServed($0, state) }
+        return waiters.filter { Self.isServed($0, state) }
     }
 
     /// Asks a loop to withdraw an awaited notification that was not written yet. Returns whether the loop must be
@@ -290,7 +332,7 @@ final class SubmissionQueue: Sendable {
     ///   - unread: returns how many outcomes of all loops wait for their reader. Called under the lock: of two loops that
     ///     report at the same time, the later one must have the later number.
     func occupy(_ loop: Int = 0, queued: Int, delayed: Int, isBusy: Bool = false, unread: () -> Int) {
-        let waiters = self.state.withLock { state -> [Waiter] in
+        let (waiters, served) = self.state.withLock { state -> ([Waiter], [WriteWaiter]) in
             state.queued += queued - state.outlets[loop].queued
             state.outlets[loop].queued = queued
             state.outlets[loop].delayed = delayed
@@ -298,9 +340,11 @@ final class SubmissionQueue: Sendable {
             state.unread = unread()
             var active = state.queued
             for index in state.outlets.indices { active -= state.outlets[index].delayed }
-            return self.admitted(&state, when: active > self.admission ? self.admission : 1)
+            let admitted = self.admitted(&state, when: active > self.admission ? self.admission : 1)
+            return (admitted, Self.served(&state))
         }
         for waiter in waiters { waiter.resume() }
+        for waiter in served { waiter.resume() }
     }
 
     /// Admits waiting callers if a place is free.

@@ -132,6 +132,32 @@ package struct ProviderTokenMachine: Sendable {
         return self.standing(now: now)
     }
 
+    /// Takes a token that another process made with the same key, in place of a signature of the bytes of the last `.sign`.
+    ///
+    /// - Parameter given: the token. Its signature is good.
+    /// - Returns: the token; nil if it is of another key or team, due for renewal, of the future, or refused by APNs. Then sign.
+    package mutating func adopt(_ given: GivenToken, now: NIODeadline, epochSeconds: UInt32) -> Authorization? {
+        guard case .signing(let draft) = self.state, let issuedAt = given.issuedAt, issuedAt <= epochSeconds,
+            given.text.prefix(while: { $0 != UInt8(ascii: ".") }).elementsEqual(self.encodedHeader),
+            given.teamID == "\(self.teamID)"
+        else { return nil }
+        let age = TimeAmount.seconds(Int64(epochSeconds - issuedAt))
+        let value = Array("bearer ".utf8) + given.text
+        // A token that is older than this computer's clock would seem younger than it is.
+        guard age < Self.renewalAge, Int64(clamping: now.uptimeNanoseconds) > age.nanoseconds,
+            draft.previous?.token.headerValue != value
+        else { return nil }
+        self.mintCount += 1
+        let minted = Minted(
+            token: ProviderToken(generation: self.mintCount, key: self.keyCount, headerValue: value),
+            mintedAt: now - age,
+            issuedAt: issuedAt
+        )
+        self.state = .minted(minted)
+        self.signingHeldUntil = nil
+        return .token(minted.token)
+    }
+
     /// Notes that the bytes of the last `.sign` cannot be signed.
     ///
     /// - Returns: the token before, while it is valid; otherwise how long signing waits.
