@@ -10,6 +10,8 @@ enum ErrorTexts {
         FERRY_ECLOSED: "The handle was closed, and takes nothing more.",
         FERRY_EOPTIONS: "The options are wrong: the message says which.",
         FERRY_ESYSTEM: "The system has no descriptor, thread or memory left.",
+        FERRY_ETIME: "Nothing came in time: call again.",
+        FERRY_EPEER: "The feedback list could not be read to its end: the report says why.",
     ].reduce(into: [:]) { $0[Int64($1.key)] = ForeverText($1.value) }
 
     static func text(of code: Int64) -> UnsafePointer<CChar>? { self.texts[code]?.pointer }

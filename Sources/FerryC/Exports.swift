@@ -33,9 +33,18 @@ private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: Messa
         message.write("The options have no text, or a length below 0.")
         return Int64(FERRY_EINVAL)
     }
+    return add(message) { .provider(try HandleMaker.make(options, on: startedThreads)) }
+}
+
+private func startedThreads() throws -> ProcessThreads { try LibraryState.shared.withLock { try $0.startedThreads() } }
+
+/// Returns the number of what `make` makes, or an error and a sentence.
+private func add(_ message: MessageBuffer, _ make: () throws -> LibraryState.Resource) -> Int64 {
     do {
-        let handle = try HandleMaker.make(options) { try LibraryState.shared.withLock { try $0.startedThreads() } }
-        if let number = LibraryState.shared.withLock({ $0.add(handle) }) { return number }
+        let resource = try make()
+        // Not before: OpenSSL was used now.
+        ExitDrain.register()
+        if let number = LibraryState.shared.withLock({ $0.add(resource) }) { return number }
         message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")
         return Int64(FERRY_ESYSTEM)
     } catch let fault as SystemFault {
@@ -125,6 +134,11 @@ public func ferry_wait(_ handle: ferry_t, _ ms: Int64) -> Int64 {
 }
 
 @implementation @c
+public func ferry_flush(_ handle: ferry_t, _ ms: Int64) -> Int64 {
+    withWaiting(handle) { Int64($0.flush(milliseconds: ms)) }
+}
+
+@implementation @c
 public func ferry_drain(_ handle: ferry_t, _ ms: Int64) -> Int64 {
     withWaiting(handle) { Int64($0.mailbox.drain(milliseconds: ms)) }
 }
@@ -168,9 +182,13 @@ public func ferry_set(
 
 @implementation @c
 public func ferry_report(_ handle: ferry_t, _ json: UnsafeMutablePointer<CChar>?, _ size: Int) -> Int64 {
-    with(handle) { handle in
+    withResource(handle) { resource in
         guard size >= 0, json != nil || size == 0 else { return Int64(FERRY_EINVAL) }
-        let report = handle.report()
+        let report =
+            switch resource {
+            case .provider(let handle): handle.report()
+            case .feedback(let list): list.report()
+            }
         if report.count <= size {
             UnsafeMutableRawBufferPointer(start: json, count: size).copyBytes(from: report)
         }
@@ -190,13 +208,54 @@ public func ferry_close(_ handle: ferry_t, _ ms: Int64) -> Int64 {
 public func ferry_free(_ handle: ferry_t) -> Int64 {
     ForkGate.pass {
         switch LibraryState.shared.withLock({ $0.remove(handle) }) {
-        case .handle(let handle):
-            handle.mailbox.freed()
+        case .resource(.provider(let handle)):
+            if let ending = handle.freed() {
+                LibraryState.shared.withLock { $0.add(ending) }
+                ending.begin { LibraryState.shared.withLock { $0.remove(ending) } }
+            }
+            return 0
+        case .resource(.feedback(let list)):
+            list.freed()
             return 0
         case .none: return Int64(FERRY_EHANDLE)
         // Nothing of the parent's may be touched here, and nothing needs it.
         case .forked: return 0
         }
+    }
+}
+
+// MARK: Devices that are gone
+
+@implementation @c
+public func ferry_feedback_open(
+    _ json: UnsafePointer<CChar>?,
+    _ length: Int,
+    _ message: UnsafeMutablePointer<CChar>?,
+    _ size: Int
+) -> Int64 {
+    ForkGate.pass {
+        let message = MessageBuffer(message, size)
+        guard let options = bytes(json, length) else {
+            message.write("The options have no text, or a length below 0.")
+            return Int64(FERRY_EINVAL)
+        }
+        return add(message) { .feedback(try FeedbackMaker.make(options, on: startedThreads)) }
+    }
+}
+
+@implementation @c
+public func ferry_feedback_read(
+    _ handle: ferry_t,
+    _ tuples: UnsafeMutablePointer<UInt8>?,
+    _ size: Int,
+    _ ms: Int64
+) -> Int64 {
+    switch ForkGate.pass({ find(handle) }) {
+    case .resource(.feedback(let list)):
+        guard let tuples, size > 0 else { return Int64(FERRY_EINVAL) }
+        return list.read(into: UnsafeMutableRawBufferPointer(start: tuples, count: size), milliseconds: ms)
+    case .resource(.provider), .none: return Int64(FERRY_EHANDLE)
+    case .forked: return Int64(FERRY_EFORKED)
     }
 }
 
@@ -207,9 +266,17 @@ private let largestStructure = 4096
 
 /// Calls `body` with the handle of a number, or returns why there is none. `body` does not wait.
 private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
+    withResource(number) { resource in
+        guard case .provider(let handle) = resource else { return Int64(FERRY_EHANDLE) }
+        handle.config?.look()
+        return body(handle)
+    }
+}
+
+private func withResource(_ number: ferry_t, _ body: (LibraryState.Resource) -> Int64) -> Int64 {
     ForkGate.pass {
         switch find(number) {
-        case .handle(let handle): body(handle)
+        case .resource(let resource): body(resource)
         case .none: Int64(FERRY_EHANDLE)
         case .forked: Int64(FERRY_EFORKED)
         }
@@ -219,8 +286,8 @@ private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
 /// Like ``with(_:_:)``, for a `body` that waits, and passes the gate itself.
 private func withWaiting(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
     switch ForkGate.pass({ find(number) }) {
-    case .handle(let handle): body(handle)
-    case .none: Int64(FERRY_EHANDLE)
+    case .resource(.provider(let handle)): body(handle)
+    case .resource(.feedback), .none: Int64(FERRY_EHANDLE)
     case .forked: Int64(FERRY_EFORKED)
     }
 }

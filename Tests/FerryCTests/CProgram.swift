@@ -28,6 +28,7 @@ struct CProgram {
 
     /// Compiles a source, below the package's root or with an absolute path, with every warning as an error.
     static func with(_ source: String, as language: Language, _ body: (CProgram) async throws -> Void) async throws {
+        _ = Library.keepsSIGPIPEIgnored
         let directory = FileManager.default.temporaryDirectory.appending(path: "ferry-c-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }

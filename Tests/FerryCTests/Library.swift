@@ -6,8 +6,12 @@ import Testing
 final class Library {
     let handle: ferry_t
 
+    /// The library leaves SIGPIPE as it finds it. The simulated servers in this process need it ignored, as SwiftNIO does.
+    static let keepsSIGPIPEIgnored: Void = { signal(SIGPIPE, SIG_IGN) }()
+
     init(_ options: String) throws {
-        var message = [CChar](repeating: 1, count: 256)
+        _ = Self.keepsSIGPIPEIgnored
+        var message = [CChar](repeating: 1, count: 512)
         let opened = ferry_open(options, options.utf8.count, &message, message.count)
         guard opened > 0 else { throw Refusal(code: opened, message: Self.text(message)) }
         self.handle = ferry_t(opened)

@@ -8,7 +8,7 @@ import Testing
         ("", "The options are not one JSON object"),
         ("[]", "The options are not one JSON object"),
         ("{}", "The option 'backend' is missing"),
-        (#"{"backend":"smtp"}"#, #"The option 'backend' takes one of "binary", "http2", "migrate", "echo"."#),
+        (#"{"backend":"smtp"}"#, #"The option 'backend' takes one of "binary", "http2", "migrate", "echo", "auto"."#),
         (#"{"backend":"echo","backend":"echo"}"#, "The option 'backend' stands there twice."),
         (#"{"backend":"echo","shares":1}"#, "There is no option 'shares' here."),
         (#"{"backend":"echo","events":5}"#, "There is no option 'events' here."),

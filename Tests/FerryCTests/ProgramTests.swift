@@ -36,6 +36,83 @@ import Testing
         }
     }
 
+    private static func startAPNs(
+        _ program: CProgram
+    ) async throws -> (apns: SimulatedAPNs, options: String) {
+        let directory = program.directory.appending(path: "tls").path()
+        let apns = try await SimulatedAPNs.start(.init(credentials: try TLSDirectory.open(directory)))
+        let options = """
+            "backend":"http2","host":"\(apns.host)","port":\(apns.port),"serverName":"localhost","ca":"tls/ca.pem",\
+            "p8":"tls/token-key.p8","keyId":"FERRYKEY01","teamId":"FERRYTEAM1","topic":"com.example.ferry"
+            """
+        return (apns, options)
+    }
+
+    @Test(arguments: [["5000"], ["5000", "free"]])
+    func `exit in the middle of sending loses nothing, and keeps its status`(arguments: [String]) async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
+            let (apns, options) = try await Self.startAPNs(program)
+            for more in [#","atExit":60"#, #","atExit":60,"shared":"a""#] {
+                let before = apns.counts.accepted
+                let result = try await program.run(["{\(options)\(more)}"] + arguments)
+                #expect(result.status == 7 && result.output.isEmpty, "\(result.output)")
+                #expect(apns.counts.accepted - before == 5000)
+            }
+            await apns.stop()
+        }
+    }
+
+    @Test func `exit says how many were left, and waits no longer than its limit`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
+            let (apns, options) = try await Self.startAPNs(program)
+            await apns.stop()
+            let result = try await program.run([#"{"atExit":0.1,\#(options)}"#, "30"])
+            #expect(result.status == 7)
+            let line =
+                "ferry: at the end of the process, 30 notifications were not delivered, and 0 may have been.\n"
+            #expect(result.output == line)
+        }
+    }
+
+    @Test func `exit without a limit ends at once, and without a crash`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
+            let (apns, options) = try await Self.startAPNs(program)
+            for _ in 0..<10 {
+                let result = try await program.run(["{\(options)}", "2000"])
+                #expect(result.status == 7 && result.output.isEmpty, "\(result.output)")
+            }
+            await apns.stop()
+        }
+    }
+
+    @Test func `a flush returns when everything was written, and with wait at the outcome`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
+            let directory = program.directory.appending(path: "tls")
+            var server = SimulatedAPNs.Configuration(credentials: try TLSDirectory.open(directory.path()))
+            server.script.answerDelay = .seconds(3600)
+            server.script.coldStart = false
+            let apns = try await SimulatedAPNs.start(server)
+            func options(_ more: String) -> String {
+                """
+                {"backend":"http2","host":"\(apns.host)","port":\(apns.port),"serverName":"localhost",\
+                "ca":"\(directory.path())/ca.pem","cert":"\(directory.path())/client.pem",\
+                "key":"\(directory.path())/client-key.pem","topic":"com.example.ferry","attemptTimeout":1000,\
+                "deadline":2000\(more)}
+                """
+            }
+            let written = try Library(options(""))
+            #expect(written.submit((0..<50).flatMap { record($0) }).count == 50)
+            #expect(ferry_flush(written.handle, 60_000) == 0)
+            #expect(written.numbers.unsettled == 50)
+            let waiting = try Library(options(#","wait":true"#))
+            #expect(waiting.submit(record(1)).count == 1)
+            #expect(ferry_flush(waiting.handle, 50) == 1)
+            #expect(ferry_close(waiting.handle, 0) == 0)
+            #expect(ferry_flush(waiting.handle, 60_000) == 0)
+            await apns.stop()
+        }
+    }
+
     @Test func `a child of fork opens its own provider, and cannot use its parent's`() async throws {
         try await CProgram.with("Tests/FerryCTests/Programs/fork.c", as: .c99) { program in
             let result = try await program.run([])

@@ -32,6 +32,8 @@ typedef uint64_t ferry_t;
 #define FERRY_ECLOSED (-5)  /* the handle was closed */
 #define FERRY_EOPTIONS (-6) /* the options are wrong: see the message */
 #define FERRY_ESYSTEM (-7)  /* the system has no descriptor, thread or memory left */
+#define FERRY_ETIME (-8)    /* nothing came in time: call again */
+#define FERRY_EPEER (-9)    /* the feedback list could not be read to its end: "lastError" of ferry_report() says why */
 
 /* ---- Notifications ---- */
 
@@ -187,6 +189,13 @@ int64_t ferry_fd(ferry_t handle);
  */
 int64_t ferry_wait(ferry_t handle, int64_t ms);
 
+/*
+ * Waits up to `ms` milliseconds until everything that was taken before the call was written to the network once, or has its
+ * outcome; with the option "wait": until everything of the handle has its outcome. Returns 0 then; 1 after the time;
+ * FERRY_EINTR when a signal came on this thread. For a library whose calls returned after a write to a socket.
+ */
+int64_t ferry_flush(ferry_t handle, int64_t ms);
+
 /* Waits up to `ms` milliseconds until everything has its outcome. Returns how many have none. */
 int64_t ferry_drain(ferry_t handle, int64_t ms);
 
@@ -205,8 +214,30 @@ int64_t ferry_report(ferry_t handle, char *json, size_t size);
  */
 int64_t ferry_close(ferry_t handle, int64_t ms);
 
-/* Frees the handle. Never waits. What is not closed ends as if closed within 0 milliseconds. Returns 0. */
+/*
+ * Frees the handle. Never waits. What is not closed ends as if closed within 0 milliseconds; with the option "atExit" within
+ * its seconds, unseen. Returns 0.
+ */
 int64_t ferry_free(ferry_t handle);
+
+/* ---- Devices that are gone ---- */
+
+/*
+ * Opens a feedback list, with the options of ferry_open(). With "feedback" the list is that file; with the host of a service of
+ * the binary protocol it is read there; with both, one after the other. Returns a ferry_t for ferry_feedback_read(),
+ * ferry_report() and ferry_free(), or an error and a sentence, as ferry_open().
+ */
+int64_t ferry_feedback_open(const char *json, size_t length, char *message, size_t size);
+
+/*
+ * Copies tuples as APNs framed them, big endian: u32 UNIX time, u16 length of the token, token. `size` is at least
+ * FERRY_FEEDBACK_TUPLE. Waits up to `ms` milliseconds for the first; below 0: without a limit. Returns their length in bytes,
+ * whole tuples only; 0 at the end of the list, which is then removed; FERRY_ETIME, FERRY_EINTR or FERRY_EPEER.
+ */
+int64_t ferry_feedback_read(ferry_t handle, uint8_t *tuples, size_t size, int64_t ms);
+
+/* The longest tuple: 6 bytes and a token. */
+#define FERRY_FEEDBACK_TUPLE 106
 
 #ifdef __cplusplus
 }

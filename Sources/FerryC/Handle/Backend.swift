@@ -35,6 +35,22 @@ enum Backend: Sendable {
         }
     }
 
+    /// Calls `body` once when everything that was taken so far was written once, or has its outcome.
+    func whenWritten(_ body: @escaping @Sendable () -> Void) {
+        switch self {
+        case .provider(let provider): provider.body.whenWritten(body)
+        case .echo: body()
+        }
+    }
+
+    /// How many notifications were not delivered, or may not have been.
+    var losses: (undelivered: Int, uncertain: Int) {
+        switch self {
+        case .provider(let provider): (provider.counts.undelivered, provider.counts.uncertain)
+        case .echo: (0, 0)
+        }
+    }
+
     func shutDown(within limit: Duration, receive: @escaping @Sendable () -> Void) {
         switch self {
         case .provider(let provider): provider.body.shutDown(within: limit, proof: .automatic) { _ in receive() }

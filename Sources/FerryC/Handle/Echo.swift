@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import Synchronization
 
 /// A backend that gives each notification its outcome at once, to test a binding without a server.
 ///
@@ -11,14 +10,18 @@ internal import Synchronization
 /// | `00 bd` | uncertain, position unknown |
 /// | anything else | accepted, confirmed |
 final class Echo: Sendable {
-    private let sink: Mailbox
-    private let closed = Atomic(false)
+    private let sink: any OutcomeSink
+    private let goneDevices: FeedbackFile?
+    private let closed = Flag()
 
-    init(_ sink: Mailbox) { self.sink = sink }
+    init(_ sink: any OutcomeSink, goneDevices: FeedbackFile?) {
+        self.sink = sink
+        self.goneDevices = goneDevices
+    }
 
-    var isClosed: Bool { self.closed.load(ordering: .relaxed) }
+    var isClosed: Bool { self.closed.isRaised }
 
-    func close() { self.closed.store(true, ordering: .relaxed) }
+    func close() { self.closed.raise() }
 
     func take(_ batch: inout PushBatch) {
         guard !self.isClosed else { return }
@@ -29,7 +32,11 @@ final class Echo: Sendable {
             let entry = run.entries[index]
             let token = run.storage.arena + Int(entry.offset)
             let prefix = entry.tokenLength >= 2 ? (token[0], token[1]) : (0, 0)
-            records.append(OutcomeRecord(tag: PushTag(entry.tag), outcome: Self.outcome(prefix)))
+            let outcome = Self.outcome(prefix)
+            if case .rejected(let rejection) = outcome, rejection.reason == .unregistered {
+                self.goneDevices?.append(run.device(at: index), goneSince: nil)
+            }
+            records.append(OutcomeRecord(tag: PushTag(entry.tag), outcome: outcome))
         }
         run.storage.releaseBytes(of: run.count)
         self.sink.settled(records.span)

@@ -37,6 +37,13 @@ extension Handle {
             json.append(contentsOf: #","lastError":"#.utf8)
             json.appendJSONString(error.message)
         }
+        if let goneDevices, goneDevices.lostCount > 0 {
+            json.append(contentsOf: ",\"feedbackLost\":\(goneDevices.lostCount)".utf8)
+        }
+        if let fault = self.config?.fault {
+            json.append(contentsOf: #","configError":"#.utf8)
+            json.appendJSONString(fault)
+        }
         if let migration { json.append(contentsOf: Self.text(migration.report).utf8) }
         json.append(UInt8(ascii: "}"))
         return json

@@ -2,29 +2,59 @@ internal import CFerry
 internal import Ferry
 internal import FerryCore
 
-/// One opened provider: what `ferry_t` stands for. Any thread.
+/// One opened provider, or a part of a shared one: what `ferry_t` stands for. Any thread.
 final class Handle: Sendable {
+    /// What the handle sends with.
+    enum Way: Sendable {
+        case own(Backend, closing: Latch)
+        case shared(SharedProvider, isClosed: Flag)
+    }
+
+    /// Options that do not concern the backend.
+    struct Settings: Sendable {
+        /// Whether ``flush(milliseconds:)`` waits for outcomes.
+        var waits = false
+        /// How long the end of the process waits for the handle's notifications.
+        var exitLimit: Duration = .zero
+    }
+
     let mailbox: Mailbox
-    private let backend: Backend
+    let settings: Settings
+    private let way: Way
     private let events: EventQueue?
-    /// Opens when the backend has shut down.
-    private let closing: Latch
     /// The migration, if the backend is one.
     let migration: MigratingProvider?
+    let config: ConfigWatch?
+    let goneDevices: FeedbackFile?
 
     init(
-        _ backend: Backend,
+        _ way: Way,
         mailbox: Mailbox,
-        closing: Latch,
+        settings: Settings,
         events: EventQueue? = nil,
-        migration: MigratingProvider? = nil
+        migration: MigratingProvider? = nil,
+        config: ConfigWatch? = nil,
+        goneDevices: FeedbackFile? = nil
     ) {
-        self.backend = backend
+        self.way = way
         self.mailbox = mailbox
-        self.closing = closing
+        self.settings = settings
         self.events = events
         self.migration = migration
+        self.config = config
+        self.goneDevices = goneDevices
     }
+
+    var backend: Backend {
+        switch self.way {
+        case .own(let backend, _): backend
+        case .shared(let provider, _): provider.backend
+        }
+    }
+
+    var isOfSharedProvider: Bool { self.router != nil }
+
+    private var router: TagRouter? { if case .shared(let provider, _) = self.way { provider.router } else { nil } }
 
     // MARK: Notifications
 
@@ -85,8 +115,8 @@ final class Handle: Sendable {
         _ item: (Int, inout RecordReader) -> Item?,
         over makeReader: () -> RecordReader
     ) -> (count: Int, used: Int) {
-        let most = min(count, self.backend.room)
-        guard count == 0 || self.mailbox.begin(most) else {
+        let most = self.mailbox.begin(min(count, self.backend.room))
+        guard count == 0 || most > 0 else {
             self.awaitRoom()
             return (0, 0)
         }
@@ -97,8 +127,12 @@ final class Handle: Sendable {
         while made < most, let next = item(made, &reader) {
             if let reason = next.record.fault(wasPayloadChecked: next.wasPayloadChecked) {
                 refused.append((made, next.tag, reason))
-            } else if !next.record.append(to: &batch, token: next.token, tag: next.tag) {
-                break
+            } else {
+                let tag = self.router?.enter(next.tag, of: self.mailbox) ?? next.tag
+                guard next.record.append(to: &batch, token: next.token, tag: tag) else {
+                    self.router?.leave(tag)
+                    break
+                }
             }
             made += 1
         }
@@ -106,6 +140,7 @@ final class Handle: Sendable {
         // What is left in the batch was not taken, nor what came after it.
         var taken = made
         var left = batch.count
+        self.leaveRouter(&batch)
         while left > 0 {
             taken -= 1
             if refused.last?.index == taken { refused.removeLast() } else { left -= 1 }
@@ -114,6 +149,14 @@ final class Handle: Sendable {
         self.mailbox.end(most, taken: taken)
         if taken < count { self.awaitRoom() }
         return (taken, taken == made ? reader.position : self.length(of: taken, item, over: makeReader))
+    }
+
+    /// Frees the places of what a shared provider did not take.
+    private func leaveRouter(_ batch: inout PushBatch) {
+        guard let router, !batch.isEmpty else { return }
+        let run = batch.takeFirst(batch.count)
+        for index in 0..<run.count { router.leave(run.entries[index].tag) }
+        run.storage.releaseBytes(of: run.count)
     }
 
     /// Returns the length of the first `count` items in bytes.
@@ -144,7 +187,24 @@ final class Handle: Sendable {
         self.backend.whenRoom { mailbox.roomCame() }
     }
 
-    var isClosed: Bool { self.backend.isClosed }
+    var isClosed: Bool {
+        switch self.way {
+        case .own(let backend, _): backend.isClosed
+        case .shared(let provider, let isClosed): isClosed.isRaised || provider.backend.isClosed
+        }
+    }
+
+    /// Waits until everything that was taken so far was written once; with the option `wait`, until everything has its outcome.
+    /// Returns 0 then; 1 after the time; an error.
+    func flush(milliseconds: Int64) -> Int32 {
+        if self.mailbox.isSettled { return 0 }
+        if self.settings.waits {
+            return self.mailbox.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: true)
+        }
+        guard let latch = Latch() else { return FERRY_ESYSTEM }
+        ForkGate.pass { self.backend.whenWritten { latch.open() } }
+        return latch.isOpen ? 0 : self.mailbox.flush(latch, milliseconds: milliseconds)
+    }
 
     /// The numbers that only the provider has. Nil for ``Echo``, which has none.
     var providerReport: DrainReport? {
@@ -170,11 +230,38 @@ final class Handle: Sendable {
 
     // MARK: The end
 
-    /// Shuts down within `limit`, and waits for it.
+    /// Takes nothing more, and waits until everything has its outcome, for at most `limit`.
     func close(within limit: Duration) {
-        let closing = self.closing
-        ForkGate.pass { self.backend.shutDown(within: limit) { closing.open() } }
-        closing.wait()
+        switch self.way {
+        case .own(let backend, let closing):
+            ForkGate.pass { backend.shutDown(within: limit) { closing.open() } }
+            closing.wait()
+        case .shared(let provider, let isClosed):
+            isClosed.raise()
+            _ = self.mailbox.drain(milliseconds: limit.milliseconds)
+            ForkGate.pass {
+                // The provider goes on with these, and this handle hears of them no more.
+                let records = provider.router.forget(self.mailbox).map {
+                    OutcomeRecord(tag: PushTag($0), outcome: .uncertain(.released))
+                }
+                self.mailbox.settled(records.span)
+            }
+        }
         ForkGate.pass { self.mailbox.closed() }
+    }
+
+    /// Ends the handle without a wait.
+    ///
+    /// - Returns: what goes on sending in the background; nil if nothing does.
+    func freed() -> Ending? {
+        self.mailbox.freed()
+        switch self.way {
+        case .own(let backend, _):
+            guard self.settings.exitLimit > .zero, !backend.isClosed, !self.mailbox.isSettled else { return nil }
+            return Ending(backend, within: self.settings.exitLimit)
+        case .shared(let provider, _):
+            _ = provider.router.forget(self.mailbox)
+            return nil
+        }
     }
 }

@@ -43,6 +43,8 @@ final class Mailbox: OutcomeSink, Sendable {
         var hasEvent = false
         /// Whether the handle was freed. Whoever waits for it is let go.
         var isFreed = false
+        /// The calls that wait for a write.
+        var flushes: [Latch] = []
 
         var unread: Int { self.outcomes.count - self.read }
 
@@ -72,16 +74,19 @@ final class Mailbox: OutcomeSink, Sendable {
     private let kept: Kept
     /// While more outcomes are unread, nothing is taken.
     let limit: Int
+    /// Whether ``limit`` is also that of notifications without an outcome, because other handles use the same provider.
+    private let isShared: Bool
     let descriptor: Int32
     private let settledDescriptor: Int32
 
     /// Fails when the process has no descriptor left.
-    init?(keeping kept: Kept, limit: Int) {
+    init?(keeping kept: Kept, limit: Int, isShared: Bool = false) {
         guard let signal = ReadySignal(), let settled = ReadySignal() else { return nil }
         self.descriptor = signal.descriptor
         self.settledDescriptor = settled.descriptor
         self.kept = kept
         self.limit = max(limit, 1)
+        self.isShared = isShared
         self.box = Monitor(Box(State(signal: signal, settled: settled)))
     }
 
@@ -96,7 +101,17 @@ final class Mailbox: OutcomeSink, Sendable {
                 box.state.outcomes.append(ferry_outcome(outcomes[index]))
             }
             Self.note(&box.state)
+            if self.isShared, box.state.room == .wanted, self.room(box.state) > 0 {
+                box.state.room = .offered
+                box.state.raise()
+            }
         }
+    }
+
+    /// How many notifications its own limit permits.
+    private func room(_ state: borrowing State) -> Int {
+        if state.unread >= self.limit { return 0 }
+        return self.isShared ? max(self.limit - state.unsettled, 0) : .max
     }
 
     private func keeps(_ outcome: Outcome) -> Bool {
@@ -129,15 +144,15 @@ final class Mailbox: OutcomeSink, Sendable {
 
     // MARK: Callers
 
-    /// Notes that `count` notifications are about to be taken. Returns whether unread outcomes leave room for any.
-    func begin(_ count: Int) -> Bool {
+    /// Notes that notifications are about to be taken. Returns how many of `count` there is room for.
+    func begin(_ count: Int) -> Int {
         self.box.withLock { box in
             box.state.room = .enough
             box.state.settling = .noNews
-            defer { box.state.raise() }
-            guard box.state.unread < self.limit else { return false }
+            let count = min(count, self.room(box.state))
             box.state.reserved += count
-            return true
+            box.state.raise()
+            return count
         }
     }
 
@@ -167,7 +182,7 @@ final class Mailbox: OutcomeSink, Sendable {
             box.state.room = .wanted
             box.state.settling = .noNews
             box.state.raise()
-            guard box.state.unread < self.limit, !box.state.isAskedForRoom else { return false }
+            guard self.room(box.state) > 0, !box.state.isAskedForRoom else { return false }
             box.state.isAskedForRoom = true
             return true
         }
@@ -195,7 +210,7 @@ final class Mailbox: OutcomeSink, Sendable {
                 box.state.outcomes.removeFirst(box.state.read)
                 box.state.read = 0
             }
-            if box.state.room == .wanted, box.state.unread < self.limit { box.state.room = .offered }
+            if box.state.room == .wanted, self.room(box.state) > 0 { box.state.room = .offered }
             if count == 0, box.state.settling == .told { box.state.settling = .noNews }
             box.state.raise()
             return count
@@ -225,8 +240,24 @@ final class Mailbox: OutcomeSink, Sendable {
         self.box.withLock { box in
             box.state.isFreed = true
             box.state.raise()
+            for flush in box.state.flushes { flush.open() }
         }
     }
+
+    /// Waits until `latch` opens, or the handle is freed. Returns 0 then; 1 after the time; an error.
+    func flush(_ latch: Latch, milliseconds: Int64) -> Int32 {
+        self.box.withLock { box in
+            box.state.flushes.append(latch)
+            if box.state.isFreed { latch.open() }
+        }
+        let answer = latch.wait(milliseconds: milliseconds, endsAtSignal: true)
+        return self.box.withLock { box in
+            box.state.flushes.removeAll { $0 === latch }
+            return box.state.isFreed ? FERRY_EHANDLE : answer < 0 ? answer : answer == 0 ? 1 : 0
+        }
+    }
+
+    var isSettled: Bool { self.box.withLock { $0.state.isSettled } }
 
     private var unsettled: Int { self.box.withLock { $0.state.unsettled } }
 
@@ -236,10 +267,20 @@ final class Mailbox: OutcomeSink, Sendable {
 
     /// Waits until everything has its outcome. Returns how many have none.
     func drain(milliseconds: Int64) -> Int {
-        _ = Waiting.wait(on: self.settledDescriptor, milliseconds: milliseconds, endsAtSignal: false) {
+        _ = self.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: false)
+        return ForkGate.pass { self.unsettled }
+    }
+
+    /// Returns 0 when everything has its outcome or the handle was freed; 1 after the time; `FERRY_EINTR` after a signal.
+    func waitUntilSettled(milliseconds: Int64, endsAtSignal: Bool) -> Int32 {
+        let answer = Waiting.wait(
+            on: self.settledDescriptor,
+            milliseconds: milliseconds,
+            endsAtSignal: endsAtSignal
+        ) {
             self.box.withLock { $0.state.isSettled || $0.state.isFreed ? 1 : 0 }
         }
-        return ForkGate.pass { self.unsettled }
+        return answer < 0 ? answer : answer == 0 ? 1 : 0
     }
 
     /// The numbers without those that only the provider has.

@@ -1,21 +1,28 @@
 internal import FerryCore
 
 /// A JSON object of options. Each value is taken once by its name; what is left at the end was a wrong name.
+///
+/// Its texts belong to the caller, and must outlive it.
 struct OptionsObject {
-    private let text: UnsafeBufferPointer<UInt8>
-    private var values: [String: JSONValue] = [:]
+    private enum Value {
+        case json(JSONValue, in: UnsafeBufferPointer<UInt8>)
+        case object(OptionsObject)
+    }
+
+    private var values: [String: Value] = [:]
     /// The place in the options, for messages: "" or "http2.".
     private let prefix: String
 
+    init(prefix: String) { self.prefix = prefix }
+
     /// - Throws: when `text` is not one JSON object, or has a name twice.
     init(_ text: UnsafeBufferPointer<UInt8>, prefix: String = "") throws(OptionsFault) {
-        self.text = text
         self.prefix = prefix
         do {
             var members = JSONMembers(text)
             while let member = try members.next() {
                 let name = try member.key.decoded(in: text)
-                guard self.values.updateValue(member.value, forKey: name) == nil else {
+                guard self.values.updateValue(.json(member.value, in: text), forKey: name) == nil else {
                     throw OptionsFault("The option \(Self.quoted(prefix + name)) stands there twice.")
                 }
             }
@@ -37,28 +44,83 @@ struct OptionsObject {
 
     func has(_ name: String) -> Bool { self.values[name] != nil }
 
-    private mutating func take(_ name: String) -> JSONValue? {
-        guard let value = self.values.removeValue(forKey: name), value.kind != .null else { return nil }
-        return value
+    var names: Set<String> { Set(self.values.keys) }
+
+    mutating func remove(_ names: some Sequence<String>) {
+        for name in names { self.values[name] = nil }
+    }
+
+    /// Sets an option that the program did not write.
+    mutating func set(_ name: String, _ object: OptionsObject) { self.values[name] = .object(object) }
+
+    /// Sets the options of a JSON object that the program did not write.
+    mutating func set(_ json: StaticString) throws(OptionsFault) {
+        let text = UnsafeBufferPointer(start: json.utf8Start, count: json.utf8CodeUnitCount)
+        self.replaceValues(by: try OptionsObject(text))
+    }
+
+    /// Gives an option another name.
+    mutating func rename(_ name: String, to other: String) {
+        self.values[other] = self.values.removeValue(forKey: name)
+    }
+
+    /// Copies an option under another name.
+    mutating func copy(_ name: String, as other: String) { self.values[other] = self.values[name] }
+
+    /// Copies an option of another object.
+    mutating func copy(_ name: String, from other: OptionsObject) { self.values[name] = other.values[name] }
+
+    /// Takes all options of `other`, in place of those with the same names.
+    mutating func replaceValues(by other: OptionsObject) { self.values.merge(other.values) { $1 } }
+
+    private mutating func take(_ name: String) -> (JSONValue, text: UnsafeBufferPointer<UInt8>)? {
+        guard case .json(let value, let text) = self.values.removeValue(forKey: name), value.kind != .null else {
+            return nil
+        }
+        return (value, text)
+    }
+
+    /// Returns an option without taking it; nil if it is no string.
+    func peek(_ name: String) -> String? {
+        guard case .json(let value, let text) = self.values[name] else { return nil }
+        return value.text.flatMap { try? $0.decoded(in: text) }
+    }
+
+    /// Returns an option without taking it.
+    ///
+    /// - Throws: if it is no number in `range`.
+    func peekNumber(_ name: String, in range: ClosedRange<Double>) throws(OptionsFault) -> Double? {
+        var copy = self
+        return try copy.number(name, in: range)
+    }
+
+    /// The options as one text, in the order of their names, to compare them with others.
+    func text(without left: Set<String>) -> String {
+        self.values.filter { !left.contains($0.key) }.sorted { $0.key < $1.key }.map { name, value in
+            switch value {
+            case .json(let value, let text): "\(name):\(String(decoding: value.bytes(in: text), as: UTF8.self))"
+            case .object(let object): "\(name):{\(object.text(without: []))}"
+            }
+        }.joined(separator: ",")
     }
 
     mutating func string(_ name: String) throws(OptionsFault) -> String? {
-        guard let value = self.take(name) else { return nil }
-        guard let text = value.text, let string = try? text.decoded(in: self.text) else {
+        guard let (value, text) = self.take(name) else { return nil }
+        guard let string = value.text, let string = try? string.decoded(in: text) else {
             throw self.fault(name, "a string")
         }
         return string
     }
 
     mutating func bool(_ name: String) throws(OptionsFault) -> Bool? {
-        guard let value = self.take(name) else { return nil }
-        guard let bool = value.bool(in: self.text) else { throw self.fault(name, "true or false") }
+        guard let (value, text) = self.take(name) else { return nil }
+        guard let bool = value.bool(in: text) else { throw self.fault(name, "true or false") }
         return bool
     }
 
     mutating func integer(_ name: String, in range: ClosedRange<Int>) throws(OptionsFault) -> Int? {
-        guard let value = self.take(name) else { return nil }
-        guard let number = value.integer(in: self.text), let number = Int(exactly: number), range.contains(number)
+        guard let (value, text) = self.take(name) else { return nil }
+        guard let number = value.integer(in: text), let number = Int(exactly: number), range.contains(number)
         else {
             throw self.fault(name, "a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
@@ -66,8 +128,8 @@ struct OptionsObject {
     }
 
     mutating func number(_ name: String, in range: ClosedRange<Double>) throws(OptionsFault) -> Double? {
-        guard let value = self.take(name) else { return nil }
-        guard value.kind == .number, let number = Double(String(decoding: value.bytes(in: self.text), as: UTF8.self)),
+        guard let (value, text) = self.take(name) else { return nil }
+        guard value.kind == .number, let number = Double(String(decoding: value.bytes(in: text), as: UTF8.self)),
             range.contains(number)
         else { throw self.fault(name, "a number from \(range.lowerBound) to \(range.upperBound)") }
         return number
@@ -91,9 +153,13 @@ struct OptionsObject {
     }
 
     mutating func object(_ name: String) throws(OptionsFault) -> OptionsObject? {
-        guard let value = self.take(name) else { return nil }
+        if case .object(let object) = self.values[name] {
+            self.values[name] = nil
+            return object
+        }
+        guard let (value, text) = self.take(name) else { return nil }
         guard value.kind == .object else { throw self.fault(name, "an object") }
-        return try OptionsObject(value.bytes(in: self.text), prefix: "\(self.prefix)\(name).")
+        return try OptionsObject(value.bytes(in: text), prefix: "\(self.prefix)\(name).")
     }
 
     /// - Throws: when a value was not taken.

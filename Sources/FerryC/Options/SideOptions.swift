@@ -40,7 +40,6 @@ extension OptionsObject {
 
     private mutating func apply(to options: inout BinaryOptions) throws {
         if let count = try self.integer("maxConnections", in: 1...1000) { options.maxConnections = count }
-        if let limit = try self.integer("queueLimit", in: Self.most) { options.queueLimit = limit }
         if let length = try self.integer("cacheLength", in: Self.most) { options.cacheLength = length }
         if let adjusts = try self.bool("autoAdjustCache") { options.autoAdjustCache = adjusts }
         if let limit = try self.integer("cacheLimit", in: Self.most) {
@@ -99,7 +98,6 @@ extension OptionsObject {
 
     private mutating func apply(to options: inout HTTP2Options) throws {
         if let count = try self.integer("maxConnections", in: 1...1000) { options.maxConnections = count }
-        if let limit = try self.integer("queueLimit", in: Self.most) { options.queueLimit = limit }
         if let policy = try self.choice("onUnknown", Unknown.self) {
             options.onUnknown = policy == .resend ? .resend : .report
         }
@@ -114,6 +112,9 @@ extension OptionsObject {
 
     private mutating func credentials() throws -> HTTP2Configuration.Credentials {
         guard let path = try self.string("p8") else {
+            guard !self.has("tokenFile") else {
+                throw OptionsFault("The option 'tokenFile' needs 'p8': a certificate has no provider token.")
+            }
             guard let identity = try self.identity() else {
                 throw OptionsFault(
                     "HTTP/2 wants credentials: 'p8' with 'keyId' and 'teamId', or 'cert' with 'key', or 'pfx'."
@@ -129,10 +130,14 @@ extension OptionsObject {
                 "The option 'p8' excludes 'cert' and 'pfx': HTTP/2 takes a provider token or a certificate."
             )
         }
-        return .token(try ProviderTokenSource(key: ES256Key(path: path), keyID: keyID, teamID: teamID))
+        let key = try ES256Key(path: path)
+        guard let file = try self.string("tokenFile") else {
+            return .token(try ProviderTokenSource(key: key, keyID: keyID, teamID: teamID))
+        }
+        return .token(try ProviderTokenSource(sharingIn: file, key: key, keyID: keyID, teamID: teamID))
     }
 
-    private mutating func identity() throws -> TLSIdentity? {
+    mutating func identity() throws -> TLSIdentity? {
         let passphrase = try self.string("passphrase")
         if let archive = try self.string("pfx") {
             guard !self.has("cert") else { throw OptionsFault("The option 'pfx' excludes 'cert'.") }

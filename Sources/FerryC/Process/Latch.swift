@@ -24,9 +24,14 @@ final class Latch: Sendable {
         }
     }
 
-    func wait() {
-        _ = Waiting.wait(on: self.descriptor, milliseconds: -1, endsAtSignal: false) {
+    func wait() { _ = self.wait(milliseconds: -1, endsAtSignal: false) }
+
+    /// Returns 1 when it is open, 0 after the time, `FERRY_EINTR` after a signal.
+    func wait(milliseconds: Int64, endsAtSignal: Bool) -> Int32 {
+        Waiting.wait(on: self.descriptor, milliseconds: milliseconds, endsAtSignal: endsAtSignal) {
             self.box.withLock { $0.isOpen ? 1 : 0 }
         }
     }
+
+    var isOpen: Bool { self.box.withLock { $0.isOpen } }
 }

@@ -13,7 +13,7 @@ struct LibraryState {
     /// One of the handles that were given out, by index. Its number is `index` in the lower 32 bits, and above them a
     /// generation from 1 on.
     private struct Place {
-        var handle: Handle?
+        var handle: Resource?
         /// The process that opened it.
         var process: UInt64 = 0
         var generation: UInt64 = 1
@@ -28,9 +28,21 @@ struct LibraryState {
     private var places: [Place] = []
     private var free: [Int] = []
     private var threads: (process: UInt64, ProcessThreads)?
+    /// The shared providers, by name.
+    private var shared: [String: SharedProvider] = [:]
+    /// What goes on after its handle was freed.
+    private var endings: [Ending] = []
+    /// What belongs to the parent process. It is kept for ever: its end would touch the parent's threads.
+    private var inherited: [any Sendable] = []
+
+    /// What a number stands for.
+    enum Resource {
+        case provider(Handle)
+        case feedback(FeedbackList)
+    }
 
     enum Found {
-        case handle(Handle)
+        case resource(Resource)
         case none
         /// It belongs to the parent process.
         case forked
@@ -40,7 +52,13 @@ struct LibraryState {
     static let shared = Monitor(LibraryState())
 
     /// Notes that this is a child of `fork`.
-    mutating func forked() { self.process += 1 }
+    mutating func forked() {
+        self.process += 1
+        self.inherited.append(self.shared)
+        self.inherited.append(self.endings)
+        self.shared = [:]
+        self.endings = []
+    }
 
     /// The threads of this process; nil if none were started.
     var runningThreads: ProcessThreads? { self.threads.flatMap { $0.process == self.process ? $0.1 : nil } }
@@ -54,12 +72,12 @@ struct LibraryState {
     }
 
     /// Returns the number of a new handle; nil if there are too many.
-    mutating func add(_ handle: Handle) -> Int64? {
+    mutating func add(_ handle: Resource) -> Int64? {
         let index: Int
         if let last = self.free.popLast() {
             index = last
         } else {
-            guard self.places.count < Self.handleLimit else { return nil }
+            guard self.places.count + self.endings.count < Self.handleLimit else { return nil }
             self.places.append(Place())
             index = self.places.count - 1
         }
@@ -70,7 +88,7 @@ struct LibraryState {
 
     func find(_ number: UInt64) -> Found {
         guard let index = self.index(of: number), let handle = self.places[index].handle else { return .none }
-        return self.places[index].process == self.process ? .handle(handle) : .forked
+        return self.places[index].process == self.process ? .resource(handle) : .forked
     }
 
     private func index(of number: UInt64) -> Int? {
@@ -82,11 +100,44 @@ struct LibraryState {
     /// Forgets a handle and returns it. One of the parent process is kept for ever: its end would touch the parent's threads.
     mutating func remove(_ number: UInt64) -> Found {
         let found = self.find(number)
-        guard case .handle = found, let index = self.index(of: number) else { return found }
+        guard case .resource = found, let index = self.index(of: number) else { return found }
         self.places[index].handle = nil
         self.places[index].generation += 1
         // A number stays positive as an `int64_t`.
         if self.places[index].generation < 1 << 31 { self.free.append(index) }
         return found
+    }
+
+    // MARK: Shared providers
+
+    func sharedProvider(_ name: String) -> SharedProvider? { self.shared[name] }
+
+    /// Adds a shared provider. Returns the one that has the name; nil if there are too many.
+    mutating func add(_ provider: SharedProvider, as name: String) -> SharedProvider? {
+        if let other = self.shared[name] { return other }
+        guard self.shared.count < SharedProvider.limit else { return nil }
+        self.shared[name] = provider
+        return provider
+    }
+
+    // MARK: The end
+
+    mutating func add(_ ending: Ending) { self.endings.append(ending) }
+
+    mutating func remove(_ ending: Ending) { self.endings.removeAll { $0 === ending } }
+
+    /// What the end of the process has to wait for.
+    var endingsAtExit: [Ending] {
+        var endings = self.endings
+        for place in self.places where place.process == self.process {
+            guard case .provider(let handle) = place.handle, handle.settings.exitLimit > .zero else { continue }
+            guard !handle.isOfSharedProvider, !handle.mailbox.isSettled else { continue }
+            endings.append(Ending(handle.backend, within: handle.settings.exitLimit))
+        }
+        // A shared provider may still send for handles that are gone.
+        for provider in self.shared.values where provider.exitLimit > .zero {
+            endings.append(Ending(provider.backend, within: provider.exitLimit))
+        }
+        return endings
     }
 }

@@ -61,4 +61,30 @@ struct SubmissionQueueTests {
             try await group.waitForAll()
         }
     }
+
+    @Test func `a caller hears when what was taken before was written, whatever came after it`() throws {
+        let queue = SubmissionQueue(limit: 100)
+        try Self.offer(10, to: queue)
+        let isWritten = Flag()
+        queue.whenWritten { isWritten.set() }
+        try Self.offer(10, to: queue)
+        _ = queue.collect()
+        queue.occupy(queued: 11, delayed: 0) { 0 }
+        #expect(!isWritten.isSet)
+        queue.occupy(queued: 10, delayed: 0) { 0 }
+        #expect(isWritten.isSet)
+    }
+
+    @Test func `a caller hears at once when everything was written, or waits for a later time`() throws {
+        let queue = SubmissionQueue(limit: 100)
+        let wasEmpty = Flag()
+        queue.whenWritten { wasEmpty.set() }
+        #expect(wasEmpty.isSet)
+        try Self.offer(2, to: queue)
+        _ = queue.collect()
+        queue.occupy(queued: 1, delayed: 1) { 0 }
+        let isDelayed = Flag()
+        queue.whenWritten { isDelayed.set() }
+        #expect(isDelayed.isSet)
+    }
 }

@@ -1,0 +1,82 @@
+internal import FerryBinary
+internal import FerryCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The file of the option `feedback`: one line for each device that APNs calls gone.
+///
+/// ```
+/// {"token":"00fc…","timestamp":1585656000}
+/// ```
+///
+/// Several processes append to it and take it at the same time, and no one waits for another. Each append is one write at the
+/// end. Who takes the list renames the file first. An appender that finds the file renamed after its write writes again, into
+/// the new file, so a device may stand in both and is never in neither.
+final class FeedbackFile: Sendable {
+    /// How often an append is repeated because the file was taken meanwhile.
+    private static let tries = 8
+
+    let path: String
+    private let lost = Monitor(0)
+
+    /// - Throws: ``OptionsFault`` when the file cannot be written.
+    init(path: String) throws(OptionsFault) {
+        self.path = path
+        guard let file = Self.opened(path) else {
+            let predicate = "cannot be written: \(String(cString: strerror(errno)))"
+            throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
+        }
+        close(file)
+    }
+
+    /// How many devices could not be written, because the disk was full, say.
+    var lostCount: Int { self.lost.withLock { $0 } }
+
+    /// Appends a device. Called on an event loop: the file should be on a local disk.
+    func append(_ device: DeviceToken, goneSince date: Date?) {
+        let seconds = date?.timeIntervalSince1970 ?? Date.now.timeIntervalSince1970
+        let line = Array(Self.line(device, seconds: UInt32(clamping: Int64(seconds))).utf8)
+        for _ in 0..<Self.tries {
+            switch self.put(line) {
+            case .written: return
+            case .taken: continue
+            case .failed: return self.lost.withLock { $0 += 1 }
+            }
+        }
+        self.lost.withLock { $0 += 1 }
+    }
+
+    private static func line(_ device: DeviceToken, seconds: UInt32) -> String {
+        "{\"token\":\"\(device.hex)\",\"timestamp\":\(seconds)}\n"
+    }
+
+    private enum Writing { case written, taken, failed }
+
+    private func put(_ line: [UInt8]) -> Writing {
+        guard let file = Self.opened(self.path) else { return .failed }
+        defer { close(file) }
+        guard write(file, line, line.count) == line.count else { return .failed }
+        var own = stat()
+        var current = stat()
+        guard fstat(file, &own) == 0 else { return .failed }
+        // Whoever renames the file from now on reads this line.
+        let isCurrent = stat(self.path, &current) == 0 && current.st_ino == own.st_ino && current.st_dev == own.st_dev
+        return isCurrent ? .written : .taken
+    }
+
+    private static func opened(_ path: String) -> Int32? {
+        let file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
+        return file >= 0 ? file : nil
+    }
+}

@@ -1,0 +1,132 @@
+internal import CFerry
+internal import Ferry
+internal import FerryBinary
+internal import FerryCore
+internal import NIOCore
+
+/// One reading of the devices that are gone: what a `ferry_t` of `ferry_feedback_open` stands for. Any thread.
+///
+/// First comes the file of the option `feedback`, then the list of the service.
+final class FeedbackList: Sendable {
+    private final class State {
+        var signal: ReadySignal
+        var taken: TakenFeedback?
+        /// Nil until the file is at its end, and if there is no service.
+        var reading: FeedbackReading?
+        var count = 0
+        var error: FeedbackError?
+        var isOver = false
+        var isFreed = false
+        /// A tuple that did not fit the caller's memory.
+        var waiting: FeedbackTuple?
+
+        init(_ signal: consuming ReadySignal, _ taken: consuming TakenFeedback?) {
+            self.signal = signal
+            self.taken = taken
+        }
+    }
+
+    private let state: Monitor<State>
+    private let service: FeedbackReader?
+    private let descriptor: Int32
+
+    /// - Throws: ``SystemFault`` when the process has no descriptor left; ``OptionsFault`` when the file cannot be taken.
+    init(file path: String?, service: FeedbackReader?) throws {
+        guard let signal = ReadySignal() else { throw SystemFault.noDescriptors }
+        self.descriptor = signal.descriptor
+        let taken: TakenFeedback?
+        if let path { taken = try TakenFeedback(path: path) } else { taken = nil }
+        self.state = Monitor(State(signal, taken))
+        self.service = service
+    }
+
+    /// Copies whole tuples to `target`. Returns their length; 0 at the end; an error.
+    func read(into target: UnsafeMutableRawBufferPointer, milliseconds: Int64) -> Int64 {
+        guard target.count >= Int(FERRY_FEEDBACK_TUPLE) else { return Int64(FERRY_EINVAL) }
+        var result: Int64 = 0
+        let answer = Waiting.wait(on: self.descriptor, milliseconds: milliseconds) {
+            switch self.copy(to: target) {
+            case .some(let length):
+                result = length
+                return 1
+            case nil: return 0
+            }
+        }
+        return answer == 0 ? Int64(FERRY_ETIME) : answer < 0 ? Int64(answer) : result
+    }
+
+    /// Returns the length of the tuples that are there now; 0 at the end; an error; nil if the list goes on.
+    private func copy(to target: UnsafeMutableRawBufferPointer) -> Int64? {
+        self.state.withLock { state in
+            guard !state.isFreed else { return Int64(FERRY_EHANDLE) }
+            // Before the look: news that comes after it raises the signal again.
+            state.signal.set(false)
+            var length = 0
+            while let tuple = state.waiting ?? self.next(state, isFirst: length == 0) {
+                let tupleLength = FeedbackTuple.headerLength + tuple.token.bytes.count
+                guard length + tupleLength <= target.count else {
+                    state.waiting = tuple
+                    break
+                }
+                state.waiting = nil
+                var buffer = ByteBuffer()
+                tuple.write(to: &buffer)
+                buffer.withUnsafeReadableBytes { target[length...].copyBytes(from: $0) }
+                length += tupleLength
+            }
+            if length > 0 { return Int64(length) }
+            if state.error != nil { return Int64(FERRY_EPEER) }
+            return state.isOver ? 0 : nil
+        }
+    }
+
+    /// - Parameter isFirst: whether the caller has all tuples before this one. Only then a file may be removed.
+    private func next(_ state: State, isFirst: Bool) -> FeedbackTuple? {
+        repeat {
+            guard let tuple = state.taken?.next() else { continue }
+            state.count += 1
+            return tuple
+        } while isFirst && state.taken?.removeRead() == true
+        guard isFirst || state.reading != nil, !state.isOver else { return nil }
+        guard let service else {
+            state.isOver = true
+            return nil
+        }
+        let reading = state.reading ?? service.reading { [weak self] in self?.newsCame() }
+        state.reading = reading
+        switch reading.next() {
+        case .success(let tuple?):
+            state.count += 1
+            return tuple
+        case .success(nil): state.isOver = true
+        case .failure(let error):
+            state.isOver = true
+            state.error = error
+        case nil: break
+        }
+        return nil
+    }
+
+    private func newsCame() { self.state.withLock { $0.signal.set(true) } }
+
+    func freed() {
+        self.state.withLock { state in
+            state.isFreed = true
+            state.reading = nil
+            state.signal.set(true)
+        }
+    }
+
+    /// The numbers as a JSON object.
+    func report() -> [UInt8] {
+        self.state.withLock { state in
+            var json = Array("{\"tuples\":\(state.count),\"skipped\":\(state.taken?.skipped ?? 0)".utf8)
+            if let error = state.error {
+                json.append(contentsOf: #","lastError":"#.utf8)
+                json.appendJSONString(error.message)
+            }
+            json.append(UInt8(ascii: "}"))
+            return json
+        }
+    }
+}

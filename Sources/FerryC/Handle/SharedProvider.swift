@@ -1,0 +1,44 @@
+internal import Ferry
+internal import FerryCore
+
+/// A provider that the handles of one process share under a name: the option `shared`.
+///
+/// It stays when its last handle is freed, so that the next one finds its connections open. It ends with the process.
+final class SharedProvider: Sendable {
+    /// How many shared providers a process may have.
+    static let limit = 64
+    /// The provider has room for this many full handles: one that is full stops only itself.
+    static let roomForHandles = 16
+
+    let backend: Backend
+    let router: TagRouter
+    let migration: MigratingProvider?
+    let config: ConfigWatch?
+    let goneDevices: FeedbackFile?
+    /// The options that made it, in one order, without those that a handle has for itself.
+    let options: String
+    /// The limit of a handle without one of its own.
+    let handleLimit: Int
+    /// How long the end of the process waits for its notifications.
+    let exitLimit: Duration
+
+    init(
+        _ backend: Backend,
+        router: TagRouter,
+        migration: MigratingProvider?,
+        config: ConfigWatch?,
+        goneDevices: FeedbackFile?,
+        options: String,
+        handleLimit: Int,
+        exitLimit: Duration
+    ) {
+        self.backend = backend
+        self.router = router
+        self.migration = migration
+        self.config = config
+        self.goneDevices = goneDevices
+        self.options = options
+        self.handleLimit = handleLimit
+        self.exitLimit = exitLimit
+    }
+}

@@ -1,0 +1,72 @@
+internal import FerryCore
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The file of the option `config`: one JSON object of options, which win over those of the program.
+struct ConfigFile: Sendable {
+    private static let sizeLimit = 1 << 20
+
+    /// The state of a file. Differs whenever the file was written or replaced.
+    private struct Stamp: Equatable {
+        private var device: UInt64
+        private var inode: UInt64
+        private var size: Int64
+        private var seconds: Int
+        private var nanoseconds: Int
+
+        init(_ status: stat) {
+            self.device = UInt64(status.st_dev)
+            self.inode = UInt64(status.st_ino)
+            self.size = Int64(status.st_size)
+            self.seconds = Int(status.st_mtim.tv_sec)
+            self.nanoseconds = Int(status.st_mtim.tv_nsec)
+        }
+    }
+
+    let path: String
+    let bytes: [UInt8]
+    private let stamp: Stamp
+
+    /// - Throws: ``OptionsFault`` when the file cannot be read.
+    init(path: String) throws(OptionsFault) {
+        self.path = path
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else {
+            throw OptionsFault(
+                FileName(path).sentence("cannot be read: \(String(cString: strerror(errno)))", option: "config")
+            )
+        }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) <= Self.sizeLimit
+        else {
+            let predicate = "is no regular file of at most \(Self.sizeLimit >> 20) MiB"
+            throw OptionsFault(FileName(path).sentence(predicate, option: "config"))
+        }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        let count = bytes.isEmpty ? 0 : read(file, &bytes, bytes.count)
+        self.bytes = Array(bytes.prefix(max(count, 0)))
+        self.stamp = Stamp(status)
+    }
+
+    /// Returns the options in the file. `bytes` are those of the file.
+    func options(_ bytes: UnsafeBufferPointer<UInt8>) throws(OptionsFault) -> OptionsObject {
+        do {
+            return try OptionsObject(bytes)
+        } catch {
+            throw OptionsFault("In the file of 'config': \(error.sentence)")
+        }
+    }
+
+    /// Whether the file was written or replaced since it was read.
+    var hasChanged: Bool {
+        var status = stat()
+        return stat(self.path, &status) == 0 && Stamp(status) != self.stamp
+    }
+}

@@ -1,0 +1,72 @@
+internal import Ferry
+internal import FerryCore
+internal import Synchronization
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Carries the share of a migration from its configuration file to the provider while the program runs. Any thread.
+///
+/// There is no thread for it: calls look at the file, once a second at most.
+final class ConfigWatch: Sendable {
+    private struct State {
+        var file: ConfigFile
+        /// Why the file as it is now cannot be used. The options before stay.
+        var fault: String?
+    }
+
+    private static let interval: Int64 = 1_000_000_000
+
+    private let migration: MigratingProvider
+    private let nextLook: Atomic<Int64>
+    private let state: Monitor<State>
+
+    init(_ file: ConfigFile, of migration: MigratingProvider) {
+        self.migration = migration
+        self.nextLook = Atomic(Self.now + Self.interval)
+        self.state = Monitor(State(file: file))
+    }
+
+    /// Looks at the file, if it is time.
+    func look() {
+        let now = Self.now
+        let due = self.nextLook.load(ordering: .relaxed)
+        guard now >= due,
+            self.nextLook.compareExchange(expected: due, desired: now + Self.interval, ordering: .relaxed).exchanged
+        else { return }
+        self.state.withLock { state in
+            guard state.file.hasChanged else { return }
+            do throws(OptionsFault) {
+                let file = try ConfigFile(path: state.file.path)
+                if let share = try Self.share(in: file) { self.migration.rule.share = share }
+                state = State(file: file)
+            } catch {
+                // Half a file, perhaps: the next look may find it whole.
+                state.fault = error.sentence
+            }
+        }
+    }
+
+    private static func share(in file: ConfigFile) throws(OptionsFault) -> Double? {
+        let found = file.bytes.withUnsafeBufferPointer { bytes in
+            Result { () throws(OptionsFault) in
+                var options = try file.options(bytes)
+                return try options.number("share", in: 0...100)
+            }
+        }
+        return try found.get()
+    }
+
+    var fault: String? { self.state.withLock { $0.fault } }
+
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,75 @@
+internal import FerryCore
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The library's part of `exit`: it sends what is left, for as long as the option `atExit` says, and then stops its threads for
+/// good. OpenSSL frees its memory at exit, and a thread that still used it would crash.
+///
+/// The work is done by a thread of its own. `exit` may have come in the middle of a call that holds a lock: then that thread
+/// waits in vain, and the process ends all the same.
+enum ExitDrain {
+    /// The time in milliseconds for everything but sending.
+    private static let margin: Int64 = 500
+
+    private static let registration: Int32 = atexit { ExitDrain.run() }
+
+    /// Registers the end with the system, once in a process and its children. OpenSSL must have been used before: what is
+    /// registered first runs last.
+    static func register() { _ = self.registration }
+
+    private static func run() {
+        guard LibraryState.shared.lock(milliseconds: Self.margin) else { return Self.say(Self.inUse) }
+        let threads = LibraryState.shared.valueUnderLock.runningThreads
+        let endings = LibraryState.shared.valueUnderLock.endingsAtExit
+        LibraryState.shared.unlock()
+        guard let threads else { return }
+        let limit = (endings.map(\.limit).max() ?? .zero).milliseconds
+        let isOver = Monitor(false)
+        let hasStarted = OwnThread.start {
+            Self.tell(Self.finish(endings))
+            ThreadRest(threads).begin(milliseconds: ForkGate.limit)
+            isOver.withLock { $0 = true }
+            isOver.signal()
+        }
+        guard hasStarted, isOver.wait(milliseconds: limit + Self.margin, until: { $0 }) else {
+            return Self.say(Self.inUse)
+        }
+    }
+
+    /// Ends all, and returns what was lost.
+    private static func finish(_ endings: [Ending]) -> (undelivered: Int, uncertain: Int) {
+        for ending in endings { ending.begin() }
+        for ending in endings { ending.wait(milliseconds: ending.limit.milliseconds + Self.margin / 2) }
+        return endings.map(\.losses).reduce((0, 0)) { ($0.0 + $1.undelivered, $0.1 + $1.uncertain) }
+    }
+
+    private static let inUse = "ferry: the library was in use when the process ended. What was not sent is lost."
+
+    private static func tell(_ losses: (undelivered: Int, uncertain: Int)) {
+        guard losses.undelivered + losses.uncertain > 0 else { return }
+        self.say(
+            "ferry: at the end of the process, \(losses.undelivered) notifications were not delivered, and \(losses.uncertain) "
+                + "may have been."
+        )
+    }
+
+    private static func say(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded up.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = self.components
+        let (product, isTooLong) = seconds.multipliedReportingOverflow(by: 1000)
+        return isTooLong ? .max / 2 : product + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+}

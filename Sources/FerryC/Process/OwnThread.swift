@@ -1,0 +1,42 @@
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// A thread for one piece of work. It blocks all signals, which are the program's.
+enum OwnThread {
+    private final class Work: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    /// Starts a thread. Returns false if the system has none left.
+    static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        let work = Unmanaged.passRetained(Work(body))
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                if let argument { Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body() }
+                return nil
+            },
+            work.toOpaque()
+        )
+        guard status == 0 else {
+            work.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+}

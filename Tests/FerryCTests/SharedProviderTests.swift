@@ -1,0 +1,56 @@
+import CFerry
+import Foundation
+import Testing
+
+@Suite struct SharedProviderTests {
+    private func options(_ name: String, _ more: String = "") -> String {
+        #"{"backend":"echo","shared":"\#(name)"\#(more)}"#
+    }
+
+    @Test func `each handle reads its own outcomes, under its own tags`() throws {
+        let one = try Library(self.options("own"))
+        let other = try Library(self.options("own"))
+        #expect(one.submit(record(1) + record(2)).count == 2)
+        #expect(other.submit(record(1, token: [0xba, 0xd0])).count == 1)
+        #expect(one.read().map(\.tag) == [1, 2])
+        #expect(other.read().map { [$0.tag, UInt64($0.outcome)] } == [[1, UInt64(FERRY_REJECTED)]])
+        #expect(one.numbers.taken == 2 && other.numbers.taken == 1)
+        #expect(one.numbers.rejected == 0 && other.numbers.rejected == 1)
+    }
+
+    @Test func `an unread handle stops only itself`() throws {
+        let full = try Library(self.options("full", #","queueLimit":3"#))
+        let other = try Library(self.options("full", #","queueLimit":3"#))
+        #expect(full.submit((0..<5).flatMap { record($0) }).count == 3)
+        #expect(full.submit(record(9)).count == 0)
+        #expect(other.submit(record(9)).count == 1)
+        #expect(full.read().count == 3)
+        #expect(ferry_wait(full.handle, 0) & Int64(FERRY_READY_ROOM) != 0)
+        #expect(full.submit(record(9)).count == 1)
+    }
+
+    @Test func `a closed handle closes no other`() throws {
+        let closed = try Library(self.options("closed"))
+        let other = try Library(self.options("closed"))
+        #expect(ferry_close(closed.handle, 100) == 0)
+        #expect(closed.submit(record(1)).count == Int64(FERRY_ECLOSED))
+        #expect(other.submit(record(1)).count == 1)
+    }
+
+    @Test func `other options under one name are refused, and the share is none of them`() throws {
+        let first = try Library(self.options("name"))
+        let refusal = try #require(Library.refusal(#"{"backend":"echo","shared":"name","feedback":"/tmp/x"}"#))
+        #expect(refusal.message == "The provider that is shared under this name has other options.")
+        #expect(Library.refusal(self.options("name", #","outcomes":"failures","wait":true"#)) == nil)
+        withExtendedLifetime(first) {}
+    }
+
+    @Test func `events do not go with a shared provider`() {
+        #expect(
+            Library.refusal(#"{"backend":"http2","production":true,"shared":"a","events":1}"#)?.message.contains(
+                "'events'"
+            )
+                == true
+        )
+    }
+}
