@@ -85,34 +85,6 @@ import Testing
         }
     }
 
-    @Test func `a flush returns when everything was written, and with wait at the outcome`() async throws {
-        try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
-            let directory = program.directory.appending(path: "tls")
-            var server = SimulatedAPNs.Configuration(credentials: try TLSDirectory.open(directory.path()))
-            server.script.answerDelay = .seconds(3600)
-            server.script.coldStart = false
-            let apns = try await SimulatedAPNs.start(server)
-            func options(_ more: String) -> String {
-                """
-                {"backend":"http2","host":"\(apns.host)","port":\(apns.port),"serverName":"localhost",\
-                "ca":"\(directory.path())/ca.pem","cert":"\(directory.path())/client.pem",\
-                "key":"\(directory.path())/client-key.pem","topic":"com.example.ferry","attemptTimeout":1000,\
-                "deadline":2000\(more)}
-                """
-            }
-            let written = try Library(options(""))
-            #expect(written.submit((0..<50).flatMap { record($0) }).count == 50)
-            #expect(ferry_flush(written.handle, 60_000) == 0)
-            #expect(written.numbers.unsettled == 50)
-            let waiting = try Library(options(#","wait":true"#))
-            #expect(waiting.submit(record(1)).count == 1)
-            #expect(ferry_flush(waiting.handle, 50) == 1)
-            #expect(ferry_close(waiting.handle, 0) == 0)
-            #expect(ferry_flush(waiting.handle, 60_000) == 0)
-            await apns.stop()
-        }
-    }
-
     @Test func `a child of fork opens its own provider, and cannot use its parent's`() async throws {
         try await CProgram.with("Tests/FerryCTests/Programs/fork.c", as: .c99) { program in
             let result = try await program.run([])

@@ -253,10 +253,11 @@ final class SubmissionQueue: Sendable {
         }
     }
 
-    /// Calls `body` once, on any thread, when a place may be free or the queue is closed. At once if that is so now.
+    /// Calls `body` once, on any thread, when a place may be free or the queue is closed. At once if that is so now; but while
+    /// the loops are busy, a few free places are not worth a call.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         let waits = self.state.withLock { state -> Bool in
-            guard !state.isClosed, state.occupied >= self.limit else { return false }
+            guard !state.isClosed, self.limit - state.occupied < self.neededRoom(state) else { return false }
             state.nextWaiter += 1
             state.waiters.append(Waiter(id: state.nextWaiter, resume: body))
             return true
@@ -338,13 +339,18 @@ final class SubmissionQueue: Sendable {
             state.outlets[loop].delayed = delayed
             state.outlets[loop].isBusy = isBusy
             state.unread = unread()
-            var active = state.queued
-            for index in state.outlets.indices { active -= state.outlets[index].delayed }
-            let admitted = self.admitted(&state, when: active > self.admission ? self.admission : 1)
+            let admitted = self.admitted(&state, when: self.neededRoom(state))
             return (admitted, Self.served(&state))
         }
         for waiter in waiters { waiter.resume() }
         for waiter in served { waiter.resume() }
+    }
+
+    /// How many places must be free for waiting callers.
+    private func neededRoom(_ state: borrowing State) -> Int {
+        var active = state.queued
+        for index in state.outlets.indices { active -= state.outlets[index].delayed }
+        return active > self.admission ? self.admission : 1
     }
 
     /// Admits waiting callers if a place is free.

@@ -1,8 +1,18 @@
 internal import CFerry
 internal import FerryCore
+internal import NIOCore
+internal import NIOPosix
 
 /// The outcomes and the numbers of one handle, between the event loops that give them and the threads that read them.
+///
+/// Waking a thread costs more than sending a notification. While many notifications have no outcome, readers therefore hear
+/// of outcomes in ``batch``es, or ``patience`` after the first.
 final class Mailbox: OutcomeSink, Sendable {
+    /// With more notifications without an outcome, outcomes come in batches.
+    private static let busy = 256
+    private static let batch = 512
+    private static let patience = TimeAmount.milliseconds(2)
+
     /// Which outcomes are kept for reading. The counts have all.
     enum Kept: String, CaseIterable {
         case all, failures, none
@@ -11,7 +21,9 @@ final class Mailbox: OutcomeSink, Sendable {
     /// The room for notifications, as the caller knows it.
     private enum Room {
         case enough
-        /// A submission found too little.
+        /// A submission found that the handle has reached its own limit. Reading makes room.
+        case full
+        /// A submission found that the provider has too little. It will call ``Mailbox/roomCame()``.
         case wanted
         /// There was too little, and now there is some.
         case offered
@@ -40,6 +52,10 @@ final class Mailbox: OutcomeSink, Sendable {
         /// Whether the provider will call ``Mailbox/roomCame()``.
         var isAskedForRoom = false
         var settling = Settling.noNews
+        /// Whether unread outcomes wait for others before a reader hears of them.
+        var isGathering = false
+        /// Whether an event loop will end that in time.
+        var hasTimer = false
         var hasEvent = false
         /// Whether the handle was freed. Whoever waits for it is let go.
         var isFreed = false
@@ -49,7 +65,7 @@ final class Mailbox: OutcomeSink, Sendable {
         var unread: Int { self.outcomes.count - self.read }
 
         var ready: Int32 {
-            (self.unread > 0 ? FERRY_READY_OUTCOMES : 0) | (self.hasEvent ? FERRY_READY_EVENT : 0)
+            (self.unread > 0 && !self.isGathering ? FERRY_READY_OUTCOMES : 0) | (self.hasEvent ? FERRY_READY_EVENT : 0)
                 | (self.room == .offered ? FERRY_READY_ROOM : 0)
                 | (self.settling != .noNews && self.isSettled ? FERRY_READY_SETTLED : 0)
         }
@@ -100,11 +116,37 @@ final class Mailbox: OutcomeSink, Sendable {
                 guard self.keeps(outcome) else { continue }
                 box.state.outcomes.append(ferry_outcome(outcomes[index]))
             }
+            self.gather(&box.state)
             Self.note(&box.state)
-            if self.isShared, box.state.room == .wanted, self.room(box.state) > 0 {
+            if self.isShared, box.state.room == .full, self.room(box.state) > 0 {
                 box.state.room = .offered
                 box.state.raise()
             }
+        }
+    }
+
+    /// Decides whether readers hear of the unread outcomes now.
+    private func gather(_ state: inout State) {
+        // Who hears of some reads all: only the first of them can wait.
+        let isFirst = state.isGathering || !state.signal.isRaised
+        state.isGathering =
+            isFirst && 1..<min(Self.batch, self.limit) ~= state.unread && state.unsettled > Self.busy
+            && (state.hasTimer || self.startTimer())
+        if state.isGathering { state.hasTimer = true }
+    }
+
+    /// Lets the event loop on which this is called end the gathering. Returns false elsewhere.
+    private func startTimer() -> Bool {
+        guard let loop = MultiThreadedEventLoopGroup.currentEventLoop else { return false }
+        loop.scheduleTask(in: Self.patience) { [weak self] in self?.timePassed() }
+        return true
+    }
+
+    private func timePassed() {
+        self.box.withLock { box in
+            box.state.hasTimer = false
+            box.state.isGathering = false
+            box.state.raise()
         }
     }
 
@@ -179,10 +221,10 @@ final class Mailbox: OutcomeSink, Sendable {
     /// not asked twice, nor while the caller's own unread outcomes leave no room.
     func wantRoom() -> Bool {
         self.box.withLock { box in
-            box.state.room = .wanted
+            box.state.room = self.room(box.state) > 0 ? .wanted : .full
             box.state.settling = .noNews
             box.state.raise()
-            guard self.room(box.state) > 0, !box.state.isAskedForRoom else { return false }
+            guard box.state.room == .wanted, !box.state.isAskedForRoom else { return false }
             box.state.isAskedForRoom = true
             return true
         }
@@ -203,6 +245,7 @@ final class Mailbox: OutcomeSink, Sendable {
                 }
             }
             box.state.read += count
+            box.state.isGathering = false
             if box.state.read == box.state.outcomes.count {
                 box.state.outcomes.removeAll(keepingCapacity: true)
                 box.state.read = 0
@@ -210,7 +253,7 @@ final class Mailbox: OutcomeSink, Sendable {
                 box.state.outcomes.removeFirst(box.state.read)
                 box.state.read = 0
             }
-            if box.state.room == .wanted, self.room(box.state) > 0 { box.state.room = .offered }
+            if box.state.room == .full, self.room(box.state) > 0 { box.state.room = .offered }
             if count == 0, box.state.settling == .told { box.state.settling = .noNews }
             box.state.raise()
             return count

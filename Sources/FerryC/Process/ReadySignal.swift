@@ -11,7 +11,7 @@ internal import Darwin
 /// A descriptor that is readable while something is ready. Not for several threads at a time: its owner holds a lock.
 struct ReadySignal: ~Copyable {
     let descriptor: Int32
-    private var isRaised = false
+    private(set) var isRaised = false
 
     /// Fails when the process has no descriptor left.
     init?() {
