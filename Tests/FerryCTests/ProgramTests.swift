@@ -92,6 +92,15 @@ import Testing
         }
     }
 
+    @Test func `a child of fork has no copy of its parent's sockets`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/sockets.c", as: .c99) { program in
+            let (apns, options) = try await Self.startAPNs(program)
+            let result = try await program.run(["{\(options)}"])
+            #expect(result.status == 0)
+            await apns.stop()
+        }
+    }
+
     @Test func `the example of the documentation runs`() async throws {
         try await CProgram.with("Compat/C/example.c", as: .c99) { program in
             let tokens = program.directory.appending(path: "tokens")

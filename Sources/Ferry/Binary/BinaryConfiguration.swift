@@ -3,7 +3,7 @@ public import FerryCore
 public import FerryOpenSSL
 public import Logging
 public import NIOCore
-package import NIOPosix
+internal import NIOPosix
 public import Tracing
 
 /// The settings of a ``BinaryProvider``: the gateway, the credentials, the behaviour and the event loop.
@@ -58,8 +58,8 @@ public struct BinaryConfiguration: Sendable {
     /// Makes a span for each ``PushProvider/send(_:to:)``, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.
     public var tracer: (any Tracer)?
-    /// The threads on which host names are resolved. Nil: NIO's singleton.
-    package var lookupPool: NIOThreadPool?
+    /// Nil in a Swift program.
+    package var embedding: Embedding?
     /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses
 

@@ -19,7 +19,7 @@ extension ProviderConnector {
                 rejectUnauthorized: configuration.rejectUnauthorized,
                 connectTimeout: configuration.options.connectTimeout,
                 source: configuration.addressSource,
-                pool: configuration.lookupPool
+                embedding: configuration.embedding
             ),
             stallLimit: Silence.stallLimit,
             // The gateway may still send error responses, so the input stays open.

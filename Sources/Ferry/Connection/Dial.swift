@@ -136,6 +136,7 @@ final class Dial: @unchecked Sendable {
 
     private func prepare(_ channel: any Channel, _ place: Int) throws {
         guard self.completion != nil else { throw ChannelError.ioOnClosedChannel }
+        self.connector.sockets?.note(channel)
         self.attempts[place].stack = try self.prepare(channel)
         self.attempts[place].channel = channel
         channel.closeFuture.assumeIsolated().whenComplete { _ in self.attempts[place].channel = nil }

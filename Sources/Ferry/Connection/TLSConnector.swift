@@ -21,6 +21,8 @@ struct TLSConnector: Sendable {
     let proxy: HTTPProxy?
     /// The addresses of the proxy if there is one, else of the peer.
     let addresses: HostAddresses
+    /// Notes the sockets of connections. Nil in a Swift program.
+    let sockets: OpenSockets?
     private let serverName: String
     private let context: TLSContext
     private let showsCertificate: Bool
@@ -32,7 +34,7 @@ struct TLSConnector: Sendable {
     ///   - rejectUnauthorized: false accepts any certificate of the server.
     ///   - proxy: the proxy in front of the peer, if there is one.
     ///   - source: resolves host names.
-    ///   - pool: the threads on which it does.
+    ///   - embedding: nil in a Swift program.
     init(
         host: String,
         port: Int,
@@ -42,7 +44,7 @@ struct TLSConnector: Sendable {
         connectTimeout: Duration,
         proxy: HTTPProxy? = nil,
         source: @escaping HostAddresses.Source = Resolver.addresses,
-        pool: NIOThreadPool? = nil
+        embedding: Embedding? = nil
     ) throws {
         for host in [host, proxy?.host].compactMap(\.self) where !Self.isHost(host) {
             throw ConfigurationError(
@@ -60,8 +62,9 @@ struct TLSConnector: Sendable {
             host: proxy?.host ?? host,
             port: proxy?.port ?? port,
             source: source,
-            pool: { pool ?? .singleton }
+            pool: { embedding?.lookupPool ?? .singleton }
         )
+        self.sockets = embedding?.sockets
         self.serverName = serverName ?? host
         self.connectTimeout = TimeAmount(connectTimeout)
         self.showsCertificate = client.identity != nil

@@ -1,7 +1,7 @@
 public import FerryOpenSSL
 public import Logging
 public import NIOCore
-package import NIOPosix
+internal import NIOPosix
 
 /// The settings of a ``FeedbackReader``: the service, the credentials, the time limits and the event loop.
 public struct FeedbackConfiguration: Sendable {
@@ -56,8 +56,8 @@ public struct FeedbackConfiguration: Sendable {
     public var logger = Logger(label: "ferry.feedback")
     /// Resolves host names. Tests replace it.
     package var addressSource: HostAddresses.Source = Resolver.addresses
-    /// The threads on which host names are resolved. Nil: NIO's singleton.
-    package var lookupPool: NIOThreadPool?
+    /// Nil in a Swift program.
+    package var embedding: Embedding?
 
     /// Makes a configuration for any feedback service.
     public init(host: String, port: Int = Self.defaultPort, identity: TLSIdentity? = nil) {

@@ -42,7 +42,7 @@ public struct FeedbackReader: Sendable {
             rejectUnauthorized: configuration.rejectUnauthorized,
             connectTimeout: configuration.connectTimeout,
             source: configuration.addressSource,
-            pool: configuration.lookupPool
+            embedding: configuration.embedding
         )
     }
 

@@ -3,7 +3,7 @@ public import FerryHTTP2
 public import FerryOpenSSL
 public import Logging
 public import NIOCore
-package import NIOPosix
+internal import NIOPosix
 public import Tracing
 
 /// The settings of an ``HTTP2Provider``: the server, the credentials, the behaviour and the event loop.
@@ -78,8 +78,8 @@ public struct HTTP2Configuration: Sendable {
     /// Makes a span for each ``PushProvider/send(_:to:)`` and broadcast, until its outcome, and for each ``PushProvider/submit(_:)``, until
     /// it returns. Nil: no spans.
     public var tracer: (any Tracer)?
-    /// The threads on which host names are resolved. Nil: NIO's singleton.
-    package var lookupPool: NIOThreadPool?
+    /// Nil in a Swift program.
+    package var embedding: Embedding?
     /// Gets each device that APNs calls gone. Not used by a provider of two protocols, which has its own.
     package var goneDevices: GoneDeviceSink?
 

@@ -24,7 +24,7 @@ extension ProviderConnector {
                 rejectUnauthorized: configuration.rejectUnauthorized,
                 connectTimeout: configuration.options.connectTimeout,
                 proxy: configuration.proxy,
-                pool: configuration.lookupPool
+                embedding: configuration.embedding
             ),
             stallLimit: Self.http2StallLimit,
             finishing: .all

@@ -45,7 +45,7 @@ enum FeedbackMaker {
         if let limit = try side.seconds("connectTimeout") { configuration.connectTimeout = limit }
         let threads = try threads()
         configuration.eventLoopGroup = threads.loops
-        configuration.lookupPool = threads.lookups
+        configuration.embedding = threads.embedding
         configuration.logger = OptionsObject.silent
         return try FeedbackReader(configuration)
     }

@@ -33,7 +33,7 @@ extension OptionsObject {
         try self.apply(to: &configuration.options)
         configuration.loopCount = try self.integer("loops", in: 1...64) ?? 1
         configuration.eventLoopGroup = threads.loops
-        configuration.lookupPool = threads.lookups
+        configuration.embedding = threads.embedding
         configuration.logger = Self.silent
         return configuration
     }
@@ -91,7 +91,7 @@ extension OptionsObject {
         try self.apply(to: &configuration.options)
         configuration.loopCount = try self.integer("loops", in: 1...64) ?? 1
         configuration.eventLoopGroup = threads.loops
-        configuration.lookupPool = threads.lookups
+        configuration.embedding = threads.embedding
         configuration.logger = Self.silent
         return configuration
     }

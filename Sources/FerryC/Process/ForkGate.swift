@@ -1,3 +1,4 @@
+internal import Ferry
 internal import NIOCore
 internal import NIOPosix
 
@@ -35,6 +36,7 @@ enum ForkGate {
     // Written only by the thread that forks, under the lock of the state.
     private nonisolated(unsafe) static var rest: ThreadRest?
     private nonisolated(unsafe) static var isLocked = false
+    private nonisolated(unsafe) static var sockets: Set<UInt64> = []
 
     private static func initialize(_ lock: UnsafeMutablePointer<pthread_rwlock_t>) {
         var attributes = pthread_rwlockattr_t()
@@ -66,6 +68,7 @@ enum ForkGate {
         self.isLocked = isLocked
         self.rest = LibraryState.shared.valueUnderLock.runningThreads.map { ThreadRest($0) }
         self.rest?.begin(milliseconds: self.limit)
+        self.sockets = LibraryState.shared.valueUnderLock.runningThreads?.sockets.current ?? []
     }
 
     private static func goOn(isChild: Bool) {
@@ -74,7 +77,11 @@ enum ForkGate {
         self.rest = nil
         let wasLocked = self.isLocked
         self.isLocked = false
-        if isChild { LibraryState.shared.valueUnderLock.forked() }
+        if isChild {
+            LibraryState.shared.valueUnderLock.forked()
+            InheritedSockets.closeCopies(of: self.sockets)
+        }
+        self.sockets = []
         LibraryState.shared.unlock()
         if isChild { self.initialize(self.lock) } else if wasLocked { pthread_rwlock_unlock(self.lock) }
     }

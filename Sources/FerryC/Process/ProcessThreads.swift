@@ -1,4 +1,5 @@
 internal import CFerry
+internal import Ferry
 internal import NIOCore
 internal import NIOPosix
 
@@ -15,6 +16,11 @@ struct ProcessThreads: Sendable {
     let loops: MultiThreadedEventLoopGroup
     /// Resolves host names. A thread of its own, because those of NIO are gone in a child of `fork`.
     let lookups: NIOThreadPool
+    /// The sockets of all connections.
+    let sockets = OpenSockets()
+
+    /// What the providers need to know of this process.
+    var embedding: Embedding { Embedding(lookupPool: self.lookups, sockets: self.sockets) }
 
     /// The descriptors of an event loop: epoll, a timer and an event. Some more are for the first sockets.
     private static let descriptorsOfLoop = 3

@@ -1,0 +1,47 @@
+package import NIOCore
+package import NIOPosix
+internal import Synchronization
+
+/// What a process that is not a Swift program wants of a provider: threads of its own for look-ups, and to know its sockets.
+package struct Embedding: Sendable {
+    /// The threads on which host names are resolved.
+    package var lookupPool: NIOThreadPool
+    package var sockets: OpenSockets
+
+    package init(lookupPool: NIOThreadPool, sockets: OpenSockets) {
+        self.lookupPool = lookupPool
+        self.sockets = sockets
+    }
+}
+
+/// The sockets of a process's connections, by their cookies. Any thread.
+///
+/// A child of `fork` has copies of them, and SwiftNIO does not tell its descriptors. While a copy is open, the server does not
+/// see that the parent closed the connection.
+package final class OpenSockets: Sendable {
+    /// `SO_COOKIE` (Linux 4.12, `asm-generic/socket.h`): a number of 64 bits that no other socket has until the next boot. Older
+    /// kernels have none, and then no socket is known.
+    package static let cookieOption: Int32 = 57
+
+    private let cookies = Mutex<Set<UInt64>>([])
+
+    package init() {}
+
+    /// The cookies of all sockets that are open now.
+    package var current: Set<UInt64> { self.cookies.withLock { $0 } }
+
+    /// Notes the socket of a new channel until it is closed. On its event loop.
+    func note(_ channel: any Channel) {
+        #if os(Linux)
+        guard let socket = channel as? any SocketOptionProvider else { return }
+        let reading: EventLoopFuture<UInt64> = socket.unsafeGetSocketOption(
+            level: .socket,
+            name: .init(rawValue: Self.cookieOption)
+        )
+        reading.whenSuccess { cookie in
+            self.cookies.withLock { _ = $0.insert(cookie) }
+            channel.closeFuture.whenComplete { _ in self.cookies.withLock { _ = $0.remove(cookie) } }
+        }
+        #endif
+    }
+}

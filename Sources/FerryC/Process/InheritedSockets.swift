@@ -1,0 +1,37 @@
+internal import Ferry
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The copies of the parent's sockets in a child of `fork`. Nothing in the child uses them.
+enum InheritedSockets {
+    /// Closes the sockets with these cookies. Otherwise a server would see the end of the parent's connection only when the
+    /// child is gone, too.
+    static func closeCopies(of cookies: Set<UInt64>) {
+        guard !cookies.isEmpty, let folder = opendir("/proc/self/fd") else { return }
+        var copies: [Int32] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { atoi($0) }
+            }
+            if name > STDERR_FILENO, let cookie = self.cookie(of: name), cookies.contains(cookie) {
+                copies.append(name)
+            }
+        }
+        closedir(folder)
+        for copy in copies { close(copy) }
+    }
+
+    /// Nil for a descriptor that is no socket.
+    private static func cookie(of descriptor: Int32) -> UInt64? {
+        var cookie: UInt64 = 0
+        var size = socklen_t(MemoryLayout<UInt64>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, OpenSockets.cookieOption, &cookie, &size) == 0 else { return nil }
+        return cookie
+    }
+}
