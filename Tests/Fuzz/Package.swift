@@ -17,6 +17,7 @@ let targets = try FileManager.default.contentsOfDirectory(atPath: sources).filte
 
 func dependencies(of target: String) -> [Target.Dependency] {
     switch target {
+    case "CCalls": ["FuzzSupport", .product(name: "ferryc", package: "ferry")]
     case "PushLines": ["FuzzSupport", .product(name: "FerryCommand", package: "ferry")]
     case "Schedules", "HTTP2Schedules": ["FuzzSupport", .product(name: "FerryWorlds", package: "ferry")]
     default: ["FuzzSupport"]
