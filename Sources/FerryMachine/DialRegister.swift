@@ -1,6 +1,5 @@
 package import FerryCore
 package import NIOCore
-internal import Synchronization
 
 /// The new connections of a provider: their numbers, and ``DialLimiter``.
 ///
@@ -20,7 +19,7 @@ package final class DialRegister: Sendable {
         var lastID: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     package init() {}
 

@@ -92,6 +92,17 @@ import Testing
         }
     }
 
+    @Test func `a child sends on the thread on which its parent has sent`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/child.c", as: .c99) { program in
+            let (apns, options) = try await Self.startAPNs(program)
+            for _ in 0..<3 {
+                let result = try await program.run(["{\(options)}", "20000"])
+                #expect(result.status == 0, "\(result.output)")
+            }
+            await apns.stop()
+        }
+    }
+
     @Test func `a child of fork has no copy of its parent's sockets`() async throws {
         try await CProgram.with("Tests/FerryCTests/Programs/sockets.c", as: .c99) { program in
             let (apns, options) = try await Self.startAPNs(program)

@@ -1,6 +1,5 @@
 internal import FerryCore
 internal import FerryHTTP2
-internal import Synchronization
 
 /// The calls, from any thread, that wait for a result from the event loop of a ``ChannelManager``.
 ///
@@ -20,7 +19,7 @@ final class ChannelCalls: Sendable {
     }
 
     private let limit: Int
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(limit: Int) {
         self.limit = max(limit, 1)

@@ -1,6 +1,6 @@
+internal import FerryCore
 package import NIOCore
 package import NIOPosix
-internal import Synchronization
 
 /// What a process that is not a Swift program wants of a provider: threads of its own for look-ups, and to know its sockets.
 package struct Embedding: Sendable {
@@ -23,7 +23,7 @@ package final class OpenSockets: Sendable {
     /// kernels have none, and then no socket is known.
     package static let cookieOption: Int32 = 57
 
-    private let cookies = Mutex<Set<UInt64>>([])
+    private let cookies = Locked<Set<UInt64>>([])
 
     package init() {}
 

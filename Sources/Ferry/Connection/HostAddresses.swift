@@ -1,6 +1,6 @@
+internal import FerryCore
 package import NIOCore
 package import NIOPosix
-internal import Synchronization
 
 /// The addresses of one host, the best first. The name is resolved again for each connection.
 ///
@@ -23,7 +23,7 @@ package final class HostAddresses: Sendable {
     private let port: Int
     private let source: Source
     private let pool: @Sendable () -> NIOThreadPool
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// - Parameters:
     ///   - source: resolves names.

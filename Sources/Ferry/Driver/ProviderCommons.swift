@@ -1,6 +1,5 @@
 package import FerryCore
 internal import Logging
-internal import Synchronization
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -69,9 +68,9 @@ final class ProviderCommons: Sendable {
     let queueLimit: Int
     /// The way to the sink. Nil if outcomes go elsewhere.
     private let sink: OutcomeMerger?
-    private let state: Mutex<State>
+    private let state: Locked<State>
     /// The number of open connections.
-    private let open = Mutex(0)
+    private let open = Locked(0)
 
     init(
         loopCount: Int,
@@ -91,7 +90,7 @@ final class ProviderCommons: Sendable {
         self.calls = ReportCalls(loopCount: loopCount)
         self.events = EventHub { logger.logSecondReader(of: "events") }
         self.observer = observer.map { ObserverMerger($0, loopCount: loopCount) }
-        self.state = Mutex(
+        self.state = Locked(
             State(numbers: Array(repeating: Numbers(), count: loopCount), living: LoopSet(first: loopCount))
         )
         if case .discard = outcomes { self.discardsOutcomes = true } else { self.discardsOutcomes = false }

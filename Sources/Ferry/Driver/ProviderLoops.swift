@@ -1,6 +1,5 @@
 internal import FerryCore
 internal import NIOCore
-internal import Synchronization
 
 /// The drivers of one provider by the number of their event loop. It keeps none of them alive. Any thread.
 final class ProviderLoops: Sendable {
@@ -8,7 +7,7 @@ final class ProviderLoops: Sendable {
         weak var loop: (any ProviderLoop)?
     }
 
-    private let loops = Mutex<[Weak]>([])
+    private let loops = Locked<[Weak]>([])
 
     /// Adds the driver of the next loop.
     func append(_ loop: any ProviderLoop) { self.loops.withLock { $0.append(Weak(loop: loop)) } }

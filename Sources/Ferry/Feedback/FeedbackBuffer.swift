@@ -1,6 +1,6 @@
 internal import DequeModule
 internal import FerryBinary
-internal import Synchronization
+internal import FerryCore
 
 /// Holds tuples between the event loop, which reads them, and the tasks that take them. Drops no tuple.
 final class FeedbackBuffer: Sendable {
@@ -25,7 +25,7 @@ final class FeedbackBuffer: Sendable {
     private let limit: Int
     /// Called on any thread after tuples or the end came.
     private let onNews: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(limit: Int, onNews: @escaping @Sendable () -> Void = {}) {
         self.limit = max(limit, 1)

@@ -1,4 +1,5 @@
-internal import Synchronization
+internal import FerryCore
+
 
 /// A wait that ``stop()`` ends early and for good. Safe from any thread.
 final class FeedbackWait: Sendable {
@@ -12,7 +13,7 @@ final class FeedbackWait: Sendable {
         var last: UInt64 = 0
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var isStopped: Bool { self.state.withLock { $0.isStopped } }
 

@@ -149,7 +149,7 @@ public final class ProviderTokenSource: Sendable {
 
     /// The team's identifier: `iss`. Nil if tokens come from another program.
     public let teamID: String?
-    private let state: Mutex<State>
+    private let state: Locked<State>
     /// The number of replaced keys. An atomic, because connections read it all the time and must not wait for the lock.
     private let replacements = Atomic<Int>(0)
     /// The time that the machine has slept. It is added to every time that is passed to the token machine.
@@ -248,7 +248,7 @@ public final class ProviderTokenSource: Sendable {
         slept: @escaping @Sendable () -> TimeAmount
     ) {
         self.teamID = teamID
-        self.state = Mutex(State(maker: maker, keyID: keyID))
+        self.state = Locked(State(maker: maker, keyID: keyID))
         self.slept = slept
     }
 

@@ -3,7 +3,6 @@ public import FerryCore
 internal import FerryHTTP2
 internal import FerryMachine
 internal import NIOCore
-internal import Synchronization
 
 /// A provider that moves from the binary protocol to HTTP/2, device by device, and back if need be.
 ///
@@ -28,12 +27,12 @@ public final class MigratingProvider: LoopProvider {
         }
 
         /// The reports of all loops.
-        let reports: Mutex<[MigrationReport]>
-        let ruling: Mutex<Ruling>
+        let reports: Locked<[MigrationReport]>
+        let ruling: Locked<Ruling>
 
         init(_ rule: MigrationRule, loopCount: Int) {
-            self.reports = Mutex(Array(repeating: MigrationReport(share: rule.share), count: loopCount))
-            self.ruling = Mutex(Ruling(rule: rule))
+            self.reports = Locked(Array(repeating: MigrationReport(share: rule.share), count: loopCount))
+            self.ruling = Locked(Ruling(rule: rule))
         }
     }
 

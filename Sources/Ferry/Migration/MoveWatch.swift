@@ -1,4 +1,5 @@
-internal import Synchronization
+internal import FerryCore
+
 
 /// Finds out when the devices of all event loops are on the side that the rule gives them: ``MigrationEvent/moved`` is an event
 /// of the whole. Any thread.
@@ -17,10 +18,10 @@ final class MoveWatch: Sendable {
         var owesEvent = false
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(loopCount: Int) {
-        self.state = Mutex(State(loops: Array(repeating: Loop(), count: loopCount)))
+        self.state = Locked(State(loops: Array(repeating: Loop(), count: loopCount)))
     }
 
     /// Notes a new rule by its number. Numbers rise.

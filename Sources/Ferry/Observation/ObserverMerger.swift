@@ -30,11 +30,11 @@ final class ObserverMerger: Sendable {
 
     private let observer: any ProviderObserver
     private let owes = Atomic(false)
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(_ observer: any ProviderObserver, loopCount: Int) {
         self.observer = observer
-        self.state = Mutex(State(standing: Array(repeating: .init(), count: loopCount)))
+        self.state = Locked(State(standing: Array(repeating: .init(), count: loopCount)))
     }
 
     /// Whether something happened that the observer was not told. Cheap.

@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import Synchronization
 
 /// The tasks that wait in `send`, each for the outcome of one notification.
 ///
@@ -109,7 +108,7 @@ final class AwaitedOutcomes: Sendable {
         }
     }
 
-    private let slots = Mutex(Slots())
+    private let slots = Locked(Slots())
 
     /// The number of slots, used or free.
     var slotCount: Int { self.slots.withLock { $0.count } }

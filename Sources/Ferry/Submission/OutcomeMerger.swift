@@ -31,7 +31,7 @@ final class OutcomeMerger: Sendable {
     }
 
     private let sink: any OutcomeSink
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let waitingCount = Atomic(0)
 
     init(_ sink: any OutcomeSink) {

@@ -1,5 +1,4 @@
 internal import FerryCore
-internal import Synchronization
 
 /// The calls, from any thread, that wait until every event loop of a provider has answered.
 ///
@@ -20,7 +19,7 @@ final class ReportCalls: Sendable {
         var final: DrainReport?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let loops: LoopSet
 
     init(loopCount: Int = 1) {

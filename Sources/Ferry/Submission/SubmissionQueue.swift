@@ -2,7 +2,6 @@ internal import BasicContainers
 internal import DequeModule
 internal import FerryCore
 internal import FerryMachine
-internal import Synchronization
 
 /// The queue through which callers on any thread hand notifications to a provider's event loops. Callers wait while it
 /// is full.
@@ -116,7 +115,7 @@ final class SubmissionQueue: Sendable {
     private let admission: Int
     /// After this many reports without more free places, waiting callers are admitted even to fewer places.
     private static let stallLimit = 4
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(limit: Int, loopCount: Int = 1) {
         self.limit = max(limit, 1)
@@ -124,7 +123,7 @@ final class SubmissionQueue: Sendable {
         self.admission = min(max(self.limit / 16, 1), 256)
         var outlets = UniqueArray<Outlet>()
         for _ in 0..<self.loopCount { outlets.append(Outlet()) }
-        self.state = Mutex(State(outlets: outlets))
+        self.state = Locked(State(outlets: outlets))
     }
 
     // MARK: Callers

@@ -1,3 +1,4 @@
+internal import FerryCore
 package import NIOCore
 internal import Synchronization
 
@@ -82,11 +83,11 @@ package struct ErrorDelay {
 /// One event loop may see a late response while another counts silence as acceptance: without this they would settle
 /// too early there. Any thread.
 final class KnownErrorDelay: Sendable {
-    private let delay: Mutex<ErrorDelay>
+    private let delay: Locked<ErrorDelay>
     private let version = Atomic(0)
 
     init(settleTime: Duration) {
-        self.delay = Mutex(ErrorDelay(settleTime: settleTime))
+        self.delay = Locked(ErrorDelay(settleTime: settleTime))
     }
 
     var current: ErrorDelay { self.delay.withLock { $0 } }

@@ -65,7 +65,7 @@ package final class EventHub: Sendable {
         weak var buffer: EventBuffer?
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let subscribers = Atomic<Int>(0)
     private let transmittedSubscribers = Atomic<Int>(0)
 
@@ -218,7 +218,7 @@ final class EventBuffer: Sendable {
     private let onNews: @Sendable () -> Void
     /// Called outside the lock when a second reader came, the first time.
     private let onSecondReader: @Sendable () -> Void
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(
         limit: Int,

@@ -43,8 +43,8 @@ package final class OutcomeBuffer: Sendable {
         }
     }
 
-    private let state = Mutex(State())
-    private let opened = Mutex(Opened())
+    private let state = Locked(State())
+    private let opened = Locked(Opened())
     /// The number of outcomes that were not read yet.
     private let unread = Atomic<Int>(0)
     /// Called outside the lock after the reader took outcomes.
