@@ -1,6 +1,6 @@
 """The module `apns` of PyAPNs 2.0.1, on top of libferry: programs that were written for PyAPNs deliver over HTTP/2.
 
-README.md has the differences. The environment variable FERRY_CONFIG names a file of options that win over the program's.
+README.md has the differences. FERRY_CONFIG in the environment names a file of options that win over the program's.
 """
 import atexit
 import binascii
@@ -249,9 +249,9 @@ class _Sent(object):
 class _Sender(object):
     """What one process sends for one GatewayConnection.
 
-    Each call reads the outcomes that have come. Only the thread tells of them, because a listener or a log may need a lock
-    that the caller holds. The thread lives while something has no outcome, and keeps the sender alive: a program may drop
-    its APNs object after the last call.
+    Each call reads the outcomes that have come. Only the thread tells of them, because a listener or a log may need a
+    lock that the caller holds. The thread lives while something has no outcome, and keeps the sender alive: a program
+    may drop its APNs object after the last call.
     """
 
     def __init__(self, gateway):
@@ -262,11 +262,11 @@ class _Sender(object):
         self.lock = threading.RLock()  # Reentrant, because a signal handler may send.
         self.tags = itertools.count()
         self.sent = {}  # By tag: the caller's identifiers may repeat.
-        self.calls = 0  # How many calls are under way.
+        self.calls = set()  # Those under way.
         self.news = collections.deque()
         self.thread = None
         self.refusal = None
-        self.is_over = False
+        self.warned = {}
 
     def send(self, items):
         sent, records, refused = {}, [], []
@@ -279,33 +279,30 @@ class _Sender(object):
             sent[tag] = _Sent(identifier)
             records.append(ferry.Notification(tag, token, payload, priority, 0, expiration))
         batch = ferry.Batch(records)
-        with self.lock:
-            self._open()
-            self._raise_refusal()
-            self.sent.update(sent)
-            self.news.extend(refused)
-            self.calls += 1
-            has_thread = self._start_thread()
+        call = object()
         try:
+            with self.lock:
+                self._open()
+                self._raise_refusal()
+                self.calls.add(call)
+                self.sent.update(sent)
+                self.news.extend(refused)
+                has_thread = self._start_thread()
             self._submit(batch)
             while not self.provider.flush(_STEP) and any(entry.outcome is None for entry in sent.values()):
-                self._read()
+                self._pause()
             self._read()
         except ferry.FerryError as error:
             raise _failure(error)
         finally:
-            with self.lock:
-                self.calls -= 1
+            self.calls.discard(call)
         if not has_thread:
             self._work()
         self._raise_if_none_went_out(sent.values())
 
     def _open(self):
         if self.provider is None:
-            try:
-                self.provider = ferry.Provider(self.options)
-            except ferry.FerryError as error:
-                raise _failure(error)
+            self.provider = ferry.Provider(self.options)
             _senders.add(self)
             # Children of multiprocessing end with os._exit().
             multiprocessing = sys.modules.get("multiprocessing")
@@ -321,7 +318,11 @@ class _Sender(object):
             if self.provider.wait(_STEP) & ferry.READY_EVENT:
                 for event in self.provider.events():
                     _logger.debug("%s", event)
-            self._read()
+            self._pause()
+
+    def _pause(self):
+        self._read()
+        time.sleep(0.001)  # Where threads are greenlets, the others run only now.
 
     def _read(self):
         """Reads the outcomes that have come. Returns how many."""
@@ -360,8 +361,10 @@ class _Sender(object):
             raise socket.error(errno.ENOTCONN, self.provider.report().get("lastError") or str(outcomes[0]))
 
     def _start_thread(self):
-        """Returns whether there is one: while the interpreter ends, there may be no more."""
-        if self.thread is None:
+        """Returns whether there is one: at the end of the process no more can be started."""
+        if _ended:
+            return False
+        if self.thread is None or not self.thread.is_alive():
             thread = threading.Thread(target=self._work, name="apns")
             thread.daemon = True
             try:
@@ -373,17 +376,32 @@ class _Sender(object):
 
     def _work(self):
         """Reads outcomes and tells of them, until nothing is left."""
-        while not self.is_over:
+        while not (_ended and threading.current_thread() is self.thread):
             self.provider.drain(_STEP)
-            self._read()
-            while self.news:
-                self._tell(*self.news.popleft())
+            self._pause()
+            self._warn()
+            for identifier, status, text in iter(self._next_news, None):
+                self._tell(identifier, status, text)
             with self.lock:
-                if self.calls == 0 and self.provider.drain(0) == 0 and self._read() == 0 and not self.news:
-                    # The rest has outcomes that the option "outcomes" held back, or was not taken: its call was interrupted.
+                if not self.calls and self.provider.drain(0) == 0 and self._read() == 0 and not self.news:
+                    # What is left was held back by the option "outcomes", or was not taken from an interrupted call.
                     self.sent.clear()
                     self.thread = None
                     return
+
+    def _next_news(self):
+        with self.lock:
+            return self.news.popleft() if self.news else None
+
+    def _warn(self):
+        """Logs what the library reports in no other way: a fault in the file of FERRY_CONFIG, or a full disk."""
+        report = self.provider.report()
+        for name, sentence in (("configError", "FERRY_CONFIG: %s"),
+                               ("feedbackLost", "%s devices that are gone could not be written to the feedback file.")):
+            value = report.get(name)
+            if value and value != self.warned.get(name):
+                self.warned[name] = value
+                _logger.error(sentence, value)
 
     def _tell(self, identifier, status, text):
         if not status:
@@ -399,15 +417,12 @@ class _Sender(object):
     def finish(self, end, is_hard):
         """At the end of the process: waits until the listener was told of everything."""
         thread = self.thread
-        if thread is None:
-            return
         # What was not even written is left to the library, which sends for the time of its option "atExit" after this.
-        if is_hard or self.provider.flush(0):
+        if thread and (is_hard or self.provider.flush(0)):
             thread.join(max(end - _now(), 0))
-        if is_hard and thread.is_alive():
+        if thread and is_hard and thread.is_alive():
             self.provider.close(0)  # Gives the rest its outcome, of which the thread tells.
-        self.is_over = True
-        thread.join(1)
+            thread.join(1)
 
 
 def _local_status(token, payload):
@@ -421,20 +436,27 @@ def _utf8(text):
 
 def _failure(error):
     """The exception that a program for PyAPNs expects in place of a FerryError."""
-    if error.code in (ferry.EOPTIONS,):
-        return ssl.SSLError(ssl.SSL_ERROR_SSL, str(error))
-    return socket.error(errno.ENOTCONN, str(error))
+    if error.code == ferry.EOPTIONS:
+        failure = ssl.SSLError(ssl.SSL_ERROR_SSL, str(error))
+    else:
+        failure = socket.error(errno.ENOTCONN, str(error))
+    failure.__suppress_context__ = True
+    return failure
 
 
 _senders = weakref.WeakSet()
+_ended = []  # Not empty when the process has ended but for its last hooks.
 
 
 def _finish(is_hard=False):
     """`is_hard`: the process ends without exit(), so the library cannot send what is left."""
     end = _now() + _EXIT_SECONDS
-    for sender in list(_senders):
-        if sender.pid == os.getpid():
-            sender.finish(end, is_hard)
+    senders = [sender for sender in list(_senders) if sender.pid == os.getpid()]
+    for sender in senders:
+        sender.finish(end, is_hard)
+    _ended.append(True)
+    for thread in [sender.thread for sender in senders if sender.thread]:
+        thread.join(1)
 
 
 atexit.register(_finish)

@@ -95,7 +95,9 @@ class Program(object):
     """A Python program in a process of its own, with this Ferry in its search path."""
 
     def __init__(self, code, *arguments, **environment):
-        variables = dict(os.environ, PYTHONPATH=MODULES, **environment)
+        # Since Python 3.12 each fork() beside a thread warns, and libferry has threads.
+        variables = dict(os.environ, PYTHONPATH=MODULES, PYTHONWARNINGS="ignore:This process:DeprecationWarning",
+                         **environment)
         self.process = subprocess.Popen(
             [sys.executable] + (["-c", textwrap.dedent(code)] if "\n" in code else [code]) + list(arguments),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)

@@ -231,7 +231,7 @@ class Sending(Case):
         # Nothing is left behind.
         self.settle()
         sender = gateway._senders[os.getpid()]
-        self.assertEqual((sender.sent, sender.calls, len(sender.news)), ({}, 0, 0))
+        self.assertEqual((sender.sent, sender.calls, len(sender.news)), ({}, set(), 0))
 
     def test_outcomes_that_are_held_back_leave_nothing_behind(self):
         gateway = self.apns(outcomes="failures").gateway_server
@@ -360,6 +360,13 @@ def send(*tokens):
         status, output, errors = self.program("send('%s')\nraise RuntimeError('of the program')" % BAD).end()
         self.assertEqual((status, output), (1, ["0 8"]))
         self.assertIn("of the program", errors)
+
+    def test_an_exit_hook_may_send(self):
+        code = "import atexit\natexit.register(lambda: send('%s', '%s'))\n" % (tokens(1)[0], BAD)
+        status, output, errors = Program(code + self.PREAMBLE, CERT=self.simulator.cert,
+                                         FERRY_CONFIG=self.simulator.config("http2")).end()
+        self.assertEqual((status, output, errors), (0, ["1 8"], ""))
+        self.assertEqual(self.arrived(1), tokens(1))
 
     def test_an_end_without_hooks_loses_nothing_with_the_option_wait(self):
         # Over the binary protocol each call waits for the settle time of 1 s.

@@ -96,7 +96,8 @@ class Echo(unittest.TestCase):
 
     def test_one_notification_goes_to_many_devices(self):
         self.assertEqual(self.provider.submit_to(notification(), [GOOD, BAD, GOOD], 10), 3)
-        self.assertEqual([(outcome.tag, outcome.legacy) for outcome in self.provider.read()], [(10, 0), (11, 8), (12, 0)])
+        outcomes = self.provider.read()
+        self.assertEqual([(outcome.tag, outcome.legacy) for outcome in outcomes], [(10, 0), (11, 8), (12, 0)])
         self.assertEqual(self.provider.submit_to(notification(), [], 10), 0)
         with self.assertRaises(ValueError):
             self.provider.submit_to(notification(), [GOOD, b"x"], 10)
