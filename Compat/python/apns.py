@@ -35,6 +35,15 @@ _now = getattr(time, "monotonic", time.time)
 _path = getattr(os, "fsdecode", lambda path: path)
 
 
+class _Kept(object):
+    """Has some names of its model. The others raise."""
+
+    _instead = ""
+
+    def __getattr__(self, name):
+        raise AttributeError("%s has no %s in Ferry. %s" % (type(self).__name__, name, self._instead))
+
+
 class PayloadTooLargeError(Exception):
     def __init__(self, payload_size):
         Exception.__init__(self, "The payload has %s bytes, and may have %s." % (payload_size, MAX_PAYLOAD_LENGTH))
@@ -98,8 +107,10 @@ class Payload(object):
         return "Payload(%s)" % ", ".join("%s=%r" % (name, getattr(self, name)) for name in names)
 
 
-class Frame(object):
+class Frame(_Kept):
     """Notifications for one call of send_notification_multiple()."""
+
+    _instead = "Use add_item, notification_data or get_frame, and send_notification_multiple of the gateway."
 
     def __init__(self):
         self.notification_data = []
@@ -121,8 +132,10 @@ class Frame(object):
         return frames
 
 
-class APNs(object):
+class APNs(_Kept):
     """The gateway and the feedback service for one certificate. Nothing is opened before it is used."""
+
+    _instead = "Use gateway_server and feedback_server. To pack numbers, use Python's module struct."
 
     def __init__(self, use_sandbox=False, cert_file=None, key_file=None, enhanced=False):
         self.use_sandbox = use_sandbox
@@ -147,10 +160,10 @@ class APNs(object):
         return self._gateway_connection
 
 
-class APNsConnection(object):
+class APNsConnection(_Kept):
     """What the two connections have in common. A program may set `server` and `port` before the first use."""
 
-    server, port = None, None
+    _instead = "Use send_notification, send_notification_multiple, register_response_listener, force_close, or items."
 
     def __init__(self, cert_file=None, key_file=None, timeout=None, enhanced=False):
         self.cert_file = cert_file
@@ -165,10 +178,6 @@ class APNsConnection(object):
     def write(self, string):
         raise NotImplementedError(
             "Ferry has no socket to write to. Use send_notification() or send_notification_multiple().")
-
-    def __getattr__(self, name):
-        raise AttributeError("%s has no %s in Ferry. It has send_notification, send_notification_multiple, "
-                             "register_response_listener, force_close, and items." % (type(self).__name__, name))
 
     def _options(self):
         options = {"backend": "auto", "host": self.server, "port": self.port, "config": os.environ.get("FERRY_CONFIG"),

@@ -40,4 +40,7 @@ def feedback():
         show(token=token_hex.decode("ascii"), time=calendar.timegm(fail_time.timetuple()))
 
 
-feedback() if sys.argv[1:] == ["feedback"] else send()
+if sys.argv[1:] == ["feedback"]:
+    feedback()
+else:
+    send()

@@ -79,9 +79,12 @@ class Names(unittest.TestCase):
             with self.assertRaises(NotImplementedError) as caught:
                 call()
             self.assertIn(word, str(caught.exception))
-        with self.assertRaises(AttributeError) as caught:
-            gateway._disconnect()
-        self.assertIn("force_close", str(caught.exception))
+        for call, word in ((lambda: gateway._disconnect(), "force_close"),
+                           (lambda: Frame().get_notifications(gateway), "send_notification_multiple"),
+                           (lambda: APNs().packed_uchar(1), "struct")):
+            with self.assertRaises(AttributeError) as caught:
+                call()
+            self.assertIn(word, str(caught.exception))
 
 
 class Case(unittest.TestCase):
