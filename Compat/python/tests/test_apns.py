@@ -423,6 +423,32 @@ for child in children:
         self.assertEqual(self.program(code).end(), (0, [], ""))
         self.assertEqual(self.arrived(480), good)
 
+    def test_a_child_whose_parent_has_sent_may_send_for_long(self):
+        # Locks of the Swift library that remember a thread by its number in the parent fail here, sooner or later.
+        code = '''
+import ferry, json, os
+with open(os.environ["FERRY_CONFIG"]) as file:
+    options = dict(json.load(file), cert=os.environ["CERT"])
+def send_singly(count):
+    provider = ferry.Provider(options)
+    for tag in range(count):
+        batch = ferry.Batch([ferry.Notification(tag, b"x" * 32, b"{}")])
+        while batch:
+            provider.submit(batch)
+            provider.read()
+    provider.drain(10)
+    provider.close()
+send_singly(1)
+for number in range(3):
+    child = os.fork()
+    if child == 0:
+        send_singly(15000)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+'''
+        program = Program(code, CERT=self.simulator.cert, FERRY_CONFIG=self.simulator.config("http2"))
+        self.assertEqual(program.end(), (0, [], ""))
+
     def test_multiprocessing_loses_nothing(self):
         good = tokens(60)
         path = os.path.join(self.simulator.home, "program.py")
