@@ -16,7 +16,7 @@ import time
 if sys.version_info < (2, 7) or (3, 0) <= sys.version_info < (3, 4):
     raise ImportError("ferry needs Python 2.7, or 3.4 or later.")
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
 ACCEPTED, REJECTED, EXPIRED, UNDELIVERED, UNCERTAIN = range(1, 6)
 CONFIRMED, PRESUMED = 1, 2
