@@ -6,10 +6,17 @@ package import NIOPosix
 package struct Embedding: Sendable {
     /// The threads on which host names are resolved.
     package var lookupPool: NIOThreadPool
+    /// Calls its argument, which resolves a name, at a time that the process permits.
+    package var lookUp: @Sendable (() throws -> [SocketAddress]) throws -> [SocketAddress]
     package var sockets: OpenSockets
 
-    package init(lookupPool: NIOThreadPool, sockets: OpenSockets) {
+    package init(
+        lookupPool: NIOThreadPool,
+        lookUp: @escaping @Sendable (() throws -> [SocketAddress]) throws -> [SocketAddress],
+        sockets: OpenSockets
+    ) {
         self.lookupPool = lookupPool
+        self.lookUp = lookUp
         self.sockets = sockets
     }
 }

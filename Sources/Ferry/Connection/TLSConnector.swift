@@ -61,7 +61,10 @@ struct TLSConnector: Sendable {
         self.addresses = HostAddresses(
             host: proxy?.host ?? host,
             port: proxy?.port ?? port,
-            source: source,
+            source: { host, port in
+                guard let embedding else { return try source(host, port) }
+                return try embedding.lookUp { try source(host, port) }
+            },
             pool: { embedding?.lookupPool ?? .singleton }
         )
         self.sockets = embedding?.sockets

@@ -33,9 +33,16 @@ enum ForkGate {
         pthread_atfork({ ForkGate.prepare() }, { ForkGate.goOn(isChild: false) }, { ForkGate.goOn(isChild: true) })
         return lock
     }()
+    /// Held while a name is looked up: the system's resolver has locks of its own.
+    private nonisolated(unsafe) static let lookups: UnsafeMutablePointer<pthread_mutex_t> = {
+        let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        pthread_mutex_init(lock, nil)
+        return lock
+    }()
     // Written only by the thread that forks, under the lock of the state.
     private nonisolated(unsafe) static var rest: ThreadRest?
     private nonisolated(unsafe) static var isLocked = false
+    private nonisolated(unsafe) static var hasLookups = false
     private nonisolated(unsafe) static var sockets: Set<UInt64> = []
 
     private static func initialize(_ lock: UnsafeMutablePointer<pthread_rwlock_t>) {
@@ -54,7 +61,15 @@ enum ForkGate {
         return body()
     }
 
-    private static func prepare() {
+    /// Looks a name up. A fork waits for its end, but not for those that have not begun.
+    static func lookUp<Result>(_ body: () throws -> Result) rethrows -> Result {
+        pthread_mutex_lock(self.lookups)
+        defer { pthread_mutex_unlock(self.lookups) }
+        return try body()
+    }
+
+    /// The end of the time that a fork waits for one thing.
+    private static var end: timespec {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)
         end.tv_nsec += self.limit * 1_000_000
@@ -62,16 +77,28 @@ enum ForkGate {
             end.tv_sec += 1
             end.tv_nsec -= 1_000_000_000
         }
+        return end
+    }
+
+    private static func prepare() {
+        var end = self.end
         let isLocked = pthread_rwlock_timedwrlock(self.lock, &end) == 0
         // Two threads may fork at a time. The rest is the work of one of them.
         LibraryState.shared.lock()
         self.isLocked = isLocked
         self.rest = LibraryState.shared.valueUnderLock.runningThreads.map { ThreadRest($0) }
         self.rest?.begin(milliseconds: self.limit)
+        end = self.end
+        self.hasLookups = pthread_mutex_timedlock(self.lookups, &end) == 0
         self.sockets = LibraryState.shared.valueUnderLock.runningThreads?.sockets.current ?? []
     }
 
     private static func goOn(isChild: Bool) {
+        if self.hasLookups {
+            pthread_mutex_unlock(self.lookups)
+        } else if isChild {
+            pthread_mutex_init(self.lookups, nil)
+        }
         // In the child these threads do not exist.
         if !isChild { self.rest?.end() }
         self.rest = nil
@@ -87,7 +114,7 @@ enum ForkGate {
     }
 }
 
-/// A rest of the library's threads, each between two pieces of its work.
+/// A rest of the library's event loops, each between two turns.
 final class ThreadRest: Sendable {
     private struct State {
         var resting = 0
@@ -99,14 +126,13 @@ final class ThreadRest: Sendable {
 
     init(_ threads: ProcessThreads) { self.threads = threads }
 
-    /// Asks all threads to rest, and waits until they do, for at most `milliseconds`.
+    /// Asks all loops to rest, and waits until they do, for at most `milliseconds`.
     func begin(milliseconds: Int) {
-        var count = 1
+        var count = 0
         for loop in self.threads.loops.makeIterator() {
             count += 1
             loop.execute { self.takeRest() }
         }
-        self.threads.lookups.submit { _ in self.takeRest() }
         _ = self.state.wait(milliseconds: Int64(milliseconds)) { $0.resting == count }
     }
 

@@ -20,7 +20,9 @@ struct ProcessThreads: Sendable {
     let sockets = OpenSockets()
 
     /// What the providers need to know of this process.
-    var embedding: Embedding { Embedding(lookupPool: self.lookups, sockets: self.sockets) }
+    var embedding: Embedding {
+        Embedding(lookupPool: self.lookups, lookUp: { try ForkGate.lookUp($0) }, sockets: self.sockets)
+    }
 
     /// The descriptors of an event loop: epoll, a timer and an event. Some more are for the first sockets.
     private static let descriptorsOfLoop = 3
