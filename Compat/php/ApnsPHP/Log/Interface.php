@@ -1,0 +1,6 @@
+<?php
+
+interface ApnsPHP_Log_Interface
+{
+    public function log($sMessage);
+}

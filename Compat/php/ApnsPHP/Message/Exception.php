@@ -1,0 +1,5 @@
+<?php
+
+class ApnsPHP_Message_Exception extends ApnsPHP_Exception
+{
+}

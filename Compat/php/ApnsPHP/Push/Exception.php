@@ -1,0 +1,5 @@
+<?php
+
+class ApnsPHP_Push_Exception extends ApnsPHP_Exception
+{
+}

@@ -1,0 +1,126 @@
+<?php
+
+use Ferry\Provider;
+
+/**
+ * Sends while the program does something else. The original forked processes; here libferry's threads send, over as many
+ * connections as setProcesses() says. Call run() often: it gives libferry what waits, and runs signal handlers.
+ */
+class ApnsPHP_Push_Server extends ApnsPHP_Push
+{
+    /** How many messages may wait before add() waits for room. */
+    const QUEUE_LENGTH = 4096;
+
+    protected $_nProcesses = 3;
+    protected $_nParentPid;
+    private $isRunning = false;
+    private $isStopping = false;
+
+    public function __construct($nEnvironment, $sProviderCertificateFile)
+    {
+        parent::__construct($nEnvironment, $sProviderCertificateFile);
+        $this->_nParentPid = getmypid();
+        if (function_exists('pcntl_signal')) {
+            foreach (array(SIGTERM, SIGQUIT, SIGINT) as $signal) {
+                pcntl_signal($signal, array($this, 'onSignal'));
+            }
+        }
+    }
+
+    /** Ends the server: run() sends what waits, and returns false. A child of the program ends at once, as in the original. */
+    public function onSignal($nSignal)
+    {
+        if (getmypid() !== $this->_nParentPid) {
+            exit(0);
+        }
+        $this->_log("INFO: Signal #$nSignal: ending.");
+        $this->isStopping = true;
+    }
+
+    public function setProcesses($nProcesses)
+    {
+        if ((int) $nProcesses > 0) {
+            $this->_nProcesses = (int) $nProcesses;
+        }
+    }
+
+    protected function ferryOptions()
+    {
+        return parent::ferryOptions() + array('maxConnections' => min($this->_nProcesses, 1000));
+    }
+
+    public function start()
+    {
+        $this->connect();
+        $this->isRunning = true;
+        $this->pump();
+    }
+
+    /** Returns whether the server runs: until a signal, or until no connection can be made or the certificate is refused. */
+    public function run()
+    {
+        if (function_exists('pcntl_signal_dispatch')) {
+            pcntl_signal_dispatch();
+        }
+        if ($this->isRunning) {
+            $this->pump();
+        }
+        if ($this->isRunning && $this->isStopping) {
+            while ($this->_aMessageQueue && $this->refusal === null) {
+                $this->submit(1);
+            }
+            $this->settle();
+            $this->isRunning = false;
+        }
+        return $this->isRunning;
+    }
+
+    public function add(ApnsPHP_Message $message)
+    {
+        parent::add($message);
+        if ($this->isRunning) {
+            $this->pump();
+        }
+        while ($this->isRunning && count($this->_aMessageQueue) > self::QUEUE_LENGTH && $this->refusal === null) {
+            $this->submit(1);
+        }
+    }
+
+    /** Gives libferry what it has room for, and reads the outcomes that have come. Never waits. */
+    private function pump()
+    {
+        $this->connect();
+        while ($this->_aMessageQueue && $this->submit(0)) {
+        }
+        $this->collect();
+        if ($this->refusal !== null) {
+            $this->_log("ERROR: Unable to connect to '{$this->serviceURL()}': $this->refusal");
+            $this->isRunning = false;
+        }
+    }
+
+    public function disconnect()
+    {
+        $this->isRunning = false;
+        return parent::disconnect();
+    }
+
+    /** The messages that wait. One of many recipients stands there once. */
+    public function getQueue($bEmpty = true)
+    {
+        $messages = array();
+        foreach (parent::getQueue($bEmpty) as $entry) {
+            $messages[spl_object_hash($entry['MESSAGE'])] = $entry['MESSAGE'];
+        }
+        return array_values($messages);
+    }
+
+    /** The errors that are known. Does not wait. */
+    public function getErrors($bEmpty = true)
+    {
+        if ($this->isConnected()) {
+            $this->collect();
+        }
+        return array_values($this->takeErrors($bEmpty));
+    }
+}

@@ -1,0 +1,247 @@
+<?php
+
+namespace Ferry;
+
+/** Sends notifications, and reads one outcome for each. After pcntl_fork() the child makes a provider of its own. */
+final class Provider implements Constants
+{
+    /** How many notifications submit() and submitTo() look at in one call. */
+    public const BATCH = 4096;
+
+    /** The size of an outcome in words of 64 bits. */
+    private const WORDS = 5;
+    private const COUNTS = [
+        'taken', 'unsettled', 'unread', 'confirmed', 'presumed', 'rejected', 'expired', 'undelivered', 'uncertain',
+        'contradicted', 'resent',
+    ];
+
+    private \FFI $ffi;
+    private int $handle = 0;
+    private int $pid;
+    /** Whether the last submission took less than there was. */
+    private bool $wasFull = false;
+    /** Where the library writes outcomes. */
+    private ?\FFI\CData $words = null;
+    private int $capacity = 0;
+    /** @var string[] */
+    private array $reasons = [0 => ''];
+
+    /**
+     * @param array $options the names of Docs/c.md, such as ['backend' => 'http2', 'production' => true].
+     * @throws Exception with a sentence about the option that is wrong.
+     */
+    public function __construct(array $options)
+    {
+        $this->ffi = Library::get();
+        $this->pid = \getmypid();
+        $this->handle = Library::open('ferry_open', $options);
+    }
+
+    public static function version(): string
+    {
+        return Library::get()->ferry_version();
+    }
+
+    /**
+     * Takes notifications from the front, at most BATCH, as many as there is room for. Never waits.
+     *
+     * @param array[] $notifications each with 'token' (hexadecimal) and 'payload' (JSON, or an array), and, as needed, 'tag' (an
+     *   integer that comes back with the outcome), 'expiration' (UNIX seconds), 'priority', 'pushType' (PUSH_…), 'topic',
+     *   'collapseId', 'apnsId'.
+     * @return int how many were taken. If that is less than there were: wait for READY_ROOM, or read outcomes.
+     * @throws \InvalidArgumentException if one has no form of bytes. Then none was taken.
+     */
+    public function submit(array $notifications): int
+    {
+        $notifications = \array_slice($notifications, 0, self::BATCH);
+        if ($this->isFull()) {
+            return 0;
+        }
+        $records = \implode('', \array_map([Record::class, 'pack'], $notifications));
+        return $this->took(
+            $this->ffi->ferry_submit($this->handle, $records, \strlen($records), null), \count($notifications)
+        );
+    }
+
+    /**
+     * Takes one notification for many devices, at most BATCH. Their tags are $firstTag, $firstTag + 1 and so on.
+     *
+     * @param array $notification as for submit(), without 'token' and 'tag'.
+     * @param string[] $tokens hexadecimal, of one length.
+     */
+    public function submitTo(array $notification, array $tokens, int $firstTag): int
+    {
+        $tokens = \array_slice($tokens, 0, self::BATCH);
+        if ($tokens === [] || $this->isFull()) {
+            return 0;
+        }
+        $record = Record::pack(['token' => $tokens[0]] + $notification);
+        if (\count(\array_flip(\array_map('strlen', $tokens))) > 1) {
+            throw new \InvalidArgumentException('The tokens of one call have one length.');
+        }
+        $bytes = Record::bytes('tokens', \implode('', $tokens));
+        $length = \intdiv(\strlen($tokens[0]), 2);
+        return $this->took($this->ffi->ferry_submit_to(
+            $this->handle, $record, \strlen($record), $bytes, $length, \count($tokens), $firstTag
+        ), \count($tokens));
+    }
+
+    /** Asks before a batch is packed for nothing: packing costs more than all the rest. */
+    private function isFull(): bool
+    {
+        return $this->wasFull && (Library::check($this->ffi->ferry_wait($this->handle, 0)) & self::READY_ROOM) === 0;
+    }
+
+    private function took(int $taken, int $count): int
+    {
+        $this->wasFull = Library::check($taken) < $count;
+        return $taken;
+    }
+
+    /**
+     * Returns outcomes that have come, at most $most.
+     *
+     * @return array[] each with 'tag'; 'outcome' (ACCEPTED, REJECTED, EXPIRED, UNDELIVERED or UNCERTAIN); 'detail' (CONFIRMED,
+     *   PRESUMED, ORIGIN_… or CAUSE_…); 'status' of the protocol, or 0; 'reason', Apple's word, or ''; 'legacy', the status that
+     *   a gateway of the binary protocol would have sent, or 0; 'timestamp', when the device was gone, in milliseconds, or
+     *   null; 'apnsId', or null.
+     */
+    public function read(int $most = self::BATCH): array
+    {
+        if ($this->capacity < $most) {
+            $this->words = $this->ffi->new('uint64_t[' . $most * self::WORDS . ']');
+            $this->capacity = $most;
+        }
+        $words = $this->words;
+        $count = Library::check($this->ffi->ferry_read($this->handle, $words, 8 * self::WORDS, $most));
+        $outcomes = [];
+        for ($i = 0; $i < $count * self::WORDS; $i += self::WORDS) {
+            // The second word has the members from 'outcome' to 'flags', the first of them in its lowest bits.
+            $word = $words[$i + 1];
+            $reason = $word >> 32 & 0xffff;
+            $outcomes[] = [
+                'tag' => $words[$i],
+                'outcome' => $word & 0xff,
+                'detail' => $word >> 8 & 0xff,
+                'status' => $word >> 16 & 0xffff,
+                'reason' => $this->reasons[$reason] ??= $this->ffi->ferry_reason_text($reason),
+                'legacy' => $word >> 48 & 0xff,
+                'timestamp' => $words[$i + 2] ?: null,
+                'apnsId' => $word >> 56 & self::OUTCOME_APNS_ID ? self::uuid($words[$i + 3], $words[$i + 4]) : null,
+            ];
+        }
+        return $outcomes;
+    }
+
+    private static function uuid(int $first, int $second): string
+    {
+        return \vsprintf('%s%s-%s-%s-%s-%s%s%s', \str_split(\bin2hex(\pack('PP', $first, $second)), 4));
+    }
+
+    /** Waits for something to do. Returns READY_… bits; 0 when the time is over, or when a signal's handler has run. */
+    public function wait(float $seconds): int
+    {
+        return (int) Library::wait($seconds, function (int $ms): ?int {
+            $bits = $this->ffi->ferry_wait($this->handle, $ms);
+            return $bits === self::EINTR ? 0 : (Library::check($bits) ?: null);
+        });
+    }
+
+    /** Waits until everything that was taken was written to the network, or has its outcome. Returns whether that is so. */
+    public function flush(float $seconds): bool
+    {
+        return Library::wait($seconds, function (int $ms): ?int {
+            $result = $this->ffi->ferry_flush($this->handle, $ms);
+            return $result === 1 || $result === self::EINTR ? null : Library::check($result);
+        }) !== null;
+    }
+
+    /** Waits until everything has its outcome. Returns how many notifications have none. */
+    public function drain(float $seconds): int
+    {
+        $left = 0;
+        Library::wait($seconds, function (int $ms) use (&$left): ?int {
+            $left = Library::check($this->ffi->ferry_drain($this->handle, $ms));
+            return $left === 0 ? 0 : null;
+        });
+        return $left;
+    }
+
+    /** The numbers of the handle, by their names in ferry.h. */
+    public function counts(): array
+    {
+        $numbers = $this->ffi->new('uint64_t[' . \count(self::COUNTS) . ']');
+        Library::check($this->ffi->ferry_counts($this->handle, $numbers, \FFI::sizeof($numbers)));
+        $counts = [];
+        foreach (self::COUNTS as $i => $name) {
+            $counts[$name] = $numbers[$i];
+        }
+        return $counts;
+    }
+
+    /** The report of the library. 'lastError' says what is wrong with the connection, if something is. */
+    public function report(): array
+    {
+        return Library::decoded('ferry_report', $this->handle);
+    }
+
+    /** Changes an option that may change: ['share' => 10]. */
+    public function set(array $options): void
+    {
+        Library::withOptions($options, function (...$arguments) {
+            return $this->ffi->ferry_set($this->handle, ...$arguments);
+        });
+    }
+
+    /** Returns the events that have come. Without the option 'events' there are none. */
+    public function events(): array
+    {
+        $events = [];
+        while ($event = Library::decoded('ferry_read_event', $this->handle)) {
+            $events[] = $event;
+        }
+        return $events;
+    }
+
+    /** A descriptor that is readable while wait(0) is not 0. Only poll it. */
+    public function fd(): int
+    {
+        return Library::check($this->ffi->ferry_fd($this->handle));
+    }
+
+    /**
+     * The same as a stream, for stream_select() and event loops. Only in the command line does PHP open a descriptor.
+     *
+     * @return resource
+     */
+    public function stream()
+    {
+        return \fopen('php://fd/' . $this->fd(), 'r');
+    }
+
+    /** Takes nothing more, and gives everything its outcome, after so many seconds at most. Outcomes stay readable. */
+    public function close(float $seconds): void
+    {
+        $this->drain($seconds);
+        Library::check($this->ffi->ferry_close($this->handle, 0));
+    }
+
+    /** Frees the provider. What was not closed ends as if closed within 0 seconds, or those of the option 'atExit'. */
+    public function free(): void
+    {
+        Library::free($this->handle);
+        $this->handle = 0;
+    }
+
+    /** A provider that nothing refers to any more sends what it took. At the end of a process the library does ('atExit'). */
+    public function __destruct()
+    {
+        if ($this->handle === 0 || $this->pid !== \getmypid() || Library::isProcessEnding()) {
+            return;
+        }
+        if ($left = $this->drain(Library::LAST_SECONDS)) {
+            \error_log("Ferry: $left notifications had no outcome when their provider was dropped.");
+        }
+        $this->free();
+    }
+}
