@@ -142,7 +142,6 @@ abstract class ApnsPHP_Abstract
     public function setSocketSelectTimeout($nSelectTimeout)
     {
         $this->_nSocketSelectTimeout = (int) $nSelectTimeout;
-        $this->hasNoEffect(__FUNCTION__);
     }
 
     public function getSocketSelectTimeout()

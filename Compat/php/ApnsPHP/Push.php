@@ -15,6 +15,9 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
     /** Not delivered, or nothing shows whether it arrived: 'outcome' beside it says which. */
     const STATUS_CODE_INTERNAL_ERROR = 999;
 
+    /** How many messages go to libferry in one call. With more, most are prepared in vain when there is little room. */
+    private const BATCH = 512;
+
     private const OUTCOMES = array(
         Provider::REJECTED => 'rejected',
         Provider::UNDELIVERED => 'undelivered',
@@ -29,6 +32,9 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         Provider::CAUSE_NO_ANSWER => 'no answer',
         Provider::CAUSE_RESET => 'the connection was reset',
     );
+
+    /** The causes that say that no connection can be used. */
+    private const REFUSALS = array(Provider::CAUSE_CREDENTIALS, Provider::CAUSE_NO_CONNECTION);
 
     protected $_aErrorResponseMessages = array(
         0 => 'No errors encountered',
@@ -57,12 +63,16 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
     /** The process that opened the provider. */
     private $pid = 0;
     private $nextTag = 0;
+    /** Whether an outcome has come since connect(). */
+    private $hasOutcomes = false;
     /** Messages that have no outcome: tag => array(number, entry of the queue). libferry's queue is its bound. */
     private $underWay = array();
     /** The errors that getErrors(false) has returned: their numbers are the keys. */
     private $told = array();
     /** Why no connection can be used, if an outcome said so. */
     protected $refusal = null;
+    /** Whether messages go back to the queue if no connection can be used: while send() runs, which then raises. */
+    protected $queuesAgain = false;
 
     public function setSendRetryTimes($nRetryTimes)
     {
@@ -93,6 +103,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         }
         $this->pid = getmypid();
         $this->underWay = array();
+        $this->hasOutcomes = false;
         $this->_log("INFO: Ready to send to {$this->serviceURL()}.");
     }
 
@@ -138,13 +149,11 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         }
         $expiry = $message->getExpiry();
         $expiration = $expiry > 0 ? min(time() + $expiry, 0xffffffff) : 0;
-        // Not the count: after an exception of send() messages may be left whose numbers do not begin at 1.
-        $number = $this->_aMessageQueue ? max(array_keys($this->_aMessageQueue)) : 0;
         foreach ($message->getRecipients() as $token) {
             if (!preg_match('/^([0-9a-f]{2}){1,100}$/iD', $token)) {
                 throw new ApnsPHP_Message_Exception("Invalid device token '$token'");
             }
-            $number++;
+            $number = self::freeNumber($this->_aMessageQueue, (int) array_key_last($this->_aMessageQueue) + 1);
             $length = strlen($token) / 2;
             $this->_aMessageQueue[$number] = array(
                 'MESSAGE' => $message,
@@ -169,14 +178,31 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         $this->told = array();
         $this->_log('INFO: Sending ' . count($this->_aMessageQueue) . ' message(s).');
         $this->refusal = null;
+        $this->queuesAgain = true;
+        try {
+            $this->write();
+        } finally {
+            $this->queuesAgain = false;
+        }
+    }
+
+    /** Returns when the whole queue was written to the network. */
+    private function write()
+    {
         while ($this->_aMessageQueue && $this->refusal === null) {
             $this->submit(1);
         }
         while ($this->refusal === null && !$this->provider->flush(0.1)) {
             $this->collect();
         }
+        // A server may refuse a certificate after the first write. The first outcome shows that it did not.
+        $end = microtime(true) + $this->_nSocketSelectTimeout / 1e6;
         $this->collect();
+        while (!$this->hasOutcomes && $this->await($end - microtime(true))) {
+        }
         if ($this->refusal !== null) {
+            $this->provider->drain(1);
+            $this->collect();
             throw $this->noConnection($this->refusal);
         }
     }
@@ -185,7 +211,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
     protected function submit($seconds)
     {
         $taken = self::undisturbed(function () {
-            $batch = array_slice($this->_aMessageQueue, 0, Provider::BATCH, true);
+            $batch = array_slice($this->_aMessageQueue, 0, self::BATCH, true);
             $notifications = array();
             foreach ($batch as $entry) {
                 $notifications[] = self::notification($entry['BINARY_NOTIFICATION'], $this->nextTag + count($notifications));
@@ -197,10 +223,24 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
             }
             return $taken;
         });
-        if ($this->provider->wait($taken === 0 ? $seconds : 0) & Provider::READY_OUTCOMES) {
+        $this->await($taken === 0 ? $seconds : 0);
+        return $taken;
+    }
+
+    /** Waits for something to happen, and deals with it. Returns whether something did. */
+    private function await($seconds)
+    {
+        $bits = $this->provider->wait($seconds);
+        if ($bits & Provider::READY_OUTCOMES) {
             $this->collect();
         }
-        return $taken;
+        // There are events if FERRY_CONFIG has the option.
+        if ($bits & Provider::READY_EVENT) {
+            foreach ($this->provider->events() as $event) {
+                $this->_log("INFO: {$event['text']}.");
+            }
+        }
+        return $bits !== 0;
     }
 
     /** The notification in a frame of the binary protocol that add() made. */
@@ -225,6 +265,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
                 foreach ($outcomes as $outcome) {
                     list($number, $entry) = $this->underWay[$outcome['tag']];
                     unset($this->underWay[$outcome['tag']]);
+                    $this->hasOutcomes = true;
                     if ($outcome['outcome'] !== Provider::ACCEPTED) {
                         $lines[] = $this->failed($number, $entry, $outcome);
                     }
@@ -247,6 +288,16 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         if ($outcome['outcome'] === Provider::EXPIRED) {
             return "WARNING: The $which expired before it was sent.";
         }
+        if ($outcome['outcome'] === Provider::UNDELIVERED && in_array($outcome['detail'], self::REFUSALS, true)) {
+            if ($this->refusal === null) {
+                $report = $this->provider->report();
+                $this->refusal = isset($report['lastError']) ? $report['lastError'] : self::CAUSES[$outcome['detail']];
+            }
+            if ($this->queuesAgain) {
+                $this->_aMessageQueue[self::freeNumber($this->_aMessageQueue, $number)] = $entry;
+                return "INFO: The $which stays in the queue.";
+            }
+        }
         $code = $outcome['legacy'] ?: self::STATUS_CODE_INTERNAL_ERROR;
         $text = isset($this->_aErrorResponseMessages[$code]) ? $this->_aErrorResponseMessages[$code] : 'None (unknown)';
         if ($outcome['legacy'] === 0) {
@@ -260,8 +311,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
             'statusMessage' => $text,
             'outcome' => self::OUTCOMES[$outcome['outcome']],
         );
-        // An error of an earlier send() that nobody has read yet may have the number.
-        $this->_aErrors[isset($this->_aErrors[$number]) ? max(array_keys($this->_aErrors)) + 1 : $number] = $entry;
+        $this->_aErrors[self::freeNumber($this->_aErrors, $number)] = $entry;
         return "ERROR: Unable to send $which: $text ($code).";
     }
 
@@ -270,17 +320,19 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         if ($outcome['outcome'] === Provider::REJECTED) {
             return $outcome['reason'] ?: "status {$outcome['status']}";
         }
-        $cause = $outcome['detail'];
-        $text = isset(self::CAUSES[$cause]) ? self::CAUSES[$cause] : "cause $cause";
-        $isRefusal = $cause === Provider::CAUSE_CREDENTIALS || $cause === Provider::CAUSE_NO_CONNECTION;
-        if ($outcome['outcome'] === Provider::UNDELIVERED && $isRefusal) {
-            if ($this->refusal === null) {
-                $report = $this->provider->report();
-                $this->refusal = isset($report['lastError']) ? $report['lastError'] : $text;
-            }
+        if ($outcome['outcome'] === Provider::UNDELIVERED && in_array($outcome['detail'], self::REFUSALS, true)) {
             return $this->refusal;
         }
-        return $text;
+        return isset(self::CAUSES[$outcome['detail']]) ? self::CAUSES[$outcome['detail']] : "cause {$outcome['detail']}";
+    }
+
+    /** The number, or a free one if a message that came back to the queue, or one of an earlier send(), has it. */
+    private static function freeNumber($entries, $number)
+    {
+        for ($free = $number; isset($entries[$free]); $free++) {
+            $free = max($free, array_key_last($entries));
+        }
+        return $free;
     }
 
     /** Waits until everything has its outcome, or none came for SETTLE_SECONDS. Returns how many messages have none. */

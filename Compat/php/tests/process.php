@@ -1,1 +1,206 @@
 <?php
+// Signals, fork, and the end of a process.
+
+use Ferry\Provider;
+
+/** Runs $body in a child, and expects it to end well. */
+function inChild(callable $body): void
+{
+    $pid = pcntl_fork();
+    if ($pid === 0) {
+        // Not the shutdown functions of this program: the child of a test is no program.
+        try {
+            $body();
+            posix_kill(getmypid(), SIGKILL);
+        } catch (Throwable $error) {
+            fwrite(STDERR, "in a child: {$error->getMessage()} {$error->getFile()}:{$error->getLine()}\n");
+        }
+        exit(1);
+    }
+    pcntl_waitpid($pid, $status);
+    equal(SIGKILL, pcntl_wifsignaled($status) ? pcntl_wtermsig($status) : 0, 'the end of the child');
+}
+
+foreach (array(true, false) as $isAsync) {
+    $how = $isAsync ? 'asynchronous' : 'dispatched';
+    test("A signal's handler runs while the program waits: $how signals", function () use ($isAsync) {
+        $program = Program::php('
+            pcntl_async_signals(' . var_export($isAsync, true) . ');
+            pcntl_signal(SIGUSR1, function () use (&$came) { $came = microtime(true); });
+            $provider = new Ferry\Provider(["backend" => "echo"]);
+            echo "ready\n";
+            equal(0, $provider->wait(10));
+            echo $came, "\n";
+            function equal($a, $b) { if ($a !== $b) { exit(1); } }
+        ');
+        equal('ready', $program->line());
+        usleep(50000);
+        $sent = microtime(true);
+        $program->kill(SIGUSR1);
+        holds((float) $program->line() - $sent < 0.2, 'a handler within 0.2 s');
+        equal(0, $program->end()[1]);
+        holds(microtime(true) - $sent < 1, 'the end of the wait');
+    });
+}
+
+test('A handler that throws ends send(), and a second send() sends the rest, each once', function () {
+    $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.02)));
+    foreach (array('true', 'false') as $isAsync) {
+        $program = Program::php('
+            require "' . __DIR__ . '/support.php";
+            pcntl_async_signals(' . $isAsync . ');
+            pcntl_signal(SIGUSR1, function () { throw new DomainException("enough"); });
+            $push = new ApnsPHP_Push(0, getenv("CERT"));
+            $push->setLogger(new ApnsPHP_Log_Silent());
+            $push->connect();
+            for ($i = 0; $i < 6000; $i++) {
+                $push->add(new ApnsPHP_Message(token($i)));
+            }
+            echo "ready\n";
+            $times = 0;
+            while ($push->getQueue(false)) {
+                try {
+                    $push->send();
+                } catch (DomainException $error) {
+                    $times++;
+                }
+            }
+            pcntl_signal(SIGUSR1, SIG_IGN);
+            $push->disconnect();
+            echo $times, " ", count($push->getErrors());
+        ', array(
+            'FERRY_CONFIG' => $simulator->config('http2', array('queueLimit' => 500)), 'CERT' => Simulator::certificate(),
+        ));
+        equal('ready', $program->line());
+        for ($i = 0; $i < 10; $i++) {
+            usleep(10000);
+            $program->kill(SIGUSR1);
+        }
+        list($times, $errors) = explode(' ', $program->output());
+        holds($times > 0, 'a signal in send()');
+        equal('0', $errors);
+        $simulator->expectAccepted(array_map('token', range(0, 5999)));
+    }
+});
+
+test('A child has to open a provider of its own', function () {
+    $simulator = Simulator::with();
+    $provider = new Provider($simulator->options('http2'));
+    equal(1, $provider->submit(notifications(1)));
+    equal(true, $provider->flush(5));
+    inChild(function () use ($provider, $simulator) {
+        foreach (array('read', 'counts', 'report', 'fd') as $call) {
+            equal(Provider::EFORKED, raises(Ferry\Exception::class, 'parent', array($provider, $call))->getCode());
+        }
+        $own = new Provider($simulator->options('http2'));
+        equal(1, $own->submit(array(array('token' => token(5), 'payload' => '{}'))));
+        equal(0, $own->drain(5));
+        equal(1, count($own->read()));
+        $provider->free();
+    });
+    equal(0, $provider->drain(5));
+    equal(1, count($provider->read()));
+    $simulator->expectAccepted(array(token(0), token(5)));
+});
+
+test('ApnsPHP_Push opens again in a child, and the parent goes on', function () {
+    $simulator = Simulator::with(SCRIPT);
+    $push = push($simulator, 'http2');
+    $push->connect();
+    $push->add(message(token(1)));
+    $push->add(message(token(9, 'bad0')));
+    $push->send();
+    for ($i = 2; $i < 5; $i++) {
+        inChild(function () use ($push, $i) {
+            $push->add(message(token($i)));
+            $push->add(message(token($i, 'bad0')));
+            $push->send();
+            // The child has a copy of an error of the parent that was known before the fork, as in the original.
+            $errors = $push->getErrors();
+            equal('id of ' . token($i, 'bad0'), end($errors)['MESSAGE']->getCustomIdentifier());
+        });
+    }
+    $push->add(message(token(6)));
+    $push->send();
+    equal(1, count($push->getErrors()));
+    $simulator->expectAccepted(array_map('token', array(1, 2, 3, 4, 6)));
+});
+
+foreach (array(
+    'exit' => array('exit(3);', 3),
+    'an exception' => array('throw new Exception("x");', 255),
+    'a fatal error' => array('ini_set("memory_limit", "8M"); str_repeat("x", 1 << 30);', 255),
+    'its last line' => array('', 0),
+) as $name => list($end, $status)) {
+    test("What was taken is sent when the program ends with $name", function () use ($end, $status) {
+        $simulator = Simulator::with();
+        $program = Program::php('
+            require "' . __DIR__ . '/support.php";
+            restore_error_handler();
+            $provider = new Ferry\Provider(json_decode(getenv("OPTIONS"), true));
+            $provider->submitTo(["payload" => "{}"], array_map("token", range(0, 1999)), 0);
+            ' . $end, array('OPTIONS' => json_encode($simulator->options('http2', array('atExit' => 10)))));
+        equal($status, $program->end()[1]);
+        $simulator->expectAccepted(array_map('token', range(0, 1999)));
+    });
+}
+
+test('A program that ends after send() logs what was refused', function () {
+    $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.3) + SCRIPT['http2']));
+    $program = Program::php('
+        require "' . __DIR__ . '/support.php";
+        $push = new ApnsPHP_Push(0, getenv("CERT"));
+        $push->setSocketSelectTimeout(0);
+        $push->connect();
+        $push->add(new ApnsPHP_Message(token(1)));
+        $push->add(new ApnsPHP_Message(token(2, "bad0")));
+        $push->send();
+    ', array('FERRY_CONFIG' => $simulator->config('http2'), 'CERT' => Simulator::certificate()));
+    holds(strpos($program->output(), 'ERROR: Unable to send message ID 2 [custom identifier: unset]: Invalid token (8).') !== false,
+        'a line for the error');
+    $simulator->expectAccepted(array(token(1)));
+});
+
+test('With the option "wait" a process may die right after send()', function () {
+    $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.3) + SCRIPT['http2']));
+    $program = Program::php('
+        require "' . __DIR__ . '/support.php";
+        $push = new ApnsPHP_Push(0, getenv("CERT"));
+        $push->setLogger(new ApnsPHP_Log_Silent());
+        $push->connect();
+        for ($i = 0; $i < 2000; $i++) {
+            $push->add(new ApnsPHP_Message(token($i)));
+        }
+        $push->send();
+        posix_kill(getmypid(), SIGKILL);
+    ', array('FERRY_CONFIG' => $simulator->config('http2', array('wait' => true)), 'CERT' => Simulator::certificate()));
+    equal(-SIGKILL, $program->end()[1]);
+    $simulator->expectAccepted(array_map('token', range(0, 1999)));
+});
+
+test('A handler that exits in the middle of send() loses nothing that was taken', function () {
+    $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.02)));
+    $program = Program::php('
+        require "' . __DIR__ . '/support.php";
+        pcntl_async_signals(true);
+        pcntl_signal(SIGTERM, function () use (&$push) {
+            echo count($push->getQueue(false));
+            exit(7);
+        });
+        $push = new ApnsPHP_Push(0, getenv("CERT"));
+        $push->setLogger(new ApnsPHP_Log_Silent());
+        $push->connect();
+        for ($i = 0; $i < 20000; $i++) {
+            $push->add(new ApnsPHP_Message(token($i)));
+        }
+        echo "ready\n";
+        $push->send();
+    ', array('FERRY_CONFIG' => $simulator->config('http2', array('queueLimit' => 500)), 'CERT' => Simulator::certificate()));
+    equal('ready', $program->line());
+    usleep(100000);
+    $program->kill(SIGTERM);
+    list($left, $status) = $program->end();
+    equal(7, $status);
+    holds($left > 0 && $left < 20000, "some left, $left");
+    $simulator->expectAccepted(array_map('token', range(0, 19999 - $left)));
+});

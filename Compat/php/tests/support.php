@@ -73,10 +73,9 @@ function scratch(): string
         $pid = getmypid();
         register_shutdown_function(function () use ($directory, $pid) {
             if ($pid === getmypid()) {
-                foreach (array_merge(glob("$directory/tls/*"), array("$directory/tls"), glob("$directory/*")) as $path) {
-                    is_dir($path) ? @rmdir($path) : @unlink($path);
+                foreach (array_merge(glob("$directory/*/*"), glob("$directory/*"), array($directory)) as $path) {
+                    is_dir($path) && !is_link($path) ? rmdir($path) : unlink($path);
                 }
-                rmdir($directory);
             }
         });
     }
@@ -106,11 +105,11 @@ final class Program
     private $errors;
 
     /** @param string[] $command */
-    public function __construct(array $command, array $environment = array())
+    public function __construct(array $command, array $environment = array(), bool $inherits = true)
     {
         $this->errors = newFile();
         $streams = array(array('file', '/dev/null', 'r'), array('pipe', 'w'), array('file', $this->errors, 'w'));
-        $this->process = proc_open($command, $streams, $pipes, null, $environment + getenv());
+        $this->process = proc_open($command, $streams, $pipes, null, $environment + ($inherits ? getenv() : array()));
         $this->output = $pipes[1];
         $this->pid = proc_get_status($this->process)['pid'];
     }

@@ -13,6 +13,8 @@ class ApnsPHP_Push_Server extends ApnsPHP_Push
 
     protected $_nProcesses = 3;
     protected $_nParentPid;
+    /** Messages that find no connection stay in the queue, and run() returns false. */
+    protected $queuesAgain = true;
     private $isRunning = false;
     private $isStopping = false;
 
@@ -90,11 +92,11 @@ class ApnsPHP_Push_Server extends ApnsPHP_Push
     private function pump()
     {
         $this->connect();
-        while ($this->_aMessageQueue && $this->submit(0)) {
+        while ($this->_aMessageQueue && $this->refusal === null && $this->submit(0)) {
         }
         $this->collect();
         if ($this->refusal !== null) {
-            $this->_log("ERROR: Unable to connect to '{$this->serviceURL()}': $this->refusal");
+            $this->noConnection($this->refusal);
             $this->isRunning = false;
         }
     }
