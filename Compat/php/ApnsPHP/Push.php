@@ -91,13 +91,8 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         if ($this->isConnected()) {
             return;
         }
-        $options = $this->ferryOptions() + array('atExit' => self::SETTLE_SECONDS);
-        // All objects of a process with the same options, and all scripts of a worker of FPM, use the same connections. A
-        // certificate that was renewed makes new ones.
-        $name = serialize(array_diff_key($options, array('passphrase' => true))) . @filemtime($options['cert']);
-        $options['shared'] = 'ApnsPHP ' . md5($name);
         try {
-            $this->provider = new Provider($options);
+            $this->provider = self::open($this->ferryOptions() + array('atExit' => self::SETTLE_SECONDS));
         } catch (Ferry\Exception $error) {
             throw $this->noConnection($error->getMessage(), $error);
         }
@@ -105,6 +100,24 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         $this->underWay = array();
         $this->hasOutcomes = false;
         $this->_log("INFO: Ready to send to {$this->serviceURL()}.");
+    }
+
+    /** All objects of a process with the same options, and all scripts of a worker of FPM, use the same connections. */
+    private static function open($options)
+    {
+        // A certificate that was renewed needs new ones.
+        $name = serialize(array_diff_key($options, array('passphrase' => true))) . @filemtime($options['cert']);
+        $name = 'ApnsPHP ' . md5($name);
+        try {
+            return new Provider($options + array('shared' => $name));
+        } catch (Ferry\Exception $error) {
+            // The file of FERRY_CONFIG may have changed since connections with this name were opened.
+            $stat = isset($options['config']) ? @stat($options['config']) : false;
+            if (!$stat) {
+                throw $error;
+            }
+            return new Provider($options + array('shared' => "$name $stat[ino] $stat[size] $stat[mtime]"));
+        }
     }
 
     /** Whether this process has a provider. After a fork the child opens one of its own. */

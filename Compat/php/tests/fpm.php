@@ -200,7 +200,7 @@ test('Requests in several workers at a time each have their own errors', functio
     }
 });
 
-test('The share of a migration moves under a running FPM', function () use ($enables) {
+test('The file of FERRY_CONFIG changes under a running FPM: the share of a migration, and anything else', function () use ($enables) {
     $simulator = Simulator::with(SCRIPT);
     $side = function ($name) use ($simulator) {
         return array_intersect_key($simulator->options($name), array('host' => 1, 'port' => 1, 'ca' => 1));
@@ -225,6 +225,9 @@ test('The share of a migration moves under a running FPM', function () use ($ena
         eventually('the share', function () use ($goesOver) {
             return $goesOver() === 'http2';
         });
+        file_put_contents($file, json_encode(array('topic' => 'com.example.ferry') + $simulator->options('http2')));
+        $fpm->get(page(), array('tokens' => array(token(99))));
+        equal('com.example.ferry', $simulator->expectAccepted(array(token(99)))[0]['topic']);
     } finally {
         $fpm->stop();
     }
