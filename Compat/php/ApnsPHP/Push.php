@@ -15,7 +15,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
     /** Not delivered, or nothing shows whether it arrived: 'outcome' beside it says which. */
     const STATUS_CODE_INTERNAL_ERROR = 999;
 
-    /** How many messages go to libferry in one call. With more, most are prepared in vain when there is little room. */
+    /** How many messages go to libferry in one call. Those that it has no room for were prepared in vain. */
     private const BATCH = 512;
 
     private const OUTCOMES = array(
@@ -106,6 +106,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
     private static function open($options)
     {
         // A certificate that was renewed needs new ones.
+        clearstatcache();
         $name = serialize(array_diff_key($options, array('passphrase' => true))) . @filemtime($options['cert']);
         $name = 'ApnsPHP ' . md5($name);
         try {

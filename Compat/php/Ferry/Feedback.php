@@ -49,8 +49,6 @@ final class Feedback implements Constants
 
     public function __destruct()
     {
-        if ($this->handle !== 0) {
-            $this->free();
-        }
+        $this->free();
     }
 }

@@ -12,6 +12,9 @@ final class Library
     /** How many seconds a provider goes on sending when nothing refers to it any more. */
     public const LAST_SECONDS = 10;
 
+    /** Whether the process ends with its script. In FPM and Apache it lives on. */
+    private const ENDS_WITH_SCRIPT = \PHP_SAPI === 'cli' || \PHP_SAPI === 'phpdbg';
+
     private static ?\FFI $ffi = null;
     /** @var array<int, int> The handles that this script has open, and the process that opened each. */
     private static array $open = [];
@@ -36,18 +39,22 @@ final class Library
             $header = \preg_replace('/^#.*$/m', '', \file_get_contents(__DIR__ . '/ferry.h'));
             return \FFI::cdef($header, $file ?? 'libferry.so.0');
         } catch (\FFI\Exception $error) {
-            $reason = $error->getMessage();
-            if (\strpos($reason, 'restricted') !== false) {
-                $reason = 'PHP does not allow FFI here: set ffi.enable=1, or preload Ferry as its README says';
-            } elseif (\strpos($reason, 'Failed resolving') !== false) {
-                $reason = "libferry is older than this module: install both anew ($reason)";
-            } elseif (\glob('/lib/ld-musl-*')) {
-                $reason = 'libferry needs glibc, and this system has musl, as Alpine does: use another, such as Debian';
-            } else {
-                $reason = "Install libferry and run ldconfig, or name its file in FERRY_LIBRARY ($reason)";
-            }
-            throw new Exception("$reason.", 0, $error);
+            throw new Exception(self::sentence($error->getMessage()), 0, $error);
         }
+    }
+
+    private static function sentence(string $reason): string
+    {
+        if (\strpos($reason, 'restricted') !== false) {
+            return 'PHP does not allow FFI here: set ffi.enable=1, or preload Ferry as its README says.';
+        }
+        if (\strpos($reason, 'Failed resolving') !== false) {
+            return "libferry is older than this module: install both anew ($reason).";
+        }
+        if (\glob('/lib/ld-musl-*')) {
+            return 'libferry needs glibc, and this system has musl, as Alpine does: use another, such as Debian.';
+        }
+        return "Install libferry and run ldconfig, or name its file in FERRY_LIBRARY ($reason).";
     }
 
     /** Opens a handle with `$function`. */
@@ -116,15 +123,9 @@ final class Library
         return $result;
     }
 
-    /** Whether the process ends. In FPM and Apache it lives on when a script has ended. */
     public static function isProcessEnding(): bool
     {
-        return self::$isEnding && self::isCommandLine();
-    }
-
-    private static function isCommandLine(): bool
-    {
-        return \PHP_SAPI === 'cli' || \PHP_SAPI === 'phpdbg';
+        return self::$isEnding && self::ENDS_WITH_SCRIPT;
     }
 
     /** @internal PHP calls this before its destructors, and calls none of those after a fatal error. */
@@ -132,12 +133,11 @@ final class Library
     {
         self::$isEnding = true;
         $fatal = \E_ERROR | \E_CORE_ERROR | \E_COMPILE_ERROR | \E_USER_ERROR | \E_RECOVERABLE_ERROR;
-        if (self::isCommandLine() || ((\error_get_last()['type'] ?? 0) & $fatal) === 0) {
-            return;
-        }
-        foreach (\array_keys(self::$open, \getmypid(), true) as $handle) {
-            self::get()->ferry_close($handle, 1000 * self::LAST_SECONDS);
-            self::free($handle);
+        if (!self::ENDS_WITH_SCRIPT && (\error_get_last()['type'] ?? 0) & $fatal) {
+            foreach (\array_keys(self::$open, \getmypid(), true) as $handle) {
+                self::get()->ferry_close($handle, 1000 * self::LAST_SECONDS);
+                self::free($handle);
+            }
         }
     }
 }

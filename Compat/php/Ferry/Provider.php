@@ -5,9 +5,11 @@ namespace Ferry;
 /** Sends notifications, and reads one outcome for each. After pcntl_fork() the child makes a provider of its own. */
 final class Provider implements Constants
 {
-    /** How many notifications submit() and submitTo() look at in one call. */
+    /** How many outcomes read() returns unless told otherwise. */
     public const BATCH = 4096;
 
+    /** How many notifications are packed at a time. What is packed when there is no room is packed in vain. */
+    private const CHUNK = 512;
     /** The size of an outcome in words of 64 bits. */
     private const WORDS = 5;
     private const COUNTS = [
@@ -43,59 +45,68 @@ final class Provider implements Constants
     }
 
     /**
-     * Takes notifications from the front, at most BATCH, as many as there is room for. Never waits.
+     * Takes notifications from the front, as many as there is room for. Never waits.
      *
      * @param array[] $notifications each with 'token' (hexadecimal) and 'payload' (JSON, or an array), and, as needed, 'tag' (an
      *   integer that comes back with the outcome), 'expiration' (UNIX seconds), 'priority', 'pushType' (PUSH_…), 'topic',
      *   'collapseId', 'apnsId'.
      * @return int how many were taken. If that is less than there were: wait for READY_ROOM, or read outcomes.
-     * @throws \InvalidArgumentException if one has no form of bytes. Then none was taken.
+     * @throws \InvalidArgumentException if the first that was not taken, or one soon after it, has no form of bytes.
      */
     public function submit(array $notifications): int
     {
-        $notifications = \array_slice($notifications, 0, self::BATCH);
-        if ($this->isFull()) {
-            return 0;
-        }
-        $records = \implode('', \array_map([Record::class, 'pack'], $notifications));
-        return $this->took(
-            $this->ffi->ferry_submit($this->handle, $records, \strlen($records), null), \count($notifications)
-        );
+        return $this->inChunks($notifications, function (array $chunk): int {
+            $records = \implode('', \array_map([Record::class, 'pack'], $chunk));
+            return $this->ffi->ferry_submit($this->handle, $records, \strlen($records), null);
+        });
     }
 
     /**
-     * Takes one notification for many devices, at most BATCH. Their tags are $firstTag, $firstTag + 1 and so on.
+     * Takes one notification for many devices. Their tags are $firstTag, $firstTag + 1 and so on.
      *
      * @param array $notification as for submit(), without 'token' and 'tag'.
      * @param string[] $tokens hexadecimal, of one length.
      */
     public function submitTo(array $notification, array $tokens, int $firstTag): int
     {
-        $tokens = \array_slice($tokens, 0, self::BATCH);
-        if ($tokens === [] || $this->isFull()) {
-            return 0;
-        }
-        $record = Record::pack(['token' => $tokens[0]] + $notification);
-        if (\count(\array_flip(\array_map('strlen', $tokens))) > 1) {
-            throw new \InvalidArgumentException('The tokens of one call have one length.');
-        }
-        $bytes = Record::bytes('tokens', \implode('', $tokens));
-        $length = \intdiv(\strlen($tokens[0]), 2);
-        return $this->took($this->ffi->ferry_submit_to(
-            $this->handle, $record, \strlen($record), $bytes, $length, \count($tokens), $firstTag
-        ), \count($tokens));
+        return $this->inChunks($tokens, function (array $chunk, int $taken) use ($notification, $firstTag): int {
+            $record = Record::pack(['token' => $chunk[0]] + $notification);
+            if (\count(\array_flip(\array_map('strlen', $chunk))) > 1) {
+                throw new \InvalidArgumentException('The tokens of one call have one length.');
+            }
+            $tokens = Record::bytes('tokens', \implode('', $chunk));
+            $length = \intdiv(\strlen($chunk[0]), 2);
+            $tag = $firstTag + $taken;
+            return $this->ffi->ferry_submit_to(
+                $this->handle, $record, \strlen($record), $tokens, $length, \count($chunk), $tag
+            );
+        });
     }
 
-    /** Asks before a batch is packed for nothing: packing costs more than all the rest. */
+    /** Calls $submit for one chunk after the other while all of them are taken. */
+    private function inChunks(array $all, callable $submit): int
+    {
+        $taken = 0;
+        while ($taken < \count($all) && !$this->isFull()) {
+            $chunk = \array_slice($all, $taken, self::CHUNK);
+            try {
+                $count = Library::check($submit($chunk, $taken));
+            } catch (\Throwable $error) {
+                // What was taken before counts. The next call comes here first.
+                if ($taken > 0) {
+                    return $taken;
+                }
+                throw $error;
+            }
+            $taken += $count;
+            $this->wasFull = $count < \count($chunk);
+        }
+        return $taken;
+    }
+
     private function isFull(): bool
     {
         return $this->wasFull && (Library::check($this->ffi->ferry_wait($this->handle, 0)) & self::READY_ROOM) === 0;
-    }
-
-    private function took(int $taken, int $count): int
-    {
-        $this->wasFull = Library::check($taken) < $count;
-        return $taken;
     }
 
     /**
@@ -114,6 +125,7 @@ final class Provider implements Constants
         }
         $words = $this->words;
         $count = Library::check($this->ffi->ferry_read($this->handle, $words, 8 * self::WORDS, $most));
+        $hex = $count > 0 ? \bin2hex(\FFI::string($words, 8 * self::WORDS * $count)) : '';
         $outcomes = [];
         for ($i = 0; $i < $count * self::WORDS; $i += self::WORDS) {
             // The second word has the members from 'outcome' to 'flags', the first of them in its lowest bits.
@@ -127,15 +139,16 @@ final class Provider implements Constants
                 'reason' => $this->reasons[$reason] ??= $this->ffi->ferry_reason_text($reason),
                 'legacy' => $word >> 48 & 0xff,
                 'timestamp' => $words[$i + 2] ?: null,
-                'apnsId' => $word >> 56 & self::OUTCOME_APNS_ID ? self::uuid($words[$i + 3], $words[$i + 4]) : null,
+                'apnsId' => $word >> 56 & self::OUTCOME_APNS_ID ? self::uuid($hex, 16 * ($i + 3)) : null,
             ];
         }
         return $outcomes;
     }
 
-    private static function uuid(int $first, int $second): string
+    private static function uuid(string $hex, int $at): string
     {
-        return \vsprintf('%s%s-%s-%s-%s-%s%s%s', \str_split(\bin2hex(\pack('PP', $first, $second)), 4));
+        return \substr($hex, $at, 8) . '-' . \substr($hex, $at + 8, 4) . '-' . \substr($hex, $at + 12, 4) . '-'
+            . \substr($hex, $at + 16, 4) . '-' . \substr($hex, $at + 20, 12);
     }
 
     /** Waits for something to do. Returns READY_… bits; 0 when the time is over, or when a signal's handler has run. */
@@ -172,11 +185,7 @@ final class Provider implements Constants
     {
         $numbers = $this->ffi->new('uint64_t[' . \count(self::COUNTS) . ']');
         Library::check($this->ffi->ferry_counts($this->handle, $numbers, \FFI::sizeof($numbers)));
-        $counts = [];
-        foreach (self::COUNTS as $i => $name) {
-            $counts[$name] = $numbers[$i];
-        }
-        return $counts;
+        return \array_combine(self::COUNTS, \unpack('P*', \FFI::string($numbers, \FFI::sizeof($numbers))));
     }
 
     /** The report of the library. 'lastError' says what is wrong with the connection, if something is. */
@@ -224,6 +233,7 @@ final class Provider implements Constants
     {
         $this->drain($seconds);
         Library::check($this->ffi->ferry_close($this->handle, 0));
+        $this->wasFull = false;
     }
 
     /** Frees the provider. What was not closed ends as if closed within 0 seconds, or those of the option 'atExit'. */

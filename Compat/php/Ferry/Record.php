@@ -40,22 +40,12 @@ final class Record
         if ($token === '' || !\in_array(\strlen($apnsId), [0, 16], true)) {
             throw new \InvalidArgumentException($token === '' ? "'token' is missing." : "'apnsId' takes a UUID.");
         }
-        $flags = ($n['expiration'] === null ? 0 : Constants::RECORD_EXPIRATION)
-            | ($apnsId === '' ? 0 : Constants::RECORD_APNS_ID);
+        $flags = $n['expiration'] === null ? 0 : Constants::RECORD_EXPIRATION;
+        $flags |= $apnsId === '' ? 0 : Constants::RECORD_APNS_ID;
         $body = $token . $n['payload'] . $n['topic'] . $n['collapseId'] . $apnsId;
-        return \pack(
-            'VPVCCCCvCC',
-            Constants::RECORD_HEADER + \strlen($body),
-            $n['tag'],
-            $n['expiration'] ?? 0,
-            $flags,
-            $n['priority'],
-            $n['pushType'],
-            \strlen($token),
-            \strlen($n['payload']),
-            \strlen($n['topic']),
-            \strlen($n['collapseId'])
-        ) . $body;
+        $head = [Constants::RECORD_HEADER + \strlen($body), $n['tag'], $n['expiration'] ?? 0, $flags, $n['priority'],
+            $n['pushType'], \strlen($token), \strlen($n['payload']), \strlen($n['topic']), \strlen($n['collapseId'])];
+        return \pack('VPVCCCCvCC', ...$head) . $body;
     }
 
     public static function bytes(string $name, string $hex): string

@@ -379,6 +379,34 @@ test('ApnsPHP_Feedback reads the file of those who are gone, and a service', fun
     raises(ApnsPHP_Exception::class, 'feedback', $receive);
 });
 
+test('A key with a passphrase opens, and the authority of setRootCertificationAuthority() decides', function () {
+    $simulator = Simulator::with(SCRIPT);
+    $key = scratch() . '/tls/client-key.pem';
+    openssl_pkey_export(openssl_pkey_get_private("file://$key"), $encrypted, 'secret');
+    $certificate = newFile(file_get_contents(scratch() . '/tls/client.pem') . $encrypted, '.pem');
+    $options = $simulator->options('http2');
+    unset($options['cert'], $options['ca']);
+    putenv('FERRY_CONFIG=' . newFile(json_encode($options)));
+    $push = function ($passphrase, $authority) use ($certificate) {
+        $push = new ApnsPHP_Push(ApnsPHP_Abstract::ENVIRONMENT_SANDBOX, $certificate);
+        $push->setLogger(new Lines());
+        $push->setProviderCertificatePassphrase($passphrase);
+        $push->setRootCertificationAuthority($authority);
+        $push->connect();
+        $push->add(message(token(1)));
+        $push->send();
+        return $push;
+    };
+    raises(ApnsPHP_Exception::class, 'Unable to connect', function () use ($push) {
+        $push('wrong', Simulator::authority());
+    });
+    raises(ApnsPHP_Exception::class, 'Unable to connect', function () use ($push) {
+        $push('secret', scratch() . '/tls/client.pem');
+    });
+    equal(Simulator::authority(), $push('secret', Simulator::authority())->getCertificateAuthority());
+    $simulator->expectAccepted(array(token(1)));
+});
+
 test('The standard logger writes to standard output', function () {
     ob_start();
     (new ApnsPHP_Log_Embedded())->log(" INFO: x \n");

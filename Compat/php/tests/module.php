@@ -89,6 +89,15 @@ test('Values that no record can hold are refused, and nothing is taken', functio
         $provider->submit(array('no array'));
     });
     equal(0, $provider->counts()['taken']);
+    // The good ones far before it are taken first.
+    $notifications = array_fill(0, 2000, $good);
+    $notifications[1500] = array('token' => 'x') + $good;
+    $taken = $provider->submit($notifications);
+    holds($taken > 500 && $taken <= 1500, "some taken: $taken");
+    raises(InvalidArgumentException::class, 'token', function () use ($provider, $notifications) {
+        $provider->submit(array_slice($notifications, 1400));
+    });
+    equal($taken, $provider->counts()['taken']);
     equal(0, $provider->submit(array()));
     equal(1, $provider->submit(array(array('token' => str_repeat('ab', 100), 'payload' => str_repeat('x', 65535)) + $good)));
 });
@@ -99,9 +108,7 @@ test('One notification goes to many devices', function () {
     for ($i = 0; $i < 5000; $i++) {
         $tokens[] = token($i, $i % 10 === 0 ? 'bad0' : '00');
     }
-    equal(Provider::BATCH, $provider->submitTo(array('payload' => array('aps' => array('alert' => 'x'))), $tokens, 7));
-    $rest = array_slice($tokens, Provider::BATCH);
-    equal(count($rest), $provider->submitTo(array('payload' => '{}'), $rest, 7 + Provider::BATCH));
+    equal(5000, $provider->submitTo(array('payload' => array('aps' => array('alert' => 'x'))), $tokens, 7));
     equal(0, $provider->submitTo(array('payload' => '{}'), array(), 0));
     $tags = array();
     while ($outcomes = $provider->read(1000)) {

@@ -16,8 +16,8 @@ function sendAll(Provider $provider, array $notifications): array
             $outcomes[$outcome['tag']] = $outcome;
         }
     }
-    foreach ($provider->read() as $outcome) {
-        $outcomes[$outcome['tag']] = $outcome;
+    while ($last = $provider->read()) {
+        $outcomes += array_column($last, null, 'tag');
     }
     return $outcomes;
 }
