@@ -1,5 +1,7 @@
 <?php
 
+require_once dirname(__DIR__) . '/Ferry.php';
+
 /**
  * What ApnsPHP_Push and ApnsPHP_Feedback share: settings, log, and the options for libferry.
  *

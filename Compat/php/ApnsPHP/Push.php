@@ -212,7 +212,8 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         // A server may refuse a certificate after the first write. The first outcome shows that it did not.
         $end = microtime(true) + $this->_nSocketSelectTimeout / 1e6;
         $this->collect();
-        while (!$this->hasOutcomes && $this->await($end - microtime(true))) {
+        while (!$this->hasOutcomes && microtime(true) < $end) {
+            $this->await($end - microtime(true));
         }
         if ($this->refusal !== null) {
             $this->provider->drain(1);
@@ -241,20 +242,12 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         return $taken;
     }
 
-    /** Waits for something to happen, and deals with it. Returns whether something did. */
+    /** Waits for outcomes or room, and reads the outcomes. */
     private function await($seconds)
     {
-        $bits = $this->provider->wait($seconds);
-        if ($bits & Provider::READY_OUTCOMES) {
+        if ($this->provider->wait($seconds) & Provider::READY_OUTCOMES) {
             $this->collect();
         }
-        // There are events if FERRY_CONFIG has the option.
-        if ($bits & Provider::READY_EVENT) {
-            foreach ($this->provider->events() as $event) {
-                $this->_log("INFO: {$event['text']}.");
-            }
-        }
-        return $bits !== 0;
     }
 
     /** The notification in a frame of the binary protocol that add() made. */
@@ -362,8 +355,12 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
             if (microtime(true) >= $end) {
                 break;
             }
-            $this->provider->drain(0.1);
+            $hasAll = $this->provider->drain(0.1) === 0;
             $this->collect();
+            if ($hasAll) {
+                // FERRY_CONFIG may say that outcomes "accepted" are not read.
+                $this->underWay = array();
+            }
         }
         return count($this->underWay);
     }

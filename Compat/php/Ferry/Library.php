@@ -31,13 +31,14 @@ final class Library
 
     private static function load(): \FFI
     {
-        $file = \getenv('FERRY_LIBRARY') ?: null;
         try {
-            if ($file === null && \ini_get('ffi.preload')) {
-                return \FFI::scope('ferry');
-            }
+            return \FFI::scope('ferry');
+        } catch (\FFI\Exception $error) {
+            // It was not preloaded.
+        }
+        try {
             $header = \preg_replace('/^#.*$/m', '', \file_get_contents(__DIR__ . '/ferry.h'));
-            return \FFI::cdef($header, $file ?? 'libferry.so.0');
+            return \FFI::cdef($header, \getenv('FERRY_LIBRARY') ?: 'libferry.so.0');
         } catch (\FFI\Exception $error) {
             throw new Exception(self::sentence($error->getMessage()), 0, $error);
         }

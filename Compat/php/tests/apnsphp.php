@@ -379,6 +379,21 @@ test('ApnsPHP_Feedback reads the file of those who are gone, and a service', fun
     raises(ApnsPHP_Exception::class, 'feedback', $receive);
 });
 
+test('FERRY_CONFIG may say that only failures are read', function () {
+    $simulator = Simulator::with(SCRIPT);
+    $push = push($simulator, 'http2', array('outcomes' => 'failures'));
+    $push->setSocketSelectTimeout(100000);
+    $push->connect();
+    $push->add(message(token(1)));
+    $push->add(message(token(2, 'bad0')));
+    $push->send();
+    equal(array(2), array_keys($push->getErrors()));
+    $push->add(message(token(3)));
+    $push->send();
+    equal(array(), $push->getErrors());
+    $simulator->expectAccepted(array(token(1), token(3)));
+});
+
 test('A key with a passphrase opens, and the authority of setRootCertificationAuthority() decides', function () {
     $simulator = Simulator::with(SCRIPT);
     $key = scratch() . '/tls/client-key.pem';
