@@ -37,7 +37,10 @@ foreach (array('http2', 'binary') as $backend) {
         $outcomes = sendAll($provider, $notifications);
         equal(20000, count($outcomes));
         equal(array(Provider::ACCEPTED), array_values(array_unique(array_column($outcomes, 'outcome'))));
-        $simulator->expectAccepted(array_column($notifications, 'token'));
+        $accepted = $simulator->expectAccepted(array_column($notifications, 'token'));
+        foreach ($accepted as $line) {
+            equal(isset($line['apnsId']) ? $line['apnsId'] : null, $outcomes[hexdec(substr($line['token'], -8))]['apnsId']);
+        }
     });
 }
 
