@@ -2,7 +2,9 @@
 
 # Ferry for Ruby: push notifications to APNs through libferry. README.md has a first program.
 
-raise LoadError, "Ferry needs Ruby 2.5 or later, and this is Ruby #{RUBY_VERSION}." if (RUBY_VERSION.split('.').map(&:to_i) <=> [2, 5]) < 0
+if (RUBY_VERSION.split('.').map(&:to_i) <=> [2, 5]) < 0
+  raise LoadError, "Ferry needs Ruby 2.5 or later, and this is Ruby #{RUBY_VERSION}."
+end
 
 require 'fiddle'
 require 'json'
@@ -11,11 +13,11 @@ require 'rbconfig'
 module Ferry
   VERSION = '0.2.0'
 
-  # What libferry said. `code` is one of the numbers FERRY_E... of ferry.h, nil for a fault that Ruby found.
+  # What libferry said. `code` is a number FERRY_E... of ferry.h.
   class Error < StandardError
     attr_reader :code
 
-    def initialize(message, code = nil)
+    def initialize(message, code)
       super(message)
       @code = code
     end
@@ -27,6 +29,7 @@ module Ferry
 
   EINTR = -3
   ETIME = -8
+  EPEER = -9
   ERRORS = { -1 => ClosedError, -4 => ForkedError, -5 => ClosedError, -6 => OptionsError }.freeze
 
   # The bits that Provider#wait returns.
@@ -44,64 +47,66 @@ module Ferry
 
     def self.open_library
       file = ENV['FERRY_LIBRARY'].to_s
-      # Local: the libraries that libferry needs must not stand before those of other extensions.
+      # Not global: the libraries that libferry needs must not take the place of those of other extensions.
       Fiddle::Handle.new(file.empty? ? NAME : file, Fiddle::RTLD_NOW)
     rescue Fiddle::DLError => e
-      raise LoadError, 'libferry needs glibc, and this system has musl, as Alpine: use an image of Debian or Ubuntu.', cause: nil if
-        RbConfig::CONFIG['host_os'].include?('musl')
+      if RbConfig::CONFIG['host_os'].include?('musl')
+        raise LoadError, 'libferry needs glibc, and this system has musl, as Alpine: use Debian or Ubuntu.', cause: nil
+      end
       raise LoadError, "#{NAME} cannot be loaded (#{e.message}). Install libferry with Compat/C/build, " \
                        'or name its file in the environment variable FERRY_LIBRARY.', cause: nil
     end
 
     LIBRARY = open_library
 
-    # Fiddle releases Ruby's lock (GVL) around each call. A short call keeps it where Fiddle can (Ruby 3.0): taking it back
-    # from a busy thread takes up to 100 ms, and an exception of Timeout or of a signal could hide what the call returned.
-    KEEPS_LOCK = Fiddle::Function.method_defined?(:need_gvl?) ? { need_gvl: true } : {}
+    # Fiddle releases Ruby's lock (GVL) around a call. Calls that never wait keep it, where Fiddle can (Ruby 3.0): a
+    # busy thread gives it back after up to 100 ms, and an exception of Timeout could hide what the call returned.
+    QUICK = Fiddle::Function.method_defined?(:need_gvl?) ? { need_gvl: true } : {}
 
-    def self.function(name, arguments, returns = NUMBER, options = {})
-      Fiddle::Function.new(LIBRARY["ferry_#{name}"], arguments, returns, **options)
+    def self.function(name, arguments, returns = NUMBER, **options)
+      address = LIBRARY["ferry_#{name}"]
+      return Fiddle::Function.new(address, arguments, returns) if options.empty? # Ruby 2.5 would pass an empty Hash.
+      Fiddle::Function.new(address, arguments, returns, **options)
     rescue Fiddle::DLError
-      raise LoadError, "This libferry has no ferry_#{name}: install libferry #{VERSION} or later."
+      raise LoadError, "This libferry has no ferry_#{name}: install libferry #{VERSION} or later.", cause: nil
     end
 
     OPEN = function('open', [POINTER, SIZE, POINTER, SIZE])
-    SUBMIT = function('submit', [NUMBER, POINTER, SIZE, POINTER], NUMBER, KEEPS_LOCK)
-    SUBMIT_TO = function('submit_to', [NUMBER, POINTER, SIZE, POINTER, SIZE, SIZE, NUMBER], NUMBER, KEEPS_LOCK)
-    READ = function('read', [NUMBER, POINTER, SIZE, SIZE], NUMBER, KEEPS_LOCK)
-    READ_EVENT = function('read_event', [NUMBER, POINTER, SIZE], NUMBER, KEEPS_LOCK)
-    FD = function('fd', [NUMBER], NUMBER, KEEPS_LOCK)
+    SUBMIT = function('submit', [NUMBER, POINTER, SIZE, POINTER], **QUICK)
+    SUBMIT_TO = function('submit_to', [NUMBER, POINTER, SIZE, POINTER, SIZE, SIZE, NUMBER], **QUICK)
+    READ = function('read', [NUMBER, POINTER, SIZE, SIZE], **QUICK)
+    READ_EVENT = function('read_event', [NUMBER, POINTER, SIZE], **QUICK)
+    FD = function('fd', [NUMBER], **QUICK)
     WAIT = function('wait', [NUMBER, NUMBER])
     FLUSH = function('flush', [NUMBER, NUMBER])
     DRAIN = function('drain', [NUMBER, NUMBER])
-    COUNTS = function('counts', [NUMBER, POINTER, SIZE], NUMBER, KEEPS_LOCK)
+    COUNTS = function('counts', [NUMBER, POINTER, SIZE], **QUICK)
     SET = function('set', [NUMBER, POINTER, SIZE, POINTER, SIZE])
-    REPORT = function('report', [NUMBER, POINTER, SIZE], NUMBER, KEEPS_LOCK)
+    REPORT = function('report', [NUMBER, POINTER, SIZE], **QUICK)
     CLOSE = function('close', [NUMBER, NUMBER])
-    FREE = function('free', [NUMBER], NUMBER, KEEPS_LOCK)
+    FREE = function('free', [NUMBER], **QUICK)
     FEEDBACK_OPEN = function('feedback_open', [POINTER, SIZE, POINTER, SIZE])
     FEEDBACK_READ = function('feedback_read', [NUMBER, POINTER, SIZE, NUMBER])
-    ERROR_TEXT = function('error_text', [NUMBER], POINTER, KEEPS_LOCK)
-    REASON_TEXT = function('reason_text', [Fiddle::TYPE_INT], POINTER, KEEPS_LOCK)
-    LIBRARY_VERSION = function('version', [], POINTER, KEEPS_LOCK)
+    ERROR_TEXT = function('error_text', [NUMBER], POINTER, **QUICK)
+    REASON_TEXT = function('reason_text', [Fiddle::TYPE_INT], POINTER, **QUICK)
+    LIBRARY_VERSION = function('version', [], POINTER, **QUICK)
 
     # Returns the number of a call, or raises the error that it is.
-    def self.check(number)
+    def self.check(number, sentence = nil)
       return number if number >= 0
-      raise ERRORS.fetch(number, Error).new(ERROR_TEXT.call(number).to_s, number)
+      raise ERRORS.fetch(number, Error).new(sentence || ERROR_TEXT.call(number).to_s, number)
     end
 
-    # Calls a function that takes options and fills in a sentence.
-    def self.check_options(options)
+    # Calls a function that takes options as JSON, and memory for a sentence about what is wrong with them.
+    def self.with_options(options)
       json = JSON.generate(options)
       message = "\0" * 4096
       number = yield json, json.bytesize, message, message.bytesize
       sentence = message.unpack1('Z*').force_encoding(Encoding::UTF_8)
-      raise ERRORS.fetch(number, Error).new(sentence, number) if number < 0 && !sentence.empty?
-      check(number)
+      check(number, sentence.empty? ? nil : sentence)
     end
 
-    # Returns the text that a function copies into a buffer, if it is large enough.
+    # Calls a function that copies a text, and returns its length, until there is room enough for it.
     def self.text
       size = 4096
       loop do
@@ -111,6 +116,10 @@ module Ferry
         size = length
       end
     end
+
+    def self.report(handle)
+      JSON.parse(text { |buffer, size| REPORT.call(handle, buffer, size) })
+    end
   end
 
   # The version of libferry.
@@ -118,32 +127,34 @@ module Ferry
     C::LIBRARY_VERSION.call.to_s
   end
 
+  # Seconds of a clock that nobody sets.
   def self.now
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
-  # Calls the block again and again, with 100 ms or what is left of the time, until it returns a value or the time is over.
-  # In a longer call, Ruby could run no handler of a signal, and stop no thread.
+  # Calls the block with 100 ms, or with what is left, until it returns a value or the time is over. During a call into
+  # C, Ruby runs no handler of a signal, and stops no thread.
   def self.in_steps(seconds)
     ends = seconds && now + seconds
     loop do
-      left = ends ? ((ends - now) * 1000).ceil : 100
-      result = yield left < 0 ? 0 : [left, 100].min
-      return result if result || left <= 100 && ends && now >= ends
+      left = ends ? ends - now : 0.1
+      result = yield((left.clamp(0, 0.1) * 1000).ceil)
+      return result if result || ends && now >= ends
     end
   end
 
-  PUSH_TYPES = %i[none alert background location voip complication fileprovider mdm liveactivity pushtotalk widgets controls]
-               .each_with_index.to_h.freeze
+  # Their places are the numbers of ferry.h.
+  PUSH_TYPES = %i[none alert background location voip complication fileprovider mdm liveactivity pushtotalk widgets
+                  controls].each_with_index.to_h.freeze
   HEX = '0-9a-fA-F'
 
-  # Appends the record of one notification, as ferry.h describes it, to `records`.
-  def self.append(records, tag:, token:, payload:, topic: nil, expiration: nil, priority: 0, push_type: nil, collapse_id: nil,
-                  apns_id: nil)
+  # Appends the record of one notification, as ferry.h describes it, to `records`. Raises if a part does not fit.
+  def self.append(records, tag:, token:, payload:, topic: nil, expiration: nil, priority: nil, push_type: nil,
+                  collapse_id: nil, apns_id: nil)
     raise ArgumentError, 'tag: 0 to 2**64 - 1' unless tag.is_a?(Integer) && (tag >> 64).zero?
     length = token.bytesize / 2
-    unless token.bytesize == length * 2 && length.between?(1, 100) && token.count(HEX) == token.bytesize
-      raise ArgumentError, 'token: 1 to 100 bytes, written as hexadecimal digits'
+    unless length.between?(1, 100) && token.bytesize == length * 2 && token.count(HEX) == token.bytesize
+      raise ArgumentError, 'token: 1 to 100 bytes, as hexadecimal digits'
     end
     payload = JSON.generate(payload) unless payload.is_a?(String)
     raise ArgumentError, 'payload: at most 65,535 bytes' if payload.bytesize > 65_535
@@ -152,73 +163,95 @@ module Ferry
     raise ArgumentError, 'priority: 1, 5 or 10' unless (priority ||= 0).between?(0, 255)
     type = push_type ? PUSH_TYPES[push_type.to_sym] : 0
     raise ArgumentError, "push_type: one of #{PUSH_TYPES.keys.join(', ')}" unless type
-    if apns_id && (apns_id = apns_id.delete('-')).count(HEX) + apns_id.bytesize != 64
-      raise ArgumentError, 'apns_id: a UUID'
-    end
+    apns_id = apns_id.delete('-') if apns_id
+    raise ArgumentError, 'apns_id: a UUID' if apns_id && [apns_id.bytesize, apns_id.count(HEX)] != [32, 32]
     topic_length = topic ? topic.bytesize : 0
     collapse_length = collapse_id ? collapse_id.bytesize : 0
     [24 + length + payload.bytesize + topic_length + collapse_length + (apns_id ? 16 : 0), tag,
-     expiration ? [[expiration.to_i, 0].max, 0xFFFF_FFFF].min : 0, (expiration ? 1 : 0) + (apns_id ? 2 : 0), priority, type,
+     expiration ? expiration.to_i.clamp(0, 0xFFFF_FFFF) : 0, (expiration ? 1 : 0) + (apns_id ? 2 : 0), priority, type,
      length, payload.bytesize, topic_length, collapse_length, token, payload, topic, collapse_id, apns_id]
       .pack('L<Q<L<CCCCS<CCH*a*a*a*H*', buffer: records)
   end
 
-  # The outcome of one notification. The numbers are those of ferry.h; the methods below put them into words.
-  Outcome = Struct.new(:tag, :outcome_number, :detail_number, :status, :reason_number, :legacy, :flags, :milliseconds, :id_bytes) do
+  # The outcome of one notification: the 40 bytes of ferry.h. Most programs look at a part of most outcomes.
+  class Outcome
+    SIZE = 40
+    NAMES = [nil, :accepted, :rejected, :expired, :undelivered, :uncertain].freeze
+    CAUSES = [nil, :shut_down, :cancelled, :evicted, :discarded, :credentials, :no_connection, :released, :deadline,
+              :position_unknown, :peer_closes, :not_repeated, :no_answer, :reset].freeze
+    ORIGINS = [nil, :gateway, :apns, :ferry, :inferred].freeze
+    DETAILS = [[], [nil, :confirmed, :presumed], ORIGINS, [nil], CAUSES, CAUSES].freeze
+
+    def initialize(bytes)
+      @bytes = bytes
+    end
+
+    def tag
+      @bytes.unpack1('Q<')
+    end
+
     # :accepted, :rejected, :expired, :undelivered or :uncertain
     def outcome
-      Outcome::NAMES[outcome_number]
+      NAMES[@bytes.getbyte(8)]
+    end
+
+    def accepted?
+      @bytes.getbyte(8) == 1
     end
 
     # How a notification was accepted, who rejected it, or why it was not delivered.
     def detail
-      names = [nil, Outcome::ACCEPTED, Outcome::REJECTED, nil, Outcome::CAUSES, Outcome::CAUSES][outcome_number]
-      names && names.fetch(detail_number, :other)
+      DETAILS[@bytes.getbyte(8)].fetch(@bytes.getbyte(9), :other)
     end
 
-    # Apple's word, such as "BadDeviceToken"; nil without one.
+    # Of HTTP/2, or of the binary protocol; 0: none.
+    def status
+      @bytes.unpack1('@10S<')
+    end
+
+    # Apple's word, such as "BadDeviceToken"; nil: none.
     def reason
-      reason_number.zero? ? nil : C::REASON_TEXT.call(reason_number).to_s
+      number = @bytes.unpack1('@12S<')
+      number.zero? ? nil : C::REASON_TEXT.call(number).to_s
     end
 
-    # Since when the device is gone: a Time, or nil.
+    # The status that a gateway of the binary protocol would answer; 0: none.
+    def legacy
+      @bytes.getbyte(14)
+    end
+
+    # Since when the device is gone: a Time; nil: it is not.
     def timestamp
+      milliseconds = @bytes.unpack1('@16q<')
       milliseconds.zero? ? nil : Time.at(milliseconds / 1000, milliseconds % 1000 * 1000)
     end
 
+    # The identifier that APNs gave the notification; nil: none.
     def apns_id
-      flags & 1 == 0 ? nil : id_bytes.unpack('H8H4H4H4H12').join('-')
+      @bytes.getbyte(15) & 1 == 1 ? @bytes.unpack('@24H8H4H4H4H12').join('-') : nil
     end
 
-    def accepted?
-      outcome_number == 1
+    def inspect
+      "#<Ferry::Outcome #{[tag, outcome, detail, reason].compact.join(' ')}>"
     end
   end
-  Outcome::NAMES = [nil, :accepted, :rejected, :expired, :undelivered, :uncertain].freeze
-  Outcome::ACCEPTED = [nil, :confirmed, :presumed].freeze
-  Outcome::REJECTED = [nil, :gateway, :apns, :ferry, :inferred].freeze
-  Outcome::CAUSES = [nil, :shut_down, :cancelled, :evicted, :discarded, :credentials, :no_connection, :released, :deadline,
-                     :position_unknown, :peer_closes, :not_repeated, :no_answer, :reset].freeze
-  Outcome::SIZE = 40
-  Outcome::LAYOUT = 'Q<CCS<S<CCq<a16'
 
   # The numbers of a provider.
   Counts = Struct.new(:taken, :unsettled, :unread, :confirmed, :presumed, :rejected, :expired, :undelivered, :uncertain,
                       :contradicted, :resent)
 
-  # Sends notifications. Every method may be called on any thread. A provider belongs to the process that opened it.
+  # Sends notifications. Any thread may call any method. A provider belongs to the process that opened it.
   class Provider
     BATCH = 4096
 
-    # `options` is a Hash with the names of Docs/c.md. The environment variable FERRY_CONFIG is not read here.
+    # `options`: a Hash with the names of Docs/c.md.
     def initialize(options)
-      @handle = C.check_options(options) { |*arguments| C::OPEN.call(*arguments) }
+      @handle = C.with_options(options) { |*arguments| C::OPEN.call(*arguments) }
       ObjectSpace.define_finalizer(self, self.class.finalizer(@handle, Process.pid))
     end
 
-    # Takes notifications from the front of the array, while there is room, and returns how many. Never waits. Each is a Hash:
-    # tag, token (hexadecimal), payload (JSON text, or a Hash); topic, expiration, priority, push_type, collapse_id, apns_id.
-    # When it raises, nothing was taken.
+    # Takes notifications from the front of the array, as many as there is room for, and returns how many. Never waits.
+    # Each is a Hash with the arguments of Ferry.append. If it raises, it has taken nothing.
     def submit(notifications)
       taken = 0
       notifications.each_slice(BATCH) do |batch|
@@ -227,7 +260,7 @@ module Ferry
           batch.each { |notification| Ferry.append(records, **notification) }
         rescue StandardError
           raise if taken.zero?
-          break
+          break # The next call begins with this batch, and raises.
         end
         count, = submit_records(records)
         taken += count
@@ -243,49 +276,47 @@ module Ferry
       [count, used.unpack1('J')]
     end
 
-    # Submits one notification, without tag and token, to many devices, whose tokens have the same length. Their tags are
-    # `first_tag`, `first_tag` + 1 and so on. Returns how many were taken.
+    # Submits one notification, a Hash without tag and token, to many devices, whose tokens have one length. Their tags
+    # are `first_tag`, `first_tag` + 1 and so on. Returns how many were taken.
     def submit_to(notification, tokens, first_tag)
       return 0 if tokens.empty?
+      Ferry.append(record = String.new, tag: first_tag, token: tokens[0], **notification)
       digits = tokens.join
-      Ferry.append(record = String.new, tag: 0, token: tokens[0], **notification)
-      unless tokens.all? { |token| token.bytesize == tokens[0].bytesize } && digits.count(HEX) == digits.bytesize
-        raise ArgumentError, 'tokens: hexadecimal digits, and all of the same length'
+      unless tokens.map(&:bytesize).uniq.size == 1 && digits.count(HEX) == digits.bytesize
+        raise ArgumentError, 'tokens: hexadecimal digits, all of one length'
       end
       bytes = [digits].pack('H*')
-      C.check(C::SUBMIT_TO.call(@handle, record, record.bytesize, bytes, bytes.bytesize / tokens.size, tokens.size, first_tag))
+      length = tokens[0].bytesize / 2
+      C.check(C::SUBMIT_TO.call(@handle, record, record.bytesize, bytes, length, tokens.size, first_tag))
     end
 
     # Returns the outcomes that have come, at most so many.
     def read(most = BATCH)
       buffer = "\0" * (Outcome::SIZE * most)
       count = C.check(C::READ.call(@handle, buffer, Outcome::SIZE, most))
-      Array.new(count) { |index| Outcome.new(*buffer.byteslice(index * Outcome::SIZE, Outcome::SIZE).unpack(Outcome::LAYOUT)) }
+      Array.new(count) { |index| Outcome.new(buffer.byteslice(index * Outcome::SIZE, Outcome::SIZE)) }
     end
 
     # Returns bits as soon as one is set, and 0 after the time; nil waits without a limit.
     def wait(seconds = nil)
       Ferry.in_steps(seconds) do |ms|
         bits = C::WAIT.call(@handle, ms)
-        C.check(bits) if bits != EINTR && bits != 0
+        C.check(bits) unless [EINTR, 0].include?(bits)
       end || 0
     end
 
-    # Waits until everything that was taken before was written once, or has its outcome; with the option `wait`, until everything
-    # has its outcome. Returns false after the time.
+    # Waits until everything that was taken before was written once, or has its outcome; with the option `wait`, until
+    # everything has its outcome. Returns false after the time.
     def flush(seconds = nil)
       Ferry.in_steps(seconds) do |ms|
-        result = C::FLUSH.call(@handle, ms)
-        true if result != EINTR && C.check(result).zero?
+        late = C::FLUSH.call(@handle, ms)
+        true if late != EINTR && C.check(late).zero?
       end || false
     end
 
     # Waits until everything has its outcome. Returns how many have none.
     def drain(seconds = nil)
-      Ferry.in_steps(seconds) do |ms|
-        unsettled = C::DRAIN.call(@handle, ms)
-        0 if unsettled != EINTR && C.check(unsettled).zero?
-      end || counts.unsettled
+      Ferry.in_steps(seconds) { |ms| 0 if C.check(C::DRAIN.call(@handle, ms)).zero? } || counts.unsettled
     end
 
     def counts
@@ -294,14 +325,14 @@ module Ferry
       Counts.new(*buffer.unpack('Q<*'))
     end
 
-    # The report of the provider as a Hash.
+    # The report as a Hash.
     def report
-      JSON.parse(C.text { |buffer, size| C::REPORT.call(@handle, buffer, size) })
+      C.report(@handle)
     end
 
-    # Changes an option that may change: set("share" => 10).
+    # Changes an option that may change: set(share: 10).
     def set(options)
-      C.check_options(options) { |*arguments| C::SET.call(@handle, *arguments) }
+      C.with_options(options) { |*arguments| C::SET.call(@handle, *arguments) }
       nil
     end
 
@@ -314,21 +345,20 @@ module Ferry
       events
     end
 
-    # A descriptor that is readable while wait(0) is not 0. Only poll it.
+    # A descriptor that is readable while wait(0) is not 0. Only poll it: IO.for_fd(provider.fd, autoclose: false).
     def fd
       C.check(C::FD.call(@handle))
     end
 
-    # For IO.select([provider]) and schedulers of fibers.
+    # For IO.select([provider]).
     def to_io
-      @io ||= IO.for_fd(fd, autoclose: false)
+      @to_io ||= IO.for_fd(fd, autoclose: false)
     end
 
-    # Takes nothing more, sends what was taken for up to `seconds`, and gives everything its outcome. Outcomes stay readable.
-    # It waits in a thread, because a signal can interrupt Thread#join, and no call into C.
+    # Takes nothing more, sends what was taken for up to `seconds`, and gives everything its outcome; `read` has them.
+    # A thread calls libferry, because signals and Timeout interrupt the wait for a thread, and no call into C.
     def close(seconds = 10)
-      thread = Thread.new { C::CLOSE.call(@handle, (seconds * 1000).to_i) }
-      C.check(thread.value)
+      C.check(Thread.new { C::CLOSE.call(@handle, (seconds * 1000).to_i) }.value)
       nil
     end
 
@@ -339,66 +369,21 @@ module Ferry
       nil
     end
 
-    # Frees a handle that nobody refers to. Not with something unsettled, because freeing would lose it. And not at the end of
-    # the process, where Ruby finalizes every object: there libferry sends what is left (option `atExit`).
+    # Frees a handle that nobody refers to, unless something is unsettled, which it would lose. Not at the end of the
+    # process, where Ruby finalizes every object: then libferry sends what is left (option `atExit`).
     def self.finalizer(handle, pid)
       lambda do |_|
         numbers = "\0" * 88
-        C::FREE.call(handle) if !Ferry.ending? && Process.pid == pid && C::COUNTS.call(handle, numbers, 88) >= 0 &&
-                                numbers.unpack('Q<2').last.zero?
+        next if Ferry.ending? || Process.pid != pid || C::COUNTS.call(handle, numbers, 88) < 0
+        C::FREE.call(handle) if numbers.unpack('Q<2').last.zero?
       end
     end
   end
 
-  # A feedback list: [token, time] of each device that is gone; the token in hexadecimal, the time in seconds of UNIX time.
-  class Feedback
-    include Enumerable
-
-    # `options` as for Provider. Each call of `each` reads the list that there is then.
-    def initialize(options)
-      @options = options
-    end
-
-    def each
-      return enum_for(:each) unless block_given?
-      handle = C.check_options(@options) { |*arguments| C::FEEDBACK_OPEN.call(*arguments) }
-      begin
-        until (tuples = read(handle)).empty?
-          until tuples.empty?
-            time, length = tuples.unpack('Nn')
-            yield [tuples.byteslice(6, length).unpack1('H*'), time]
-            tuples = tuples.byteslice(6 + length..-1)
-          end
-        end
-      ensure
-        C::FREE.call(handle)
-      end
-    end
-
-    private
-
-    # Returns whole tuples; '' at the end of the list.
-    def read(handle)
-      buffer = "\0" * 16_384
-      Ferry.in_steps(nil) do |ms|
-        length = C::FEEDBACK_READ.call(handle, buffer, buffer.bytesize, ms)
-        next if [ETIME, EINTR].include?(length)
-        raise Error.new("The feedback list could not be read to its end: #{reason(handle)}", length) if length == -9
-        buffer.byteslice(0, C.check(length))
-      end
-    end
-
-    def reason(handle)
-      JSON.parse(C.text { |buffer, size| C::REPORT.call(handle, buffer, size) })['lastError']
-    rescue Error
-      'the connection ended.'
-    end
-  end
-
-  # True once the process ends: at_exit runs before Ruby finalizes all objects.
+  # Whether the process ends: hooks of at_exit run before Ruby finalizes all objects.
   def self.ending?
-    @ending
+    @is_ending
   end
-  @ending = false
-  at_exit { @ending = true }
+  @is_ending = false
+  at_exit { @is_ending = true }
 end

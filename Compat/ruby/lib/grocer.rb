@@ -32,19 +32,19 @@ module Grocer
     end
 
     def server(*)
-      raise NotImplementedError, 'Grocer.server is not kept: start `ferry simulate --binary 2195 --tls-dir DIR --record FILE`.'
+      raise NotImplementedError, 'Grocer.server is not kept: use `ferry simulate --binary 2195 --tls-dir DIR`'
     end
 
-    # New: calls the block with each notification that was rejected, has expired or may not have arrived, and its Ferry::Outcome.
-    # If `push` raises because its notification was not delivered, the block is not called. The block runs in `push`, in a thread
-    # of its own, or at the end of the process.
+    # New: calls the block with each notification that was rejected, has expired or may not have arrived, and its
+    # Ferry::Outcome. Not if `push` raises because its notification was not delivered. The block runs in `push`, in a
+    # thread of its own, or at the end of the process.
     def on_failure(&block)
       @on_failure = block
     end
 
     def const_missing(name)
       return super unless NOT_KEPT.include?(name)
-      raise NotImplementedError, "Grocer::#{name} is not kept: use Grocer.pusher or Grocer.feedback."
+      raise NotImplementedError, "Grocer::#{name} is not kept: use Grocer.pusher or Grocer.feedback"
     end
 
     # What the sender tells of notifications.
@@ -62,7 +62,7 @@ module Grocer
       true
     end
 
-    def has_block?
+    def failures_wanted?
       !@on_failure.nil?
     end
   end
@@ -75,7 +75,7 @@ module Grocer
     attr_reader :passphrase, :gateway, :port
 
     def initialize(options)
-      options = options.map { |name, value| [name.to_sym, value] }.to_h
+      options = options.transform_keys(&:to_sym)
       @certificate = options[:certificate]
       @passphrase = options[:passphrase]
       @gateway = options.fetch(:gateway) { default_gateway }
@@ -107,7 +107,7 @@ module Grocer
     def push(notification)
       record = notification.record
       sender.push([[notification, record]])
-      Ferry::Sender.watch if Grocer.has_block?
+      Ferry::Sender.watch if Grocer.failures_wanted?
       Notification::FRAME_SIZE + record[:payload].bytesize
     rescue StandardError => e
       e.extend(CertificateExpiredError) if e.message =~ /certificate.*expired/i
@@ -116,9 +116,11 @@ module Grocer
 
     private
 
-    # A number of attempts, where Ferry counts failures before it gives up.
+    # `retries` counts attempts to connect, and the option of Ferry those that may fail.
     def sender
-      @sender ||= Ferry::Sender.for('grocer', options(connectionRetryLimit: [@retries - 1, 0].max, wait: @wait), certificate, Grocer)
+      @sender ||= Ferry::Sender.for(
+        'grocer', options(connectionRetryLimit: [@retries - 1, 0].max, wait: @wait), certificate, Grocer
+      )
     end
 
     def default_gateway

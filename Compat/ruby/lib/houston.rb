@@ -68,9 +68,12 @@ module Houston
         end
       end
       return if pairs.empty?
-      sender.push(pairs.to_a)
-      ends = Ferry.now + timeout
-      pairs.each_key { |notification| notification.await_until(ends) }
+      begin
+        sender.push(pairs.to_a)
+      ensure
+        ends = Ferry.now + timeout
+        pairs.each_key { |notification| notification.await_until(ends) }
+      end
       nil
     end
 
@@ -113,7 +116,7 @@ module Houston
     end
 
     def options(uri, others = {})
-      raise ArgumentError, 'Houston::Client has no URI: set APN_GATEWAY_URI or FERRY_CONFIG' unless uri || ENV['FERRY_CONFIG']
+      raise ArgumentError, 'no URI: set the environment variable APN_GATEWAY_URI' unless uri || ENV['FERRY_CONFIG']
       uri = URI(uri || '')
       return { backend: 'echo' } if uri.scheme == 'echo'
       Ferry::Sender.options(uri.host, uri.port, others.merge(passphrase: passphrase))
@@ -149,8 +152,10 @@ module Houston
     PAYLOAD_TOO_LARGE = 7
     UNKNOWN = 255
 
-    attr_accessor :token, :alert, :badge, :sound, :category, :content_available, :mutable_content, :custom_data, :id, :expiry,
-                  :priority, :url_args, :thread_id
+    ATTRIBUTES = %i[alert badge sound category content_available mutable_content id expiry priority url_args
+                    thread_id].freeze
+
+    attr_accessor :token, :custom_data, *ATTRIBUTES
     attr_reader :sent_at
     attr_writer :apns_error_code
     # New: the Ferry::Outcome, as soon as there is one.
@@ -176,9 +181,7 @@ module Houston
       token = options.delete(:token)
       device = options.delete(:device)
       @token = token || device
-      %i[alert badge sound category expiry id priority content_available mutable_content url_args thread_id].each do |name|
-        instance_variable_set("@#{name}", options.delete(name))
-      end
+      ATTRIBUTES.each { |name| instance_variable_set("@#{name}", options.delete(name)) }
       @custom_data = options
       @sent_at = nil
       @apns_error_code = nil
@@ -186,7 +189,7 @@ module Houston
     end
 
     def payload
-      json = (custom_data || {}).map { |name, value| [name.to_s, value] }.to_h
+      json = (custom_data || {}).transform_keys(&:to_s)
       aps = json['aps'] ||= {}
       aps['alert'] = alert if alert
       aps['badge'] = badge.respond_to?(:to_i) ? badge.to_i : 0 if badge
@@ -244,7 +247,7 @@ module Houston
       @line = line
       @outcome = nil
       @apns_error_code = nil
-      @ends = 0
+      @ends = Float::INFINITY
     end
 
     # Makes `sent?` and `error` wait for the outcome until then.
@@ -253,19 +256,14 @@ module Houston
     end
 
     def settled(outcome)
+      @line.is_prompt = true if @line && Ferry.now < @ends
       @line = nil
       @outcome = outcome
-      case outcome.outcome
-      when :accepted then return
-      when :uncertain then @apns_error_code = UNKNOWN # It may have arrived, so a second push would be a second notification.
-      when :undelivered, :expired
-        mark_as_unsent!
-        @apns_error_code = UNKNOWN if outcome.outcome == :undelivered
-      when :rejected
-        return if outcome.status == 410 # It is in the feedback list.
-        mark_as_unsent!
-        @apns_error_code = outcome.legacy.zero? ? UNKNOWN : outcome.legacy
-      end
+      return if outcome.accepted? || outcome.status == 410 # 410: it is in the feedback list.
+      # It may have arrived if it is uncertain, and another push would then be a second notification.
+      mark_as_unsent! unless outcome.outcome == :uncertain
+      return if outcome.outcome == :expired
+      @apns_error_code = outcome.legacy.zero? ? UNKNOWN : outcome.legacy
     end
 
     private
@@ -287,7 +285,7 @@ module Houston
     end
 
     def initialize(*)
-      raise NotImplementedError, 'Houston::Connection is not kept: use Houston::Client#push, which keeps its connection.'
+      raise NotImplementedError, 'Houston::Connection is not kept: use Houston::Client#push. It keeps its connection.'
     end
   end
 end

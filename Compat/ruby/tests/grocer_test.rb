@@ -39,8 +39,9 @@ class GrocerTest < FerryTest
                         content_available: true, mutable_content: 'yes', custom: { acme: %w[bang é] })
     assert_equal [1, 1234, 1_234_567_890, 32, 'fe15a27d5df3c34778defb1f4f3880265cc52c0c047682223be59fb68500a9a2'],
                  notification.to_bytes.unpack('CNNnH64')
-    assert_equal({ 'acme' => %w[bang é], 'aps' => { 'alert' => 'Hello', 'badge' => 42, 'category' => 'c', 'sound' => 's',
-                                                    'content-available' => 1, 'mutable-content' => 1 } }, payload_of(notification))
+    aps = { 'alert' => 'Hello', 'badge' => 42, 'category' => 'c', 'sound' => 's', 'content-available' => 1,
+            'mutable-content' => 1 }
+    assert_equal({ 'acme' => %w[bang é], 'aps' => aps }, payload_of(notification))
     assert_equal notification.to_bytes.bytesize - 45, notification.to_bytes.unpack('CNNnH64n').last
     assert_equal [0, 0], note('00').to_bytes.unpack('CNN').drop(1)
     assert notification.content_available? && notification.mutable_content? && notification.valid?
@@ -53,15 +54,18 @@ class GrocerTest < FerryTest
     refute note('00', alert: 'x' * 2048).valid?
     assert Grocer::Notification.new(custom: { a: 1 }).valid?
     assert_equal({ 'aps' => {} }, payload_of(Grocer::PassbookNotification.new(device_token: '00')))
-    assert_equal({ 'aps' => { 'content-available' => 1 } }, payload_of(Grocer::NewsstandNotification.new(device_token: '00')))
+    newsstand = Grocer::NewsstandNotification.new(device_token: '00')
+    assert_equal({ 'aps' => { 'content-available' => 1 } }, payload_of(newsstand))
     mdm = Grocer::MobileDeviceManagementNotification.new(device_token: '00', push_magic: 'm')
     assert_equal({ 'mdm' => 'm' }, payload_of(mdm))
     assert mdm.valid?
     mdm.badge = 1
     assert_raises(Grocer::InvalidFormatError) { mdm.to_bytes }
-    assert_raises(Grocer::NoPayloadError) { Grocer::MobileDeviceManagementNotification.new(device_token: '00').to_bytes }
+    mdm = Grocer::MobileDeviceManagementNotification.new(device_token: '00')
+    assert_raises(Grocer::NoPayloadError) { mdm.to_bytes }
     safari = Grocer::SafariNotification.new(device_token: '00', title: 't', body: 'b', action: 'a', url_args: ['u'])
-    assert_equal({ 'aps' => { 'alert' => { 'title' => 't', 'body' => 'b', 'action' => 'a' }, 'url-args' => ['u'] } }, payload_of(safari))
+    alert = { 'title' => 't', 'body' => 'b', 'action' => 'a' }
+    assert_equal({ 'aps' => { 'alert' => alert, 'url-args' => ['u'] } }, payload_of(safari))
     assert_raises(ArgumentError) { Grocer::SafariNotification.new(title: 't').to_bytes }
     refute Grocer::SafariNotification.new(body: 'b').valid?
     assert_equal 'x', Grocer::SafariNotification.new(alert: { title: 'x' }).title

@@ -22,7 +22,9 @@ module Simulator
   TUPLES = [{ token: '11ff' * 16, time: 1_600_000_000 }, { token: '22ff' * 20, time: 1_600_000_001 }].freeze
   HTTP2_RULES = [{ prefix: 'bad0', status: 400, reason: 'BadDeviceToken' }, { prefix: '909e', status: 410 },
                  { prefix: '70b1', status: 400, reason: 'TopicDisallowed' }].freeze
-  SCRIPT = { rules: [{ prefix: 'bad0', status: 8 }], feedback: { tuples: TUPLES }, http2: { rules: HTTP2_RULES } }.freeze
+  SCRIPT = {
+    rules: [{ prefix: 'bad0', status: 8 }], feedback: { tuples: TUPLES }, http2: { rules: HTTP2_RULES }
+  }.freeze
 
   # One run of the command.
   class Server
@@ -31,8 +33,9 @@ module Simulator
     def initialize(script)
       @directory = Dir.mktmpdir('server', DIRECTORY)
       File.write(path('script.json'), JSON.generate(script))
-      arguments = %w[--binary 0 --feedback 0 --http2 0 --tls-dir] + [File.join(DIRECTORY, 'tls'), '--script', path('script.json')]
-      @output = IO.popen([COMMAND, 'simulate', *arguments, '--record', path('record'), err: File::NULL])
+      files = ['--tls-dir', File.join(DIRECTORY, 'tls'), '--script', path('script.json'), '--record', path('record')]
+      ports = %w[--binary 0 --feedback 0 --http2 0]
+      @output = IO.popen([COMMAND, 'simulate', *ports, *files, { err: File::NULL }])
       @ports = JSON.parse(@output.gets, symbolize_names: true)
     end
 
@@ -47,8 +50,8 @@ module Simulator
 
     # Writes a file for FERRY_CONFIG, and returns its path.
     def config(backend, others = {})
-      server = { backend: backend, host: 'localhost', port: ports[backend.to_sym], ca: File.join(DIRECTORY, 'tls/ca.pem'),
-                 feedback: path('gone') }
+      server = { backend: backend, host: 'localhost', port: ports[backend.to_sym],
+                 ca: File.join(DIRECTORY, 'tls/ca.pem'), feedback: path('gone') }
       server[:topic] = 'com.example.ferry' if backend == 'http2'
       server.merge!(feedbackHost: 'localhost', feedbackPort: ports[:feedback]) if backend == 'binary'
       file = path("config-#{rand(1 << 60)}.json")
@@ -58,8 +61,8 @@ module Simulator
 
     # Options of the module.
     def options(backend, others = {})
-      names = %i[ca.pem client.pem client-key.pem].map { |name| File.join(DIRECTORY, 'tls', name.to_s) }
-      { backend: backend, host: 'localhost', port: ports[backend.to_sym], ca: names[0], cert: names[1], key: names[2] }
+      ca, cert, key = %w[ca.pem client.pem client-key.pem].map { |name| File.join(DIRECTORY, 'tls', name) }
+      { backend: backend, host: 'localhost', port: ports[backend.to_sym], ca: ca, cert: cert, key: key }
         .merge(backend == 'http2' ? { topic: 'com.example.ferry' } : {}).merge(others)
     end
 
@@ -71,7 +74,10 @@ module Simulator
 
   # The server that most tests use.
   def self.shared
-    @shared ||= Server.new(SCRIPT)
+    @shared ||= Server.new(SCRIPT).tap do
+      parts = %w[client.pem client-key.pem].map { |name| File.read(File.join(DIRECTORY, 'tls', name)) }
+      File.write(certificate, parts.join)
+    end
   end
 
   def self.with(script)
@@ -83,10 +89,7 @@ module Simulator
 
   # One file with certificate and key.
   def self.certificate
-    shared
-    @certificate ||= File.join(DIRECTORY, 'client-combined.pem').tap do |path|
-      File.write(path, %w[client.pem client-key.pem].map { |name| File.read(File.join(DIRECTORY, 'tls', name)) }.join)
-    end
+    File.join(DIRECTORY, 'client-combined.pem')
   end
 
   def self.clean_up
@@ -97,13 +100,11 @@ end
 
 # What all tests have.
 class FerryTest < Minitest::Test
-  def self.count
-    @@count = defined?(@@count) ? @@count + 1 : 0
-  end
+  NUMBERS = (0..Float::INFINITY).each
 
   # Returns so many new device tokens.
   def tokens(count, prefix = 'a0')
-    Array.new(count) { format("#{prefix}%0#{64 - prefix.size}x", FerryTest.count) }
+    Array.new(count) { format("#{prefix}%0#{64 - prefix.size}x", NUMBERS.next) }
   end
 
   # The server has accepted each of these tokens once. Its record is some tenths of a second late.

@@ -5,9 +5,10 @@ require 'ferry'
 module Ferry
   # One handle of libferry, which one thread uses at a time, and the notifications on their way through it.
   #
-  # What a drop-in does when notifications were taken, and when an outcome came, is its `listener`:
+  # A drop-in gives it a `listener`, which learns of notifications:
   #   taken(notification, line)
-  #   settled(notification, outcome, raises)   returns whether the program thereby learns of a loss. `raises`: `push` will raise
+  #   settled(notification, outcome, raises)
+  # `raises` says that `push` will raise because of it. `settled` returns whether the program learns of a loss.
   class Line
     BATCH = 4096
     READ = 256
@@ -16,44 +17,52 @@ module Ferry
 
     # Whether the server has answered, or was silent for long enough, and so has accepted the credentials.
     attr_reader :is_answered
+    # Whether the server answers in the time that the program gives it. A gateway of the binary protocol is silent about
+    # what it accepts, and a program must not wait for that each time.
+    attr_accessor :is_prompt
 
     def initialize(provider, library, listener, is_answered)
       @provider = provider
-      @is_answered = is_answered
       @library = library
       @listener = listener
+      @is_answered = is_answered
+      @is_prompt = true
       @pid = Process.pid
       @lock = Mutex.new
       @next_tag = 0
       @pending = {}    # tag => notification
       @outcomes = []   # read from libferry, and not delivered yet
-      @silent = []     # lost notifications of which the program would not learn
+      @silent = []     # outcomes of which the program does not learn, and should
       @first_tag = nil # of the call in progress
-      @failures = []   # notifications of the call in progress that were not delivered
+      @failures = []   # outcomes for which the call in progress raises
     end
 
-    def foreign?
-      @pid != Process.pid
+    # Whether it is of no use any more: it was freed, or belongs to the parent process.
+    def dead?
+      @provider.nil? || @pid != Process.pid
     end
 
-    # Calls the block and returns its value, if no thread uses the line. Otherwise returns nil.
+    def pending?
+      !@pending.empty?
+    end
+
+    # Calls the block and returns its value; nil if the line is in use or dead. Nobody waits for the lock: the handler
+    # of a signal may not do that, and can use another line.
     #
-    # Nobody waits for the lock: the handler of a signal may not do that, and another line is at hand. Timeout and Thread#kill
-    # strike where the line waits, and nowhere between a call of libferry and what must follow it.
+    # Timeout and Thread#kill strike where the line waits, and not between a call of libferry and what must follow it.
     def exclusive
       Thread.handle_interrupt(Object => :on_blocking) do
-        return if foreign? || !@lock.try_lock
+        return if dead? || !@lock.try_lock
         begin
-          return if @provider.nil?
-          yield
+          yield unless dead?
         ensure
           @lock.unlock
         end
       end
     end
 
-    # Sends pairs of a notification and its record, as Ferry.append takes it without a tag. Returns when all was written. Raises
-    # when some were not delivered.
+    # Sends pairs of a notification and its record: the arguments of Ferry.append without a tag. Returns when all was
+    # written. Raises when some were not delivered.
     def push(pairs)
       @first_tag = @next_tag
       @failures.clear
@@ -84,37 +93,36 @@ module Ferry
       end
     end
 
-    # Reads outcomes until the block returns true, or the time is over.
+    # Delivers outcomes; where the server is prompt, until the block returns true or the time is over.
     def await(ends)
-      until yield || foreign?
+      until yield || dead?
         left = ends - Ferry.now
-        exclusive do
+        has_read = exclusive do
           read
-          @provider.wait([[left, 0].max, 0.1].min) unless yield
+          @provider.wait([left, 0.1].min) if @is_prompt && left > 0 && !yield
           tell
           true
-        end || sleep(0.005)
-        break if left <= 0
+        end
+        @is_prompt = false if left <= 0 && has_read && !yield
+        break if left <= 0 || !@is_prompt
+        sleep 0.005 unless has_read
       end
     end
 
-    def pending?
-      !@pending.empty?
-    end
-
-    # Waits for outcomes until `ends`, and gives up what has none then: for the end of the process.
+    # Waits for outcomes until `ends`, and gives up what has none then.
     def finish(ends)
       @provider.drain([ends - Ferry.now, 0].max)
       read
-      return if @pending.empty?
+      return unless pending?
       @provider.close(0)
       read
+      tell
       @provider = nil
     ensure
       tell
     end
 
-    # Frees the handle if nothing is on its way. Returns whether.
+    # Frees the handle, if nothing is on its way. Returns whether.
     def free
       read
       tell
@@ -124,7 +132,7 @@ module Ferry
       true
     end
 
-    # Says on standard error what the program would not learn.
+    # Writes to standard error what the program would not learn.
     def tell
       return if @silent.empty?
       kinds = @silent.group_by { |outcome| "#{outcome.outcome} (#{outcome.reason || outcome.detail})" }
@@ -154,8 +162,8 @@ module Ferry
       end
     end
 
-    # A server may refuse a certificate of TLS 1.3 only after the first notification was written. The old libraries made a
-    # handshake in their first call, and raised then.
+    # A server may refuse a certificate of TLS 1.3 only after the first notification was written. The first call of the
+    # old libraries waited for a handshake, and raised then.
     def await_first_answer
       ends = Ferry.now + FIRST_ANSWER
       until @is_answered || !pending? || (left = ends - Ferry.now) <= 0
@@ -166,17 +174,18 @@ module Ferry
     end
 
     def deliver(outcome)
-      @is_answered ||= outcome.accepted? || outcome.outcome == :rejected && outcome.detail != :ferry
+      kind = outcome.outcome
+      @is_answered ||= kind == :accepted || kind == :rejected && outcome.detail != :ferry
       notification = @pending.delete(outcome.tag)
       return unless notification
-      raises = outcome.outcome == :undelivered && !@first_tag.nil? && outcome.tag >= @first_tag
+      raises = kind == :undelivered && !@first_tag.nil? && outcome.tag >= @first_tag
       @failures << outcome if raises
       is_told = @listener.settled(notification, outcome, raises)
-      @silent << outcome if !is_told && !raises && loss?(outcome)
+      @silent << outcome if loss?(outcome) && !is_told && !raises
     end
 
-    # Whether the loss of a notification is one that a user of the old library would never hear of: rejected without a status
-    # of the binary protocol means that the topic or the credentials are wrong. 410 is in the feedback list.
+    # Rejected without a status of the binary protocol: the topic or the credentials are wrong, and a user of the old
+    # library would never hear of it. 410 is in the feedback list.
     def loss?(outcome)
       case outcome.outcome
       when :undelivered, :uncertain then true
@@ -184,10 +193,10 @@ module Ferry
       end
     end
 
-    # The error that the old library raised: a failed handshake, a refused connection, a broken one.
+    # What the old library raised: after a failed handshake, a refused connection, or another end of the connection.
     def failure(count)
       outcome = @failures.first
-      sentence = "#{@failures.size} of #{count} notifications were not delivered (#{outcome.detail}). #{last_error}".strip
+      sentence = "#{@failures.size} of #{count} notifications not delivered (#{outcome.detail}). #{last_error}".strip
       case outcome.detail
       when :credentials
         require 'openssl'
@@ -198,7 +207,7 @@ module Ferry
     end
 
     def last_error
-      @provider && @provider.report['lastError']
+      @provider.report['lastError']
     end
   end
 end

@@ -1,49 +1,68 @@
 # frozen_string_literal: true
 
+require 'ferry/feedback'
 require 'ferry/line'
-require 'digest'
+require 'securerandom'
 require 'tempfile'
 
 module Ferry
-  # What the drop-ins send with: the lines of this process to one server with one certificate. A sender stays when the program
-  # drops its clients, so that the next one finds its connections open.
+  # What the drop-ins send with: the lines of this process to one server with one certificate. A sender stays when the
+  # program drops its clients, so that the next one finds its connections open.
   class Sender
     # How many seconds the end of the process waits for outcomes.
     AT_EXIT = 10
-    # After so many seconds without a push the lines are freed: a program may serve many apps.
+    # Beyond so many senders, those that have not pushed for so many seconds are freed: a program may serve many apps.
+    MOST = 50
     IDLE = 600
 
     @senders = {}
+    @lock = Mutex.new
 
     class << self
       # Returns the sender for these options and this certificate: PEM text, or nil.
       def for(library, options, certificate, listener)
-        @senders.values.each { |sender| @senders.delete(sender.key) if sender.abandoned? }
         key = [library, options, certificate]
-        @senders[key] ||= new(key, listener)
+        exclusively do
+          @senders.delete_if { |_, sender| sender.idle? } if @senders.size > MOST
+          @senders[key] ||= new(key, listener)
+        end
       end
 
-      # Notes a sender that has lines.
+      # Notes a sender that gets a line.
       def add(sender)
         @senders[sender.key] = sender
-        # The hook below came too early where a server or a test runs in at_exit.
-        @has_exit_hook ||= at_exit { finish } && true
+        return if @has_hook
+        @has_hook = true
+        at_exit { finish } # The hook below came too early where a server or a test runs in at_exit.
       end
 
-      # The options of ferry_open for a server. FERRY_CONFIG names a file whose options win.
+      # Calls the block while no other thread is in such a block. The handler of a signal may not wait for a mutex; and
+      # if it has interrupted such a block, it would wait for ever.
+      def exclusively
+        Thread.handle_interrupt(Object => :on_blocking) do
+          begin
+            sleep 0.001 until (is_first = @lock.try_lock) || @lock.owned?
+            yield
+          ensure
+            @lock.unlock if is_first
+          end
+        end
+      end
+
+      # Returns the options of ferry_open for a server. FERRY_CONFIG names a file whose options win.
       def options(host, port, others)
         server = host ? { backend: 'auto', host: host, port: port } : {}
         server.merge(others).merge(config: ENV['FERRY_CONFIG']).reject { |_, value| value.nil? || value == '' }
       end
 
-      # Returns a token in hexadecimal, as the old libraries packed it, whatever it was; but a longer one is not cut to 32 bytes.
-      # The server refuses what is no token.
+      # Returns a token as hexadecimal digits, from the bytes that the old libraries packed, whatever the text was. The
+      # server refuses what is no token. Only a longer one is not cut to 32 bytes.
       def token(text)
         text.empty? ? '00' * 32 : [text].pack('H*').byteslice(0, 100).unpack1('H*')
       end
 
-      # Returns an open file with the certificate, whose name is gone, so that no end of the process leaves it behind. Its owner
-      # alone can read it. nil without a certificate.
+      # Returns an open file with the certificate, which its owner alone can read; nil without one. It has no name any
+      # more, so no end of the process leaves a private key behind.
       def certificate_file(certificate)
         return unless certificate
         file = Tempfile.create('ferry')
@@ -53,7 +72,7 @@ module Ferry
         file
       end
 
-      # Returns the options with the path of that file. A passphrase without a certificate is of no use.
+      # Returns the options with the path of that file. Without it, a passphrase is of no use.
       def with_file(options, file)
         file ? options.merge(cert: "/proc/self/fd/#{file.fileno}") : options.reject { |name, _| name == :passphrase }
       end
@@ -62,30 +81,33 @@ module Ferry
       def checking(certificate, passphrase)
         yield
       rescue OptionsError => e
-        raise (certificate && original_error(certificate, passphrase)) || e.class, e.message
+        error = certificate && original_error(certificate, passphrase)
+        raise e unless error
+        raise error, e.message
       end
 
-      # Delivers outcomes soon in a thread, also if the program does not push again.
+      # Delivers outcomes in a thread, soon, also if the program does not push again.
       def watch
-        unless @watcher && @watcher.alive? # a child of fork has no threads of its parent
+        unless @watcher && @watcher.alive? # A child of fork does not have the threads of its parent.
           @wake = Queue.new
-          @watcher = Thread.new(@wake) do |wake|
-            while wake.pop
-              sleep 0.05 while @senders.values.map(&:read).any?
-            end
-          end
+          @watcher = Thread.new(@wake) { |wake| sleep 0.05 while has_more? || wake.pop }
         end
         @wake << true if @wake.empty?
       end
 
-      # Delivers the last outcomes. Without this, those that nobody had read when the process ends would be silent. And when a
-      # signal ends it, Ruby runs its own hooks, and not that of libferry.
+      # Delivers the last outcomes. Without this, those that nobody had read when the process ends would be silent. And
+      # when a signal ends it, Ruby runs its own hooks, and not that of libferry.
       def finish
         ends = Ferry.now + AT_EXIT
         @senders.values.each { |sender| sender.finish(ends) }
       end
 
       private
+
+      # Delivers what has come. Returns whether more will come.
+      def has_more?
+        @senders.values.map(&:read).any?
+      end
 
       def original_error(certificate, passphrase)
         require 'openssl'
@@ -108,62 +130,67 @@ module Ferry
       @library, @options, @certificate = key
       @listener = listener
       @lines = []
-      @pid = Process.pid
       @used = Ferry.now
     end
 
     # Sends pairs of a notification and its record. Returns when all was written.
     def push(pairs)
-      forget_parent unless @pid == Process.pid
       @used = Ferry.now
       loop do
         @lines.each { |line| line.exclusive { return line.push(pairs) } }
-        # All are in use by other threads, or by the code that the handler of a signal interrupted.
-        @lines << open_line
-        Sender.add(self)
+        # Other threads use them all, or the code that the handler of a signal has interrupted.
+        Sender.exclusively { @lines << open_line }
       end
     end
 
-    # Delivers the outcomes that have come. Returns whether others will come.
+    # Delivers the outcomes that have come. Returns whether more will come.
     def read
-      @lines.map { |line| line.exclusive { line.read || line.tell || line.pending? } != false && !line.foreign? }.any?
+      @lines.map do |line|
+        line.exclusive do
+          line.read
+          line.tell
+        end
+        !line.dead? && line.pending?
+      end.any?
     end
 
-    def abandoned?
+    # Frees the lines, if nobody needs them. Returns whether.
+    def idle?
       return false if Ferry.now - @used < IDLE
-      @lines.reject! { |line| line.foreign? || line.exclusive { line.free } }
+      @lines.reject! { |line| line.dead? || line.exclusive { line.free } }
       @lines.empty?
     end
 
     def finish(ends)
       @lines.each do |line|
-        until line.foreign? || line.exclusive { line.finish(ends) || true }
-          break if Ferry.now > ends
-          sleep 0.01
-        end
+        # Another thread may be in the middle of a call.
+        sleep 0.01 until line.dead? || line.exclusive { line.finish(ends) || true } || Ferry.now > ends
       end
     end
 
     private
 
     def open_line
-      @file ||= Sender.certificate_file(@certificate)
+      begin_process unless @pid == Process.pid
+      Sender.add(self)
       options = Sender.with_file(@options, @file).merge(atExit: AT_EXIT)
-      provider = Sender.checking(@certificate, @options[:passphrase]) do
-        begin
-          Provider.new(options.merge(shared: "ruby #{Digest::SHA256.hexdigest(@key.inspect)}"))
-        rescue Error
-          Provider.new(options) # A process may have 64 shared providers; and FERRY_CONFIG may have changed meanwhile.
-        end
-      end
+      provider = Sender.checking(@certificate, @options[:passphrase]) { open(options) }
       Line.new(provider, @library, @listener, @lines.any?(&:is_answered))
     end
 
-    # A child of fork has no use for the lines of its parent, and may have no right to read its file.
-    def forget_parent
-      @pid = Process.pid
+    # The lines share their connections, but not where a process has too many names, or FERRY_CONFIG has changed.
+    def open(options)
+      Provider.new(options.merge(shared: @name))
+    rescue Error
+      Provider.new(options)
+    end
+
+    # A child of fork cannot use the lines of its parent, and may have no right to read its file.
+    def begin_process
       @lines = []
-      @file = nil
+      @file = Sender.certificate_file(@certificate)
+      @name = "ruby #{SecureRandom.hex}"
+      @pid = Process.pid
     end
   end
 end
