@@ -110,6 +110,15 @@ class GrocerTest < FerryTest
     assert_raises(OpenSSL::X509::CertificateError) { Grocer.pusher(certificate: StringIO.new('x')).push(note('00')) }
   end
 
+  def test_tokens_are_read_as_they_were
+    token = tokens(1).first
+    { "#{token}\n" => token, 'ab cd' => 'abcd', '' => '00' * 32, 'ab' * 80 => 'ab' * 80, "#{token}x#{token}" => token,
+      'ab' * 101 => 'ab' * 32, 'xyz' => ['xyz'].pack('H64').unpack1('H*') }.each do |text, expected|
+      assert_equal expected, note(text).record[:token]
+    end
+    assert_equal '00' * 32, note(nil).record[:token]
+  end
+
   def test_a_block_that_raises_harms_nothing
     Grocer.on_failure { raise 'my fault' }
     own = pusher('http2', {}, wait: true)

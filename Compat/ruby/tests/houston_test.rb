@@ -179,6 +179,19 @@ class HoustonTest < FerryTest
     assert_raises(NotImplementedError) { Houston::Connection.open('apn://x', '', '') { flunk } }
   end
 
+  def test_a_passphrase_opens_the_key
+    pem = File.read(Simulator.certificate)
+    key = OpenSSL::PKey.read(pem).to_pem(OpenSSL::Cipher.new('aes-256-cbc'), 'secret')
+    own = client('http2')
+    own.certificate = OpenSSL::X509::Certificate.new(pem).to_pem + key
+    own.passphrase = 'wrong'
+    assert_raises(OpenSSL::PKey::RSAError) { own.push(note('00')) }
+    own.passphrase = 'secret'
+    token = tokens(1).first
+    own.push(note(token))
+    assert_arrived([token])
+  end
+
   def test_refused_credentials_raise_what_a_failed_handshake_raised
     %w[http2 binary].each do |backend|
       Simulator.with(handshake: 'refuseClient', http2: { handshake: 'refuseClient' }) do |server|

@@ -11,6 +11,8 @@ module Ferry
   class Sender
     # How many seconds the end of the process waits for outcomes.
     AT_EXIT = 10
+    # And how many more seconds libferry may take, for what is pushed after that.
+    AFTER_EXIT = 1
     # Beyond so many senders, those that have not pushed for so many seconds are freed: a program may serve many apps.
     MOST = 50
     IDLE = 600
@@ -55,10 +57,10 @@ module Ferry
         server.merge(others).merge(config: ENV['FERRY_CONFIG']).reject { |_, value| value.nil? || value == '' }
       end
 
-      # Returns a token as hexadecimal digits, from the bytes that the old libraries packed, whatever the text was. The
-      # server refuses what is no token. Only a longer one is not cut to 32 bytes.
+      # Returns a token as hexadecimal digits. From what is none, the old libraries made 32 bytes, whatever it was; mostly
+      # it is a token with a new line behind it. The server judges the rest.
       def token(text)
-        text.empty? ? '00' * 32 : [text].pack('H*').byteslice(0, 100).unpack1('H*')
+        text.match?(/\A(\h\h){1,100}\z/) ? text : [text].pack('H64').unpack1('H*')
       end
 
       # Returns an open file with the certificate, which its owner alone can read; nil without one. It has no name any
@@ -83,7 +85,7 @@ module Ferry
       rescue OptionsError => e
         error = certificate && original_error(certificate, passphrase)
         raise e unless error
-        raise error, e.message
+        raise error, e.message.sub(%r{/proc/self/fd/\d+}, 'The certificate')
       end
 
       # Delivers outcomes in a thread, soon, also if the program does not push again.
@@ -98,8 +100,12 @@ module Ferry
       # Delivers the last outcomes. Without this, those that nobody had read when the process ends would be silent. And
       # when a signal ends it, Ruby runs its own hooks, and not that of libferry.
       def finish
+        return if @is_cut_short
         ends = Ferry.now + AT_EXIT
         @senders.values.each { |sender| sender.finish(ends) }
+      rescue SignalException, SystemExit # Somebody presses Ctrl-C again.
+        @is_cut_short = true
+        raise
       end
 
       private
@@ -173,7 +179,7 @@ module Ferry
     def open_line
       begin_process unless @pid == Process.pid
       Sender.add(self)
-      options = Sender.with_file(@options, @file).merge(atExit: AT_EXIT)
+      options = Sender.with_file(@options, @file).merge(atExit: AFTER_EXIT)
       provider = Sender.checking(@certificate, @options[:passphrase]) { open(options) }
       Line.new(provider, @library, @listener, @lines.any?(&:is_answered))
     end
