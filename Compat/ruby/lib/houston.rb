@@ -71,7 +71,7 @@ module Houston
       begin
         sender.push(pairs.to_a)
       ensure
-        ends = Ferry.now + timeout
+        ends = Ferry.now + timeout.to_f
         pairs.each_key { |notification| notification.await_until(ends) }
       end
       nil
@@ -112,7 +112,8 @@ module Houston
 
     def sender
       options = options(gateway_uri, connectionRetryLimit: RETRIES, wait: wait)
-      Ferry::Sender.for('houston', options, certificate, Notification)
+      text = certificate unless options[:backend] == 'echo'
+      Ferry::Sender.for('houston', options, text, Notification)
     end
 
     def options(uri, others = {})

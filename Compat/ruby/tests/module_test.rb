@@ -31,7 +31,8 @@ class ModuleTest < FerryTest
                                        apns_id: '00112233-4455-6677-8899-aabbccddeeff')
     header = records.unpack('L<Q<L<CCCCS<CC')
     assert_equal [24 + 3 + 8 + 3 + 2 + 16, 258, 1, 3, 5, 2, 3, 8, 3, 2], header
-    assert_equal "\x00\xFF\xAB{\"é\":1}topid".b + ['00112233445566778899aabbccddeeff'].pack('H*'), records.byteslice(24..-1)
+    id = ['00112233445566778899aabbccddeeff'].pack('H*')
+    assert_equal "\x00\xFF\xAB{\"é\":1}topid".b + id, records.byteslice(24..-1)
   end
 
   def test_what_does_not_fit_a_record_raises

@@ -184,8 +184,8 @@ module Ferry
       @silent << outcome if loss?(outcome) && !is_told && !raises
     end
 
-    # Rejected without a status of the binary protocol: the topic or the credentials are wrong, and a user of the old
-    # library would never hear of it. 410 is in the feedback list.
+    # Rejected without a status of the binary protocol: not because of the notification, but of the topic, the
+    # credentials, or APNs. A user of the old library would never hear of it. 410 is in the feedback list.
     def loss?(outcome)
       case outcome.outcome
       when :undelivered, :uncertain then true

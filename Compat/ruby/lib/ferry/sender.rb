@@ -57,8 +57,8 @@ module Ferry
         server.merge(others).merge(config: ENV['FERRY_CONFIG']).reject { |_, value| value.nil? || value == '' }
       end
 
-      # Returns a token as hexadecimal digits. From what is none, the old libraries made 32 bytes, whatever it was; mostly
-      # it is a token with a new line behind it. The server judges the rest.
+      # Returns a token as hexadecimal digits. The old libraries made 32 bytes of what is none, such as a token with a
+      # new line behind it.
       def token(text)
         text.match?(/\A(\h\h){1,100}\z/) ? text : [text].pack('H64').unpack1('H*')
       end
