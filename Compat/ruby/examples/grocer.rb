@@ -13,13 +13,6 @@ if ARGV[0] == 'feedback'
   exit
 end
 
-# grocer itself tells of no rejection.
-if Grocer.respond_to?(:on_failure)
-  Grocer.on_failure do |notification, outcome|
-    puts JSON.generate(token: notification.device_token, status: outcome.legacy)
-  end
-end
-
 pusher = Grocer.pusher(certificate: ENV['CERT'])
 
 File.readlines(ENV['TOKENS'], chomp: true).each do |token|

@@ -6,10 +6,6 @@ require 'openssl'
 require 'stringio'
 
 class GrocerTest < FerryTest
-  def setup
-    Simulator.shared
-  end
-
   def teardown
     ENV.delete('FERRY_CONFIG')
     Grocer.on_failure

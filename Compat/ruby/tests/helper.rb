@@ -102,6 +102,10 @@ end
 class FerryTest < Minitest::Test
   NUMBERS = (0..Float::INFINITY).each
 
+  def setup
+    Simulator.shared # Before any thread or child does.
+  end
+
   # Returns so many new device tokens.
   def tokens(count, prefix = 'a0')
     Array.new(count) { format("#{prefix}%0#{64 - prefix.size}x", NUMBERS.next) }

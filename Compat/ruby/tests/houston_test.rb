@@ -17,10 +17,6 @@ class HoustonTest < FerryTest
     ENV['FERRY_CONFIG'] = Simulator.shared.config(backend, others)
   end
 
-  def setup
-    Simulator.shared
-  end
-
   def teardown
     ENV.delete('FERRY_CONFIG')
   end

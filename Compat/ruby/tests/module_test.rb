@@ -4,6 +4,7 @@ require_relative 'helper'
 
 class ModuleTest < FerryTest
   def setup
+    super
     @providers = []
   end
 
