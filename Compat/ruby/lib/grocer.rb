@@ -107,11 +107,12 @@ module Grocer
     def push(notification)
       record = notification.record
       sender.push([[notification, record]])
-      Ferry::Sender.watch if Grocer.failures_wanted?
       Notification::FRAME_SIZE + record[:payload].bytesize
     rescue StandardError => e
       e.extend(CertificateExpiredError) if e.message =~ /certificate.*expired/i
       raise
+    ensure
+      Ferry::Sender.watch if Grocer.failures_wanted?
     end
 
     private

@@ -42,7 +42,7 @@ class ServersTest < FerryTest
       pid = spawn(environment, 'puma', '-C', 'puma.rb', 'config.ru', chdir: directory, %i[out err] => log)
       begin
         ends = Ferry.now + 20
-        sleep 0.05 until File.read(log).scan('booted').size == 2 || Ferry.now > ends
+        sleep 0.05 until File.binread(log).scan('booted').size == 2 || Ferry.now > ends
         list = tokens(160)
         threads = list.each_slice(20).map do |slice|
           Thread.new { slice.each_with_index.map { |token, i| get(socket, "#{%w[houston grocer][i % 2]}/#{token}") } }
