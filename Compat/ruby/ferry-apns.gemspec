@@ -2,7 +2,7 @@
 
 Gem::Specification.new do |spec|
   spec.name = 'ferry-apns'
-  spec.version = '0.2.0'
+  spec.version = '0.1.0'
   spec.summary = 'Push notifications to APNs through libferry, and drop-ins for houston and grocer'
   spec.authors = ['The Ferry authors']
   spec.license = 'Apache-2.0'

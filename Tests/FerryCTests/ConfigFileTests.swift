@@ -39,6 +39,12 @@ import Testing
         }
     }
 
+    @Test func `the host may stand in the file alone`() throws {
+        let options = #"{"backend":"auto","cert":"/nowhere"}"#
+        #expect(try self.refusal(options, #"{"host":"gateway.internal"}"#)?.contains("does not exist") == true)
+        #expect(try self.refusal(options, "{}")?.contains(#"The backend "auto" needs the option 'host'"#) == true)
+    }
+
     @Test func `a file that is missing is an error that names it`() {
         let refusal = Library.refusal(#"{"backend":"echo","config":"/nowhere/ferry.json"}"#)
         #expect(refusal?.message == "The file /nowhere/ferry.json cannot be read: No such file or directory.")

@@ -11,7 +11,7 @@ require 'json'
 require 'rbconfig'
 
 module Ferry
-  VERSION = '0.2.0'
+  VERSION = '0.1.0'
 
   # What libferry said. `code` is a number FERRY_E... of ferry.h.
   class Error < StandardError

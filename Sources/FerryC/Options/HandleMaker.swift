@@ -192,7 +192,8 @@ struct HandleMaker {
                 config: file.map { ConfigWatch($0, of: provider) },
                 goneDevices: gone
             )
-        case .auto: throw OptionsFault("The file of 'config' names the backend \"auto\", but no host.")
+        case .auto:
+            throw OptionsFault("The backend \"auto\" needs the option 'host': Apple's, or that of a gateway.")
         }
     }
 

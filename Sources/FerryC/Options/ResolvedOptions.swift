@@ -20,6 +20,8 @@ enum ResolvedOptions {
         let file = try ConfigFile(path: path)
         return try file.bytes.withUnsafeBufferPointer { bytes in
             var merged = try options.replaced(by: file.options(bytes))
+            // The host may stand in the file alone.
+            try merged.resolveServer(isFeedback: isFeedback)
             return try body(&merged, file)
         }
     }
@@ -29,7 +31,8 @@ extension OptionsObject {
     /// The backend, if the option names one.
     private var backend: BackendName? { self.peek("backend").flatMap { BackendName(rawValue: $0) } }
 
-    /// Puts a protocol in place of the backend `auto`: HTTP/2 for Apple's hosts, the binary protocol for any other host.
+    /// Puts a protocol in place of the backend `auto`: HTTP/2 for Apple's hosts, the binary protocol for any other host. Without
+    /// a host it stays.
     ///
     /// - Parameter isFeedback: whether host and port name a feedback service. They then stand under names of their own.
     mutating func resolveServer(isFeedback: Bool = false) throws(OptionsFault) {
@@ -38,10 +41,7 @@ extension OptionsObject {
             self.copy("host", as: "feedbackHost")
             self.rename("port", to: "feedbackPort")
         }
-        guard self.backend == .auto else { return }
-        guard self.has("host") else {
-            throw OptionsFault("The backend \"auto\" needs the option 'host': Apple's, or that of a gateway.")
-        }
+        guard self.backend == .auto, self.has("host") else { return }
         guard let apple else {
             try self.set(#"{"backend":"binary"}"#)
             return self.remove(OptionGroups.ofHTTP2)
