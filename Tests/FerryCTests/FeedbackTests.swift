@@ -146,6 +146,14 @@ import Testing
         let list = try List(options)
         let (tokens, returned) = list.tokens()
         #expect(tokens == [[0x0a], [1, 2, 3]] && returned == 0)
+        // In the file of `config`, host and port are those of the gateway.
+        let config = try folder.write(
+            options.replacing(#""feedbackHost":"\#(service.host)","#, with: ""),
+            to: "ferry.json"
+        )
+        let named = #"{"backend":"auto","host":"feedback.push.apple.com","port":2196,"config":"\#(config)"}"#
+        let again = try List(named).tokens()
+        #expect(again.tokens.isEmpty && again.returned == 0)
         await service.stop()
         let late = try List(options)
         #expect(late.tokens().returned == Int64(FERRY_EPEER))

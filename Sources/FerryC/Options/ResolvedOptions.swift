@@ -21,7 +21,7 @@ enum ResolvedOptions {
         return try file.bytes.withUnsafeBufferPointer { bytes in
             var merged = try options.replaced(by: file.options(bytes))
             // The host may stand in the file alone.
-            try merged.resolveServer(isFeedback: isFeedback)
+            try merged.resolveServer()
             return try body(&merged, file)
         }
     }
