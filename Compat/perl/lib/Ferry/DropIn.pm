@@ -1,0 +1,308 @@
+package Ferry::DropIn;
+
+# What the drop-ins share: a provider that belongs to all objects of a process with the same server and certificate, and the
+# notifications that have no outcome yet.
+
+use 5.010;
+use strict;
+use warnings;
+
+use Carp qw(croak);
+use Ferry qw(:constants);
+use File::Temp ();
+use List::Util qw(max min);
+use Scalar::Util qw(refaddr weaken);
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+
+our $VERSION = '0.2.0';
+
+# Seconds: until a provider that nobody uses is closed, and for what is left at the end of the process.
+use constant { IDLE => 60, AT_EXIT => 10 };
+
+# The most notifications in one call of the library.
+use constant BATCH => 4096;
+
+# Connections that may fail in a row: with the pauses between them, that takes about 8 seconds.
+use constant RETRIES => 5;
+
+my %CAUSE = (
+    FERRY_CAUSE_SHUT_DOWN()        => 'the program ended',
+    FERRY_CAUSE_CREDENTIALS()      => 'the credentials were refused',
+    FERRY_CAUSE_NO_CONNECTION()    => 'there was no connection',
+    FERRY_CAUSE_DEADLINE()         => 'its time was over before it could be written',
+    FERRY_CAUSE_POSITION_UNKNOWN() => 'the connection was lost',
+    FERRY_CAUSE_PEER_CLOSES()      => 'the gateway closes when it gets it',
+    FERRY_CAUSE_NO_ANSWER()        => 'there was no answer',
+    FERRY_CAUSE_RESET()            => 'the request was reset',
+);
+
+my $clones = 0;
+my %shared;    # providers by what was asked for
+my %open;      # all providers, weakly
+
+# A new thread begins with copies of everything. It opens providers of its own.
+sub CLONE {
+    $clones++;
+    %shared = %open = ();
+}
+
+# Names this process and thread. What another one opened is not ours.
+sub era { return "$$.$clones" }
+
+# ---- Providers ----
+
+# Opens a provider. `request` has options of the library. A certificate or key is a path, or a reference to PEM text.
+sub open {
+    my ($class, %request) = @_;
+    my $ferry = _with_files(sub { Ferry->new(atExit => AT_EXIT, @_) }, %request);
+    my $self = bless { ferry => $ferry, era => era(), queue => [], refused => [], pending => {}, tag => 0 }, $class;
+    weaken($open{ refaddr $self } = $self);
+    return $self;
+}
+
+# Opens a list of devices that are gone.
+sub feedback {
+    my (%request) = @_;
+    require Ferry::Feedback;
+    return _with_files(sub { Ferry::Feedback->new(@_) }, %request);
+}
+
+# Calls `open` with options in which PEM text has become a file. The options of the file FERRY_CONFIG win over them.
+sub _with_files {
+    my ($open, %request) = @_;
+    my @files;
+    for my $text (grep { ref } @request{qw(cert key)}) {
+        # For the owner only, and gone when this call returns: the library has read it by then.
+        push @files, my $file = File::Temp->new;
+        print {$file} $$text;
+        $file->close or croak "cannot write a certificate to a temporary file: $!";
+        $text = $file->filename;
+    }
+    my $config = $ENV{FERRY_CONFIG} // '';
+    return $open->(backend => 'auto', %request, length $config ? (config => $config) : ());
+}
+
+# Returns the provider for `request`, which is opened if there is none. Its users wait for it, and used to hear at once that there
+# was no connection.
+sub shared {
+    my ($class, %request) = @_;
+    # A certificate that was renewed is another one.
+    my @parts = map { my $value = $request{$_} // ''; ref $value ? $$value : ($value, (stat $value)[1, 7, 9]) } qw(cert key);
+    my $key = join "\0", era(), @parts, map { $_ // '' } @request{qw(host port passphrase)};
+    my $now = clock_gettime(CLOCK_MONOTONIC);
+    unless ($shared{$key}) {
+        delete $shared{$_} for grep { $shared{$_}->is_idle($now) } keys %shared;
+        $shared{$key} = $class->open(%request, connectionRetryLimit => RETRIES);
+    }
+    $shared{$key}{used} = $now;
+    return $shared{$key};
+}
+
+sub is_idle {
+    my ($self, $now) = @_;
+    return 1 if $self->{era} ne era();
+    $self->collect;
+    return $self->{used} < $now - IDLE && !%{ $self->{pending} };
+}
+
+sub DESTROY { delete $open{ refaddr $_[0] } }
+
+# ---- Notifications ----
+
+# Puts a notification behind the others. `receive` is called with news of it, see collect().
+sub add {
+    my ($self, $receive, $identifier, $notification) = @_;
+    my $tag = $self->{tag}++;
+    my $news = { receive => $receive, identifier => $identifier, token => $notification->{token} };
+    if (my $status = _status_of_bad($notification)) {
+        push @{ $self->{refused} }, { %$news, status => $status };
+        return;
+    }
+    $self->{pending}{$tag} = $news;
+    push @{ $self->{queue} }, { %$notification, tag => $tag };
+    return;
+}
+
+# What a gateway answers to a notification that does not fit into a record; 0 if it does.
+sub _status_of_bad {
+    my ($notification) = @_;
+    return 5 unless utf8::downgrade($notification->{token}, 1);
+    return 2 if !length $notification->{token};
+    return 5 if length $notification->{token} > 100;
+    return length $notification->{payload} > 65_535 ? 7 : 0;
+}
+
+# Submits what there is room for. Returns whether that was all.
+sub pump {
+    my ($self) = @_;
+    my $queue = $self->{queue};
+    while (@$queue) {
+        my @batch = @$queue[0 .. min(BATCH, scalar @$queue) - 1];
+        my $taken = $self->{ferry}->submit(\@batch);
+        splice @$queue, 0, $taken;
+        return 0 if $taken < @batch;
+    }
+    return 1;
+}
+
+# Returns when everything was written, as a write to a socket did. If there is no room for any of it for so many seconds, it
+# takes all back and returns false.
+sub deliver {
+    my ($self, $seconds) = @_;
+    my $end = defined $seconds ? clock_gettime(CLOCK_MONOTONIC) + $seconds : undef;
+    my $count = @{ $self->{queue} };
+    until ($self->pump) {
+        $self->collect;
+        if (defined $end && @{ $self->{queue} } == $count && clock_gettime(CLOCK_MONOTONIC) >= $end) {
+            delete $self->{pending}{ $_->{tag} } for splice @{ $self->{queue} };
+            $self->{ferry}->submit([]);    # we want no room any more
+            return 0;
+        }
+        $self->{ferry}->wait(0.1);
+    }
+    $self->collect until $self->{ferry}->flush(0.1);
+    $self->collect;
+    return 1;
+}
+
+# Whether everything had its outcome. The outcomes may still have to be read.
+sub is_settled { return !@{ $_[0]{queue} } && !$_[0]{ferry}->drain(0) }
+
+# Whether everything was written once, or has its outcome.
+sub is_written { return !@{ $_[0]{queue} } && $_[0]{ferry}->flush(0) }
+
+sub wait { return $_[0]{ferry}->wait($_[1]) }
+
+# A watcher of AnyEvent. The callback is called when there are outcomes, or room.
+sub watch { return $_[0]{ferry}->watch($_[1]) }
+
+# Reads outcomes, and calls each receiver once with all news of its notifications: hashes with `identifier`, `token`, and
+# - `status`: that of the error response that a gateway would have sent, or 0;
+# - `failure`: a sentence, if it was not delivered or nobody knows; `isLost`: if it certainly was not.
+sub collect {
+    my ($self) = @_;
+    my @news = splice @{ $self->{refused} };
+    my $ferry = $self->{ferry};
+    my $last_error;
+    while (my @outcomes = $ferry->read) {
+        for my $outcome (@outcomes) {
+            my $news = delete $self->{pending}{ $outcome->tag };
+            my $kind = $outcome->outcome;
+            next if $kind == FERRY_ACCEPTED || !$news;
+            $news->{status} = $outcome->legacy;
+            $news->{reason} = $outcome->reason;
+            if ($kind == FERRY_UNDELIVERED || $kind == FERRY_UNCERTAIN) {
+                $last_error //= $ferry->report->{lastError} // '';
+                $news->{status} = 0;
+                $news->{cause} = $outcome->detail;
+                $news->{failure} = join ': ', $CAUSE{ $outcome->detail } // 'it was given up', $last_error || ();
+                $news->{isLost} = $kind == FERRY_UNDELIVERED;
+            }
+            push @news, $news if $news->{status} || $news->{failure};
+        }
+    }
+    # Nobody here reads events. They would end every wait.
+    $ferry->events if $ferry->wait(0) & FERRY_READY_EVENT;
+    _tell(@news) if @news;
+    return;
+}
+
+# Every receiver hears its news, even if one of them dies.
+sub _tell {
+    my (@news) = @_;
+    my (%of, @receivers, $error);
+    for my $news (@news) {
+        my $receive = delete $news->{receive};
+        push @receivers, $receive unless $of{$receive};
+        push @{ $of{$receive} }, $news;
+    }
+    for my $receive (@receivers) {
+        eval { $receive->(@{ $of{$receive} }); 1 } or $error //= $@;
+    }
+    die $error if defined $error;
+    return;
+}
+
+# A sentence about notifications with a `failure`. `name` gives the name of one.
+sub complaint {
+    my ($name, @news) = @_;
+    my %of;
+    push @{ $of{ ($_->{isLost} ? 'not delivered' : 'may not have arrived') . " ($_->{failure})" } }, $name->($_) for @news;
+    return join '; ', map {
+        my @names = @{ $of{$_} };
+        my @more = @names > 20 ? ('and ' . (@names - 20) . ' more') : ();
+        "$_: " . join ', ', @names[0 .. min(20, scalar @names) - 1], @more;
+    } sort keys %of;
+}
+
+# ---- What old calls have in common ----
+
+# UNIX seconds as the library takes them. In the binary protocol, numbers below 0 had the meaning of 0.
+sub expiration {
+    my ($seconds) = @_;
+    no warnings 'numeric';
+    return max 0, min 0xFFFF_FFFF, int $seconds;
+}
+
+# The JSON of a payload as bytes, with as much of the alert's text as fits into `most` bytes, and whether it does fit.
+sub fitted {
+    my ($coder, $payload, $most) = @_;
+    my $encode = sub {
+        my $json = $coder->encode($_[0]);
+        utf8::encode($json) unless utf8::downgrade($json, 1);
+        return $json;
+    };
+    my $json = $encode->($payload);
+    return ($json, 1) if length $json <= $most;
+    my $alert = $payload->{aps}{alert};
+    my $body = ref $alert eq 'HASH' ? $alert->{body} : $alert;
+    return ($json, 0) if !defined $body || ref $body;
+    my $with = sub {
+        my $text = substr $body, 0, $_[0];
+        return $encode->({ %$payload, aps => { %{ $payload->{aps} }, alert => ref $alert ? { %$alert, body => $text } : $text } });
+    };
+    # The longest beginning that fits, found by halving.
+    my ($short, $long) = (0, length $body);
+    while ($long - $short > 1) {
+        my $middle = int(($short + $long) / 2);
+        (length $with->($middle) <= $most ? $short : $long) = $middle;
+    }
+    $json = $with->($short);
+    return ($json, length $json <= $most);
+}
+
+# ---- The end of the process ----
+
+# The library would send what is left, but what was not delivered would remain unsaid.
+sub finish {
+    my ($self, $end) = @_;
+    my $left = sub { max 0, $end - clock_gettime(CLOCK_MONOTONIC) };
+    until ($self->pump || !$left->()) {
+        $self->collect;
+        $self->{ferry}->wait(0.1);
+    }
+    $self->{ferry}->close($left->());
+    if (my @unsent = splice @{ $self->{queue} }) {
+        push @{ $self->{refused} }, map {
+            { %{ delete $self->{pending}{ $_->{tag} } }, status => 0, failure => $CAUSE{ FERRY_CAUSE_SHUT_DOWN() }, isLost => 1 }
+        } @unsent;
+    }
+    $self->collect;
+    return;
+}
+
+my $is_ending = 0;
+
+# Whether the program has ended. Its callbacks are called no more.
+sub is_ending { return $is_ending }
+
+END {
+    local ($?, $!, $@);
+    $is_ending = 1;
+    my $end = clock_gettime(CLOCK_MONOTONIC) + AT_EXIT;
+    for my $provider (grep { $_ && $_->{era} eq era() } values %open) {
+        eval { $provider->finish($end); 1 } or warn $@;
+    }
+}
+
+1;
