@@ -162,12 +162,12 @@ sub counts {
     return \%counts;
 }
 
-sub report { return $json->decode($_[0]->_text(\&_report)) }
+sub report { return $json->decode(_text($_[0], \&_report)) }
 
 sub events {
     my ($self) = @_;
     my @events;
-    while (length(my $event = $self->_text(\&_read_event))) { push @events, $json->decode($event) }
+    while (length(my $event = _text($self, \&_read_event))) { push @events, $json->decode($event) }
     return @events;
 }
 

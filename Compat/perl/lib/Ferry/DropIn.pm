@@ -88,8 +88,10 @@ sub shared {
     my ($class, %request) = @_;
     # A certificate that was renewed is another one.
     my @parts = map { my $value = $request{$_} // ''; ref $value ? $$value : ($value, (stat $value)[1, 7, 9]) } qw(cert key);
-    my $key = join "\0", era(), @parts, map { $_ // '' } @request{qw(host port passphrase)};
+    my $key = join "\0", era(), @parts, map { $_ // '' } @request{qw(host port passphrase)}, $ENV{FERRY_CONFIG};
     my $now = clock_gettime(CLOCK_MONOTONIC);
+    # A provider without a server tries ever more rarely, and one whose certificate was refused never again.
+    delete $shared{$key} if $shared{$key} && $shared{$key}{is_broken} && !%{ $shared{$key}{pending} };
     unless ($shared{$key}) {
         delete $shared{$_} for grep { $shared{$_}->is_idle($now) } keys %shared;
         $shared{$key} = $class->open(%request, connectionRetryLimit => RETRIES);
@@ -145,24 +147,16 @@ sub pump {
     return 1;
 }
 
-# Returns when everything was written, as a write to a socket did. If there is no room for any of it for so many seconds, it
-# takes all back and returns false.
+# Returns when everything was written, as a write to a socket did.
 sub deliver {
-    my ($self, $seconds) = @_;
-    my $end = defined $seconds ? clock_gettime(CLOCK_MONOTONIC) + $seconds : undef;
-    my $count = @{ $self->{queue} };
+    my ($self) = @_;
     until ($self->pump) {
         $self->collect;
-        if (defined $end && @{ $self->{queue} } == $count && clock_gettime(CLOCK_MONOTONIC) >= $end) {
-            delete $self->{pending}{ $_->{tag} } for splice @{ $self->{queue} };
-            $self->{ferry}->submit([]);    # we want no room any more
-            return 0;
-        }
         $self->{ferry}->wait(0.1);
     }
     $self->collect until $self->{ferry}->flush(0.1);
     $self->collect;
-    return 1;
+    return;
 }
 
 # Whether everything had its outcome. The outcomes may still have to be read.
@@ -197,6 +191,7 @@ sub collect {
                 $news->{cause} = $outcome->detail;
                 $news->{failure} = join ': ', $CAUSE{ $outcome->detail } // 'it was given up', $last_error || ();
                 $news->{isLost} = $kind == FERRY_UNDELIVERED;
+                $self->{is_broken} ||= grep { $outcome->detail == $_ } FERRY_CAUSE_CREDENTIALS, FERRY_CAUSE_NO_CONNECTION;
             }
             push @news, $news if $news->{status} || $news->{failure};
         }

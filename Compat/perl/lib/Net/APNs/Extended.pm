@@ -74,7 +74,7 @@ sub _deliver {
     my $own = [];
     my $receive = sub { $own ? push(@$own, @_) : _receive($errors, @_) };
     $provider->add($receive, @$_) for @notifications;
-    return 0 unless $provider->deliver($self->write_timeout);
+    $provider->deliver;
     my @news = splice @$own;
     $own = undef;
     # Only if nothing was delivered may the caller send all of it again.

@@ -1,0 +1,204 @@
+# AnyEvent::APNS.
+
+use 5.010;
+use strict;
+use warnings;
+use utf8;
+
+use Simulator;
+use Test::More;
+use Time::HiRes qw(time);
+
+plan skip_all => 'AnyEvent is not installed' unless eval { require AnyEvent };
+require AnyEvent::APNS;
+
+my $simulator = Simulator->new(http2 => { %{ $Simulator::SCRIPT{http2} }, answerDelaySeconds => 0.05 });
+$ENV{FERRY_CONFIG} = $simulator->config('http2');
+my @warnings;
+local $SIG{__WARN__} = sub { push @warnings, @_ };
+my %files = (certificate => $simulator->cert, private_key => $simulator->key);
+
+sub token { pack 'H*', $_[0] }
+
+# Waits for a condition variable, for at most 10 s.
+sub received {
+    my ($done) = @_;
+    my $guard = AnyEvent->timer(after => 10, cb => sub { $done->croak('nothing came') });
+    return $done->recv;
+}
+
+# Runs the event loop for a while.
+sub run_loop {
+    my ($seconds) = @_;
+    my $done = AnyEvent->condvar;
+    my $timer = AnyEvent->timer(after => $seconds, cb => $done);
+    $done->recv;
+}
+
+# As in the synopsis.
+{
+    my $cv = AnyEvent->condvar;
+    my @calls;
+    my $apns; $apns = AnyEvent::APNS->new(
+        %files,
+        sandbox    => 1,
+        on_error   => sub { push @calls, "error $_[2]" },
+        on_connect => sub {
+            push @calls, 'connect';
+            push @calls, 'sent ' . $apns->send(token('00ff') => { aps => { alert => '☺', badge => '3' } });
+        },
+    );
+    ok !$apns->connected, 'a new object is not connected';
+    is $apns->handler, undef, 'and has no handler';
+    is $apns->connect, $apns, 'connect returns the object';
+    ok $apns->connected, 'then it is connected';
+    $apns->handler->on_drain(sub {
+        push @calls, 'drain';
+        undef $_[0];
+        $cv->send;
+    });
+    received($cv);
+    is_deeply \@calls, ['connect', 'sent 1', 'drain'], 'the callbacks come in order';
+    my ($line) = $simulator->accepted(1);
+    is_deeply $line->{payload}, { aps => { alert => '☺', badge => 3 } }, 'the payload arrives';
+    cmp_ok abs($line->{expiration} - time - 24 * 3600), '<', 60, 'and is valid for a day';
+    $apns->connect;
+    like "@{[splice @warnings]}", qr/Already connected/, 'a second connect is warned of';
+}
+
+# Error responses.
+{
+    my $done = AnyEvent->condvar;
+    my @responses;
+    my $apns = AnyEvent::APNS->new(
+        certificate => \Simulator::read_file($simulator->cert),
+        private_key => \Simulator::read_file($simulator->key),
+        on_error_response => sub { push @responses, "@_"; $done->send if @responses == 3 },
+    );
+    $apns->connect;
+    $apns->last_identifier(4_294_967_293);
+    is_deeply [map { $apns->send(token($_), { aps => {} }, 0) } qw(00fe bad0 bad0 909e), 'ab' x 101],
+        [4_294_967_294, 4_294_967_295, 0, 1, 2], 'identifiers have 32 bits';
+    received($done);
+    is_deeply [sort @responses], ['0 8', '2 5', '4294967295 8'], 'error responses have identifier and status';
+}
+
+# A long text.
+{
+    my $apns = AnyEvent::APNS->new(%files);
+    $apns->connect;
+    my $drained = AnyEvent->condvar;
+    my $payload = { aps => { alert => '☺' x 500 } };
+    $apns->send(token('00aa'), $payload);
+    $apns->handler->on_drain(sub { $drained->send });
+    received($drained);
+    my ($line) = grep { $_->{token} eq '00aa' } $simulator->accepted(3);
+    is $line->{payload}{aps}{alert}, '☺' x 78, 'the text of a long payload is cut at 256 bytes';
+    is length $payload->{aps}{alert}, 500, 'but not in the hash of the program';
+}
+
+# on_drain comes again, and while nothing happens the loop rests.
+{
+    my $apns = AnyEvent::APNS->new(%files);
+    $apns->connect;
+    my $drains = 0;
+    my $done = AnyEvent->condvar;
+    $apns->handler->on_drain(sub { $drains++; $done->send });
+    for (1 .. 2) {
+        $done = AnyEvent->condvar;
+        $apns->send(token('00ff'), { aps => {} });
+        received($done);
+    }
+    is $drains, 2, 'on_drain comes after each write';
+    run_loop(0.2);
+    my $before = (times)[0] + (times)[1];
+    run_loop(0.5);
+    cmp_ok +(times)[0] + (times)[1] - $before, '<', 0.2, 'the loop rests afterwards';
+}
+
+# A full queue does not stop the loop.
+{
+    my $slow = Simulator->new(http2 => { maxConcurrentStreams => 1 });
+    local $ENV{FERRY_CONFIG} = $slow->config('http2', queueLimit => 3);
+    my $apns = AnyEvent::APNS->new(%files);
+    $apns->connect;
+    my $start = time;
+    $apns->send(token(sprintf '%04x', $_), { aps => {} }) for 1 .. 200;
+    cmp_ok time - $start, '<', 1, 'send does not wait for room';
+    my $drained = AnyEvent->condvar;
+    $apns->handler->on_drain(sub { $drained->send });
+    received($drained);
+    is scalar($slow->accepted(200)), 200, 'and all arrives in time';
+}
+
+# Errors.
+{
+    my $refusing = Simulator->new(handshake => 'refuseClient', http2 => { handshake => 'refuseClient' });
+    for my $case (['binary', [], qr/credentials.*refused/], ['http2', [port => 1, connectionRetryLimit => 0], qr/Connection refused/]) {
+        local $ENV{FERRY_CONFIG} = $refusing->config($case->[0], @{ $case->[1] });
+        my $failed = AnyEvent->condvar;
+        my $apns; $apns = AnyEvent::APNS->new(%files, on_error => sub { $failed->send(@_) }, on_connect => sub { $apns->send(token('00ff'), { aps => {} }) });
+        $apns->connect;
+        my ($handle, $fatal, $message) = received($failed);
+        isa_ok $handle, 'AnyEvent::APNS::Handler', 'on_error gets the handler';
+        is $fatal, 1, 'and that the error is fatal';
+        like $message, $case->[2], 'and what was wrong';
+        like $message, qr/identifier 1\z/, 'and with which notification';
+        ok !$apns->connected, 'then there is no connection';
+        eval { $apns->send(token('00ff'), { aps => {} }) };
+        like $@, qr/not connected/, 'and send fails';
+    }
+    my $failed = AnyEvent->condvar;
+    my $apns = AnyEvent::APNS->new(certificate => '/none/such', private_key => '/none/such', on_error => sub { $failed->send(@_) });
+    $apns->connect;
+    like +(received($failed))[2], qr/does not exist/, 'a certificate that is absent is told to on_error';
+}
+{
+    # A callback that dies keeps no other from its news.
+    my @responses;
+    my $done = AnyEvent->condvar;
+    my $apns = AnyEvent::APNS->new(%files, on_error_response => sub { push @responses, @_; $done->send if @responses == 4; die "enough\n" });
+    $apns->connect;
+    $apns->send(token('bad0'), { aps => {} }) for 1 .. 2;
+    eval { received($done) };
+    for (1 .. 50) { eval { run_loop(0.1) } if @responses < 4 }
+    is_deeply [sort { $a <=> $b } @responses], [1, 2, 8, 8], 'a callback that dies loses no response';
+    splice @warnings;
+}
+
+# Ends.
+{
+    my $apns = AnyEvent::APNS->new(%files);
+    $apns->connect;
+    $apns->send(token(sprintf '01%04x', $_), { aps => {} }) for 1 .. 50;
+    $apns->handler->destroy;
+    $apns->clear_handler;
+    ok !$apns->connected, 'a handler can be destroyed';
+    $apns->connect;
+    $apns->send(token(sprintf '02%04x', $_), { aps => {} }) for 1 .. 50;
+    undef $apns;
+    run_loop(0.5);
+    is scalar(grep { $_->{token} =~ /^0[12]/ } $simulator->accepted(105)), 100, 'what was sent before arrives all the same';
+}
+for my $case ([debug_port => sub { AnyEvent::APNS->new(%files, debug_port => 1) }, qr/FERRY_CONFIG/],
+    [certificate => sub { AnyEvent::APNS->new(private_key => 'a') }, qr/required/],
+    ['send before connect' => sub { AnyEvent::APNS->new(%files)->send('a', {}) }, qr/connect first/],
+    [push_write => sub { AnyEvent::APNS->new(%files)->connect->handler->push_write('a') }, qr/no push_write/]) {
+    eval { $case->[1]->() };
+    like $@, $case->[2], "$case->[0] is an error";
+}
+is_deeply \@warnings, [], 'nothing else was warned of';
+
+# At the end of the program.
+my $path = $simulator->file(<<'PROGRAM');
+    use AnyEvent::APNS;
+    my $apns = AnyEvent::APNS->new(certificate => $ENV{CERT}, private_key => $ENV{CERT});
+    $apns->connect;
+    $apns->send(pack('H*', sprintf '03%04x', $_), { aps => {} }) for 1 .. 50;
+    exit 3;
+PROGRAM
+$ENV{CERT} = $simulator->both;
+is system($^X, (map { "-I$_" } @INC), $path) >> 8, 3, 'a program ends as it wants';
+is scalar(grep { $_->{token} =~ /^03/ } $simulator->accepted(155)), 50, 'and nothing is lost';
+
+done_testing;
