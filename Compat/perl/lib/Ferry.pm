@@ -119,13 +119,16 @@ sub submit_to {
     return _checked(_submit_to($self->{handle}, $record, length $record, $joined, $length, scalar @$tokens, $first_tag // 0));
 }
 
-my $outcomes;
+# Memory for outcomes. A signal handler may read while another read is under way.
+my @buffers;
 
 sub read {
     my ($self, $most) = @_;
-    _buffer($outcomes, OUTCOME * MOST) unless defined $outcomes;
-    my $count = _checked(_read($self->{handle}, $outcomes, OUTCOME, max(0, min($most // MOST, MOST))));
-    return map { bless \$_, 'Ferry::Outcome' } unpack "(a40)$count", $outcomes;
+    my $buffer = pop @buffers || do { _buffer(my $new, OUTCOME * MOST); \$new };
+    my $count = _checked(_read($self->{handle}, $$buffer, OUTCOME, max(0, min($most // MOST, MOST))));
+    my @outcomes = map { bless \$_, 'Ferry::Outcome' } unpack "(a40)$count", $$buffer;
+    push @buffers, $buffer;
+    return @outcomes;
 }
 
 sub wait {

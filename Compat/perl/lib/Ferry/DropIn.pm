@@ -55,7 +55,7 @@ sub era { return "$$.$clones" }
 sub open {
     my ($class, %request) = @_;
     my $ferry = _with_files(sub { Ferry->new(atExit => AT_EXIT, @_) }, %request);
-    my $self = bless { ferry => $ferry, era => era(), queue => [], refused => [], pending => {}, tag => 0 }, $class;
+    my $self = bless { ferry => $ferry, era => era(), queue => [], pending => {}, outcomes => [], news => [], tag => 0 }, $class;
     weaken($open{ refaddr $self } = $self);
     return $self;
 }
@@ -91,7 +91,7 @@ sub shared {
     my $key = join "\0", era(), @parts, map { $_ // '' } @request{qw(host port passphrase)}, $ENV{FERRY_CONFIG};
     my $now = clock_gettime(CLOCK_MONOTONIC);
     # A provider without a server tries ever more rarely, and one whose certificate was refused never again.
-    delete $shared{$key} if $shared{$key} && $shared{$key}{is_broken} && !%{ $shared{$key}{pending} };
+    delete $shared{$key} if $shared{$key} && $shared{$key}{is_broken} && $shared{$key}->is_over;
     unless ($shared{$key}) {
         delete $shared{$_} for grep { $shared{$_}->is_idle($now) } keys %shared;
         $shared{$key} = $class->open(%request, connectionRetryLimit => RETRIES);
@@ -104,7 +104,7 @@ sub is_idle {
     my ($self, $now) = @_;
     return 1 if $self->{era} ne era();
     $self->collect;
-    return $self->{used} < $now - IDLE && !%{ $self->{pending} };
+    return $self->{used} < $now - IDLE && $self->is_over;
 }
 
 sub DESTROY { delete $open{ refaddr $_[0] } }
@@ -114,14 +114,13 @@ sub DESTROY { delete $open{ refaddr $_[0] } }
 # Puts a notification behind the others. `receive` is called with news of it, see collect().
 sub add {
     my ($self, $receive, $identifier, $notification) = @_;
-    my $tag = $self->{tag}++;
     my $news = { receive => $receive, identifier => $identifier, token => $notification->{token} };
     if (my $status = _status_of_bad($notification)) {
-        push @{ $self->{refused} }, { %$news, status => $status };
+        push @{ $self->{news} }, { %$news, status => $status };
         return;
     }
-    $self->{pending}{$tag} = $news;
-    push @{ $self->{queue} }, { %$notification, tag => $tag };
+    $self->{pending}{ $self->{tag} } = $news;
+    push @{ $self->{queue} }, { %$notification, tag => $self->{tag}++ };
     return;
 }
 
@@ -137,18 +136,40 @@ sub _status_of_bad {
 # Submits what there is room for. Returns whether that was all.
 sub pump {
     my ($self) = @_;
+    # A signal handler that sends came in the middle: what it added goes out with the rest.
+    return 1 if $self->{is_pumping};
+    local $self->{is_pumping} = 1;
     my $queue = $self->{queue};
-    while (@$queue) {
+    my $is_full = 0;
+    while (1) {
+        # Tags count what was taken. The queue alone may be wrong: a signal handler that died came between it and the library.
+        my $taken = $self->{ferry}->counts->{taken};
+        shift @$queue while @$queue && $queue->[0]{tag} < $taken;
+        return 1 unless @$queue;
+        return 0 if $is_full;
         my @batch = @$queue[0 .. min(BATCH, scalar @$queue) - 1];
-        my $taken = $self->{ferry}->submit(\@batch);
-        splice @$queue, 0, $taken;
-        return 0 if $taken < @batch;
+        $is_full = $self->{ferry}->submit(\@batch) < @batch;
     }
-    return 1;
 }
 
-# Returns when everything was written, as a write to a socket did.
-sub deliver {
+# Sends items of an identifier and a notification, and returns when they are written, as a write to a socket did. Returns the news
+# of them that came meanwhile. Later news go to `receive`.
+sub send {
+    my ($self, $receive, @items) = @_;
+    my $own = [];
+    my $first = sub { $own ? push @$own, @_ : $receive->(@_) };
+    $self->add($first, @$_) for @items;
+    my $is_done = eval { $self->_write; 1 };
+    my $error = $@;
+    my @news = @$own;
+    undef $own;
+    return @news if $is_done;
+    # A signal handler died.
+    $receive->(@news) if @news;
+    die $error;
+}
+
+sub _write {
     my ($self) = @_;
     until ($self->pump) {
         $self->collect;
@@ -159,8 +180,8 @@ sub deliver {
     return;
 }
 
-# Whether everything had its outcome. The outcomes may still have to be read.
-sub is_settled { return !@{ $_[0]{queue} } && !$_[0]{ferry}->drain(0) }
+# Whether everything had its outcome, and all of them were told.
+sub is_over { return !%{ $_[0]{pending} } }
 
 # Whether everything was written once, or has its outcome.
 sub is_written { return !@{ $_[0]{queue} } && $_[0]{ferry}->flush(0) }
@@ -175,31 +196,49 @@ sub watch { return $_[0]{ferry}->watch($_[1]) }
 # - `failure`: a sentence, if it was not delivered or nobody knows; `isLost`: if it certainly was not.
 sub collect {
     my ($self) = @_;
-    my @news = splice @{ $self->{refused} };
-    my $ferry = $self->{ferry};
-    my $last_error;
-    while (my @outcomes = $ferry->read) {
-        for my $outcome (@outcomes) {
-            my $news = delete $self->{pending}{ $outcome->tag };
-            my $kind = $outcome->outcome;
-            next if $kind == FERRY_ACCEPTED || !$news;
-            $news->{status} = $outcome->legacy;
-            $news->{reason} = $outcome->reason;
-            if ($kind == FERRY_UNDELIVERED || $kind == FERRY_UNCERTAIN) {
-                $last_error //= $ferry->report->{lastError} // '';
-                $news->{status} = 0;
-                $news->{cause} = $outcome->detail;
-                $news->{failure} = join ': ', $CAUSE{ $outcome->detail } // 'it was given up', $last_error || ();
-                $news->{isLost} = $kind == FERRY_UNDELIVERED;
-                $self->{is_broken} ||= grep { $outcome->detail == $_ } FERRY_CAUSE_CREDENTIALS, FERRY_CAUSE_NO_CONNECTION;
-            }
-            push @news, $news if $news->{status} || $news->{failure};
-        }
+    $self->_read_outcomes;
+    my @news = splice @{ $self->{news} };
+    _tell(@news) if @news;
+    return;
+}
+
+# Outcomes and news lie in the object, not in variables of this call: a signal handler may die in the middle of it, or collect, too.
+sub _read_outcomes {
+    my ($self) = @_;
+    my $is_outermost = !$self->{is_reading};
+    local $self->{is_reading} = 1;
+    my ($ferry, $pending, $outcomes, $news) = @$self{qw(ferry pending outcomes news)};
+    my $tag = $self->{tag};
+    my $is_settled = !@{ $self->{queue} } && !$ferry->drain(0);
+    while (1) {
+        push @$outcomes, $ferry->read unless @$outcomes;
+        my $outcome = shift @$outcomes // last;
+        my $number = $outcome->tag;
+        my $one = delete $pending->{$number};
+        push @$news, $one if $one && $self->_is_news($one, $outcome);
     }
     # Nobody here reads events. They would end every wait.
     $ferry->events if $ferry->wait(0) & FERRY_READY_EVENT;
-    _tell(@news) if @news;
+    # With the option outcomes, some are not told.
+    %$pending = () if $is_outermost && $is_settled && $tag == $self->{tag};
     return;
+}
+
+# Adds to the news of a notification what became of it. Returns whether the program wants to hear of it.
+sub _is_news {
+    my ($self, $news, $outcome) = @_;
+    my $kind = $outcome->outcome;
+    return 0 if $kind == FERRY_ACCEPTED;
+    $news->{reason} = $outcome->reason;
+    if ($kind == FERRY_UNDELIVERED || $kind == FERRY_UNCERTAIN) {
+        my $cause = $news->{cause} = $outcome->detail;
+        $news->{status} = 0;
+        $news->{failure} = join ': ', $CAUSE{$cause} // 'it was given up', $self->{ferry}->report->{lastError} // ();
+        $news->{isLost} = $kind == FERRY_UNDELIVERED;
+        $self->{is_broken} = 1 if $cause == FERRY_CAUSE_CREDENTIALS || $cause == FERRY_CAUSE_NO_CONNECTION;
+        return 1;
+    }
+    return $news->{status} = $outcome->legacy;
 }
 
 # Every receiver hears its news, even if one of them dies.
@@ -236,7 +275,7 @@ sub complaint {
 sub expiration {
     my ($seconds) = @_;
     no warnings 'numeric';
-    return max 0, min 0xFFFF_FFFF, int $seconds;
+    return $seconds > 0 ? min(0xFFFF_FFFF, int $seconds) : 0;
 }
 
 # The JSON of a payload as bytes, with as much of the alert's text as fits into `most` bytes, and whether it does fit.
@@ -278,7 +317,7 @@ sub finish {
     }
     $self->{ferry}->close($left->());
     if (my @unsent = splice @{ $self->{queue} }) {
-        push @{ $self->{refused} }, map {
+        push @{ $self->{news} }, map {
             { %{ delete $self->{pending}{ $_->{tag} } }, status => 0, failure => $CAUSE{ FERRY_CAUSE_SHUT_DOWN() }, isLost => 1 }
         } @unsent;
     }

@@ -70,7 +70,7 @@ sub _look {
     my $provider = $self->{provider};
     $provider->pump;
     $provider->collect;
-    delete $lingering{ refaddr $self } if $provider->is_settled;
+    delete $lingering{ refaddr $self } if $provider->is_over;
     return;
 }
 
@@ -108,7 +108,7 @@ sub destroy {
     my ($self) = @_;
     delete @$self{qw(on_drain connecting draining)};
     my $provider = $self->{provider};
-    $lingering{ refaddr $self } = $self if $provider && !$provider->is_settled;
+    $lingering{ refaddr $self } = $self if $provider && !$provider->is_over;
     return;
 }
 

@@ -83,11 +83,7 @@ sub write {
     my $provider = Ferry::DropIn->shared(
         host => $self->host, port => $self->port, cert => $self->cert, key => $self->key, passphrase => $self->passwd,
     );
-    my ($is_waiting, $own) = (1);
-    my $receive = sub { $is_waiting ? $own = $_[0] : _receive(@_) };
-    $provider->add($receive, undef, { token => pack('H*', $token), payload => $self->_payload });
-    $provider->deliver;
-    $is_waiting = 0;
+    my ($own) = $provider->send(\&_receive, [undef, { token => pack('H*', $token), payload => $self->_payload }]);
     if ($own && $own->{isLost}) {
         die "Failed SSL connect ($own->{failure})\n" if $own->{cause} == FERRY_CAUSE_CREDENTIALS;
         die "Connect: $own->{failure}\n";

@@ -71,12 +71,7 @@ sub _deliver {
     my @notifications = map { $self->_notification(@$_) } @items;
     my $provider = Ferry::DropIn->shared($self->_request);
     my $errors = $self->_errors;
-    my $own = [];
-    my $receive = sub { $own ? push(@$own, @_) : _receive($errors, @_) };
-    $provider->add($receive, @$_) for @notifications;
-    $provider->deliver;
-    my @news = splice @$own;
-    $own = undef;
+    my @news = $provider->send(sub { _receive($errors, @_) }, @notifications);
     # Only if nothing was delivered may the caller send all of it again.
     if (@news && @news == @notifications && !grep { !$_->{isLost} } @news) {
         croak 'SSL error: failed ssl connect: ', $news[0]{failure} if $news[0]{cause} == FERRY_CAUSE_CREDENTIALS;
@@ -112,11 +107,9 @@ sub retrieve_error {
     my $errors = $self->_errors;
     my $end = defined $self->read_timeout ? clock_gettime(CLOCK_MONOTONIC) + $self->read_timeout : undef;
     while (1) {
-        # Before the look at outcomes: what is settled then has told its errors.
-        my $is_settled = $provider->is_settled;
         $provider->collect;
         return shift @$errors if @$errors;
-        return if $is_settled || defined $end && clock_gettime(CLOCK_MONOTONIC) >= $end;
+        return if $provider->is_over || defined $end && clock_gettime(CLOCK_MONOTONIC) >= $end;
         $provider->wait(0.1);
     }
 }
