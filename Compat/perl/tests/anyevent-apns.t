@@ -5,6 +5,8 @@ use strict;
 use warnings;
 use utf8;
 
+use FindBin;
+use lib "$FindBin::Bin/lib";
 use Simulator;
 use Test::More;
 use Time::HiRes qw(time);

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::Bin/lib";
 use JSON::PP ();
 use Simulator;
 use Test::More;

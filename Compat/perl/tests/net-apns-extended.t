@@ -5,6 +5,8 @@ use strict;
 use warnings;
 use utf8;
 
+use FindBin;
+use lib "$FindBin::Bin/lib";
 use File::Temp ();
 use Net::APNs::Extended qw(:constants);
 use Net::APNs::Extended::Feedback;

@@ -5,6 +5,8 @@ use strict;
 use warnings;
 use utf8;
 
+use FindBin;
+use lib "$FindBin::Bin/lib";
 use Net::APNS;
 use Simulator;
 use Test::More;

@@ -6,6 +6,7 @@ use warnings;
 
 use Config;
 use FindBin;
+use lib "$FindBin::Bin/lib";
 use Simulator;
 use Test::More;
 use Time::HiRes qw(sleep time);

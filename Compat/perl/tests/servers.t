@@ -4,6 +4,8 @@ use 5.010;
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/lib";
 use Ferry qw(:constants);
 use Ferry::Feedback;
 use Simulator;

@@ -13,6 +13,9 @@ use Time::HiRes qw(sleep time);
 
 my $json = JSON::PP->new->utf8->canonical;
 
+# All simulators of a test have the same keys.
+my $keys = File::Temp->newdir;
+
 # Tokens that begin like this are refused, or gone.
 our %SCRIPT = (
     rules => [{ prefix => 'bad0', status => 8 }, { prefix => '909e', action => 'gone', since => 1_700_000_000 }],
@@ -27,7 +30,7 @@ sub new {
     my ($class, %script) = @_;
     my $directory = File::Temp->newdir;
     my $self = bless { directory => $directory, count => 0 }, $class;
-    $self->{tls} = $ENV{FERRY_TEST_TLS} // "$directory/tls";
+    $self->{tls} = $ENV{FERRY_TEST_TLS} // $keys->dirname;
     my $record = $self->{record} = "$directory/record.jsonl";
     write_file("$directory/script.json", $json->encode({ %SCRIPT, feedback => {}, %script }));
     my @command = ($ENV{FERRY_COMMAND} // 'ferry', qw(simulate --binary 0 --feedback 0 --http2 0), '--tls-dir', $self->{tls},
