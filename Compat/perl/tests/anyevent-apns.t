@@ -99,6 +99,22 @@ sub run_loop {
     is length $payload->{aps}{alert}, 500, 'but not in the hash of the program';
 }
 
+# Text, with and without a coder of the program.
+{
+    my $apns = AnyEvent::APNS->new(%files);
+    $apns->connect;
+    $apns->send(token('00ba'), { aps => { alert => 'Grüße' } });
+    $apns->json_driver(JSON::PP->new);
+    $apns->send(token('00bb'), { aps => { alert => 'Grüße' } });
+    $apns->json_driver(JSON::PP->new->utf8);
+    $apns->send(token('00bc'), { aps => { alert => 'Grüße ☺' } });
+    my $drained = AnyEvent->condvar;
+    $apns->handler->on_drain(sub { $drained->send });
+    received($drained);
+    my %alert = map { $_->{token} => $_->{payload}{aps}{alert} } $simulator->accepted(6);
+    is_deeply [@alert{qw(00ba 00bb 00bc)}], ['Grüße', 'Grüße', 'Grüße ☺'], 'text arrives as it was';
+}
+
 # on_drain comes again, and while nothing happens the loop rests.
 {
     my $apns = AnyEvent::APNS->new(%files);
@@ -156,6 +172,18 @@ sub run_loop {
     like +(received($failed))[2], qr/does not exist/, 'a certificate that is absent is told to on_error';
 }
 {
+    my $strict = Simulator->new(http2 => { rules => [{ prefix => '00', reason => 'TopicDisallowed' }] });
+    local $ENV{FERRY_CONFIG} = $strict->config('http2');
+    my $failed = AnyEvent->condvar;
+    my $apns; $apns = AnyEvent::APNS->new(%files, on_error => sub { $failed->send(@_) });
+    $apns->connect;
+    $apns->send(token('00ff'), { aps => {} });
+    my ($handle, $fatal, $message) = received($failed);
+    is $fatal, 0, 'an error of one notification is not fatal';
+    like $message, qr/TopicDisallowed.*identifier 1/, 'and is told';
+    ok $apns->connected, 'and the connection stays';
+}
+{
     # A callback that dies keeps no other from its news.
     my @responses;
     my $done = AnyEvent->condvar;
@@ -180,7 +208,7 @@ sub run_loop {
     $apns->send(token(sprintf '02%04x', $_), { aps => {} }) for 1 .. 50;
     undef $apns;
     run_loop(0.5);
-    is scalar(grep { $_->{token} =~ /^0[12]/ } $simulator->accepted(105)), 100, 'what was sent before arrives all the same';
+    is scalar(grep { $_->{token} =~ /^0[12]/ } $simulator->accepted(108)), 100, 'what was sent before arrives all the same';
 }
 for my $case ([debug_port => sub { AnyEvent::APNS->new(%files, debug_port => 1) }, qr/FERRY_CONFIG/],
     [certificate => sub { AnyEvent::APNS->new(private_key => 'a') }, qr/required/],
@@ -201,6 +229,6 @@ my $path = $simulator->file(<<'PROGRAM');
 PROGRAM
 $ENV{CERT} = $simulator->both;
 is system($^X, (map { "-I$_" } @INC), $path) >> 8, 3, 'a program ends as it wants';
-is scalar(grep { $_->{token} =~ /^03/ } $simulator->accepted(155)), 50, 'and nothing is lost';
+is scalar(grep { $_->{token} =~ /^03/ } $simulator->accepted(158)), 50, 'and nothing is lost';
 
 done_testing;

@@ -112,6 +112,16 @@ is scalar($apns->retrieve_error), undef, 'errors of one object are not those of 
     like "@{[splice @warnings]}", qr/may not have arrived .*: identifier 6/, 'and is warned of';
 }
 
+{
+    # What the binary protocol had no status for.
+    my $strict = Simulator->new(http2 => { rules => [{ prefix => '00', reason => 'BadCertificateEnvironment' }] });
+    local $ENV{FERRY_CONFIG} = $strict->config('http2');
+    my $apns = Net::APNs::Extended->new(cert_file => $strict->both);
+    $apns->send_multi([map { [token($_), { aps => {} }] } qw(00ff 11ff)]);
+    is_deeply $apns->retrieve_error, { command => 8, status => UNKNOWN_ERROR, identifier => 0 }, 'a refused certificate is an unknown error';
+    like "@{[splice @warnings]}", qr/not delivered \(APNs refused it: BadCertificateEnvironment\): identifier 0 at \Q$0\E/, 'and is warned of';
+}
+
 # A queue that is full, and an answer that takes long.
 {
     my $slow = Simulator->new(http2 => { rules => [{ prefix => 'bad0', status => 400, reason => 'BadDeviceToken', delaySeconds => 0.5 }], maxConcurrentStreams => 1 });

@@ -82,7 +82,7 @@ for my $backend (qw(http2 binary)) {
     my $notifier = $apns->notify({ cert => $refusing->cert, key => $refusing->key });
     my $died = 0;
     for (1 .. 3) {
-        eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }); 1 } or $died = $@ =~ /\AFailed SSL connect .*refused the client certificate/;
+        eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }); 1 } or $died = $@ =~ /\AFailed SSL connect: .*refused the client certificate/;
     }
     ok $died, "refused credentials are a failed handshake over $backend";
 }
@@ -91,6 +91,20 @@ for my $backend (qw(http2 binary)) {
     my $notifier = $apns->notify({ cert => $refusing->cert, key => $refusing->key });
     eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }) };
     like $@, qr/\AConnect: .*localhost:1: Connection refused/, 'a server that is not there is a failed connection';
+    like $@, qr/ at \Q$0\E line/, 'with the line of the program';
+}
+
+# What the binary protocol had no status for.
+Net::APNS->on_failure(undef);
+my $strict = Simulator->new(http2 => { rules => [{ prefix => '00', reason => 'MissingTopic' }] });
+{
+    local $ENV{FERRY_CONFIG} = $strict->config('http2');
+    my $notifier = $apns->notify({ cert => $strict->cert, key => $strict->key });
+    my $end = time + 10;
+    until (@warnings || time > $end) {
+        eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }); 1 } or warn $@;
+    }
+    like $warnings[0], qr/APNs refused it: MissingTopic, see the option "topic"/, 'what APNs refuses for another reason than the device is warned of';
 }
 
 done_testing;

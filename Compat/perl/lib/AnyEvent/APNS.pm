@@ -52,7 +52,7 @@ sub _no_debug_port {
 sub json_driver {
     my ($self, @value) = @_;
     ($self->{json_driver}) = @value if @value;
-    return $self->{json_driver} ||= (eval { require JSON::XS } ? 'JSON::XS' : do { require JSON::PP; 'JSON::PP' })->new;
+    return $self->{json_driver} ||= (eval { require JSON::XS } ? 'JSON::XS' : do { require JSON::PP; 'JSON::PP' })->new->utf8;
 }
 
 # The original connected here. The library connects when there is something to send, so callbacks of the connection come soon.

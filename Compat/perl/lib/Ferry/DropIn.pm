@@ -16,8 +16,17 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 our $VERSION = '0.2.0';
 
+# An error is that of the program's line.
+our @CARP_NOT = qw(
+    Ferry Net::APNS::Notification Net::APNs::Extended Net::APNs::Extended::Base Net::APNs::Extended::Feedback AnyEvent::APNS
+    AnyEvent::APNS::Handler
+);
+
 # Seconds: until a provider that nobody uses is closed, and for what is left at the end of the process.
 use constant { IDLE => 60, AT_EXIT => 10 };
+
+# The status of HTTP/2 for a device that lost the app. That is no error: the list of such devices tells of it.
+use constant GONE => 410;
 
 # The most notifications in one call of the library.
 use constant BATCH => 4096;
@@ -208,6 +217,7 @@ sub _read_outcomes {
     my $is_outermost = !$self->{is_reading};
     local $self->{is_reading} = 1;
     my ($ferry, $pending, $outcomes, $news) = @$self{qw(ferry pending outcomes news)};
+    $self->{last_error} = undef;
     my $tag = $self->{tag};
     my $is_settled = !@{ $self->{queue} } && !$ferry->drain(0);
     while (1) {
@@ -229,16 +239,20 @@ sub _is_news {
     my ($self, $news, $outcome) = @_;
     my $kind = $outcome->outcome;
     return 0 if $kind == FERRY_ACCEPTED;
+    $news->{status} = $outcome->legacy;
     $news->{reason} = $outcome->reason;
     if ($kind == FERRY_UNDELIVERED || $kind == FERRY_UNCERTAIN) {
-        my $cause = $news->{cause} = $outcome->detail;
-        $news->{status} = 0;
-        $news->{failure} = join ': ', $CAUSE{$cause} // 'it was given up', $self->{ferry}->report->{lastError} // ();
-        $news->{isLost} = $kind == FERRY_UNDELIVERED;
-        $self->{is_broken} = 1 if $cause == FERRY_CAUSE_CREDENTIALS || $cause == FERRY_CAUSE_NO_CONNECTION;
-        return 1;
+        $news->{cause} = $outcome->detail;
+        $self->{last_error} //= $self->{ferry}->report->{lastError} // '';
+        $news->{failure} = join ': ', $CAUSE{ $news->{cause} } // 'it was given up', $self->{last_error} || ();
+        $self->{is_broken} = 1 if $news->{cause} == FERRY_CAUSE_CREDENTIALS || $news->{cause} == FERRY_CAUSE_NO_CONNECTION;
+    } elsif ($kind == FERRY_REJECTED && !$news->{status} && $outcome->status != GONE) {
+        # The binary protocol had no status for it, because its gateway found the topic in the certificate, for example.
+        $news->{failure} = "APNs refused it: $news->{reason}";
+        $news->{failure} .= ', see the option "topic" for the file of FERRY_CONFIG' if $news->{reason} =~ /Topic/;
     }
-    return $news->{status} = $outcome->legacy;
+    $news->{isLost} = 1 if $news->{failure} && $kind != FERRY_UNCERTAIN;
+    return $news->{status} || $news->{failure};
 }
 
 # Every receiver hears its news, even if one of them dies.
@@ -278,22 +292,27 @@ sub expiration {
     return $seconds > 0 ? min(0xFFFF_FFFF, int $seconds) : 0;
 }
 
+# The JSON of a payload as bytes. A program's own coder may return text.
+sub encoded {
+    my ($coder, $payload) = @_;
+    my $json = $coder->encode($payload);
+    my $copy = $json;
+    utf8::encode($json) unless utf8::downgrade($json, 1) && utf8::decode($copy);
+    return $json;
+}
+
 # The JSON of a payload as bytes, with as much of the alert's text as fits into `most` bytes, and whether it does fit.
 sub fitted {
     my ($coder, $payload, $most) = @_;
-    my $encode = sub {
-        my $json = $coder->encode($_[0]);
-        utf8::encode($json) unless utf8::downgrade($json, 1);
-        return $json;
-    };
-    my $json = $encode->($payload);
+    my $json = encoded($coder, $payload);
     return ($json, 1) if length $json <= $most;
     my $alert = $payload->{aps}{alert};
     my $body = ref $alert eq 'HASH' ? $alert->{body} : $alert;
     return ($json, 0) if !defined $body || ref $body;
     my $with = sub {
         my $text = substr $body, 0, $_[0];
-        return $encode->({ %$payload, aps => { %{ $payload->{aps} }, alert => ref $alert ? { %$alert, body => $text } : $text } });
+        my $aps = { %{ $payload->{aps} }, alert => ref $alert ? { %$alert, body => $text } : $text };
+        return encoded($coder, { %$payload, aps => $aps });
     };
     # The longest beginning that fits, found by halving.
     my ($short, $long) = (0, length $body);

@@ -124,7 +124,7 @@ sub _receive {
         }
     }
     if (my @failures = grep { $_->{failure} } @news) {
-        my $is_fatal = grep { $_->{cause} == FERRY_CAUSE_CREDENTIALS || $_->{cause} == FERRY_CAUSE_NO_CONNECTION } @failures;
+        my $is_fatal = grep { my $cause = $_->{cause} // 0; $cause == FERRY_CAUSE_CREDENTIALS || $cause == FERRY_CAUSE_NO_CONNECTION } @failures;
         $self->_fail($is_fatal ? 1 : 0, _complaint(@failures));
     }
     die $error if defined $error;

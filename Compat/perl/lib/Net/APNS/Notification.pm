@@ -85,8 +85,9 @@ sub write {
     );
     my ($own) = $provider->send(\&_receive, [undef, { token => pack('H*', $token), payload => $self->_payload }]);
     if ($own && $own->{isLost}) {
-        die "Failed SSL connect ($own->{failure})\n" if $own->{cause} == FERRY_CAUSE_CREDENTIALS;
-        die "Connect: $own->{failure}\n";
+        my $cause = $own->{cause} // 0;
+        croak $cause == FERRY_CAUSE_CREDENTIALS ? 'Failed SSL connect: ' : $cause == FERRY_CAUSE_NO_CONNECTION ? 'Connect: ' : '',
+            $own->{failure};
     }
     _receive($own) if $own;
     return 1;

@@ -6,7 +6,7 @@ use warnings;
 
 use Carp qw(carp croak);
 use Exporter ();
-use Ferry qw(FERRY_CAUSE_CREDENTIALS);
+use Ferry qw(FERRY_CAUSE_CREDENTIALS FERRY_CAUSE_NO_CONNECTION);
 use Ferry::DropIn;
 use Net::APNs::Extended::Base;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
@@ -73,9 +73,10 @@ sub _deliver {
     my $errors = $self->_errors;
     my @news = $provider->send(sub { _receive($errors, @_) }, @notifications);
     # Only if nothing was delivered may the caller send all of it again.
-    if (@news && @news == @notifications && !grep { !$_->{isLost} } @news) {
-        croak 'SSL error: failed ssl connect: ', $news[0]{failure} if $news[0]{cause} == FERRY_CAUSE_CREDENTIALS;
-        croak "can't connect socket: $news[0]{failure}";
+    if (@news && @notifications == grep { $_->{isLost} } @news) {
+        my $cause = $news[0]{cause} // 0;
+        croak $cause == FERRY_CAUSE_CREDENTIALS ? 'SSL error: failed ssl connect: '
+            : $cause == FERRY_CAUSE_NO_CONNECTION ? "can't connect socket: " : '', $news[0]{failure};
     }
     _receive($errors, @news) if @news;
     return 1;
