@@ -93,10 +93,13 @@ is scalar($apns->retrieve_error), undef, 'errors of one object are not those of 
 # The end of a connection.
 {
     my $refusing = Simulator->new(handshake => 'refuseClient', http2 => { handshake => 'refuseClient' });
-    local $ENV{FERRY_CONFIG} = $refusing->config('binary');
-    my $apns = Net::APNs::Extended->new(cert_file => $refusing->both);
-    eval { $apns->send(token('00ff'), { aps => {} }) };
-    like $@, qr/\ASSL error: failed ssl connect: .*refused the client certificate/, 'refused credentials are a failed handshake';
+    my $apns;
+    for my $backend (qw(binary http2)) {
+        local $ENV{FERRY_CONFIG} = $refusing->config($backend);
+        $apns = Net::APNs::Extended->new(cert_file => $refusing->both);
+        eval { $apns->send(token('00ff'), { aps => {} }) };
+        like $@, qr/\ASSL error: failed ssl connect: .*refused the client certificate/, "refused credentials are a failed handshake over $backend";
+    }
     local $ENV{FERRY_CONFIG} = $refusing->config('http2', port => 1, connectionRetryLimit => 0);
     $apns = Net::APNs::Extended->new(cert_file => $refusing->both);
     eval { $apns->send_multi([map { [token('00ff'), { aps => {} }] } 1 .. 3]) };
@@ -117,9 +120,23 @@ is scalar($apns->retrieve_error), undef, 'errors of one object are not those of 
     my $strict = Simulator->new(http2 => { rules => [{ prefix => '00', reason => 'BadCertificateEnvironment' }] });
     local $ENV{FERRY_CONFIG} = $strict->config('http2');
     my $apns = Net::APNs::Extended->new(cert_file => $strict->both);
+    $apns->send(token('11ff'), { aps => {} });
     $apns->send_multi([map { [token($_), { aps => {} }] } qw(00ff 11ff)]);
-    is_deeply $apns->retrieve_error, { command => 8, status => UNKNOWN_ERROR, identifier => 0 }, 'a refused certificate is an unknown error';
-    like "@{[splice @warnings]}", qr/not delivered \(APNs refused it: BadCertificateEnvironment\): identifier 0 at \Q$0\E/, 'and is warned of';
+    is_deeply $apns->retrieve_error, { command => 8, status => UNKNOWN_ERROR, identifier => 0 }, 'what APNs refuses for another reason than the device is an unknown error';
+    like "@{[splice @warnings]}", qr/not delivered \(APNs refused it: BadCertificateEnvironment\): identifier 0/, 'and is warned of';
+    $apns = Net::APNs::Extended->new(cert => Simulator::read_file($strict->both));
+    eval { $apns->send_multi([map { [token($_), { aps => {} }] } qw(00ff 00fe)]) };
+    like $@, qr/\AAPNs refused it: BadCertificateEnvironment at \Q$0\E/, 'if nothing was delivered, the call dies';
+}
+
+{
+    # More than the queue holds, and no server.
+    local $ENV{FERRY_CONFIG} = $simulator->config('http2', port => 1, connectionRetryLimit => 0, queueLimit => 10);
+    my $apns = Net::APNs::Extended->new(cert_file => $simulator->both);
+    my $start = time;
+    eval { $apns->send_multi([map { [token(sprintf '%04x', $_), { aps => {} }] } 1 .. 1000]) };
+    like $@, qr/Connection refused/, 'without a server all is given up together';
+    cmp_ok time - $start, '<', 5, 'and soon';
 }
 
 # A queue that is full, and an answer that takes long.

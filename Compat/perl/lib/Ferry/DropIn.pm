@@ -25,6 +25,10 @@ our @CARP_NOT = qw(
 # Seconds: until a provider that nobody uses is closed, and for what is left at the end of the process.
 use constant { IDLE => 60, AT_EXIT => 10 };
 
+# How long the first calls wait for a sign that the server takes the certificate, in seconds. A refusal may come only after the
+# first notification was written, and the handshake of the original would have failed.
+use constant PROOF => 0.5;
+
 # The status of HTTP/2 for a device that lost the app. That is no error: the list of such devices tells of it.
 use constant GONE => 410;
 
@@ -100,7 +104,7 @@ sub shared {
     my $key = join "\0", era(), @parts, map { $_ // '' } @request{qw(host port passphrase)}, $ENV{FERRY_CONFIG};
     my $now = clock_gettime(CLOCK_MONOTONIC);
     # A provider without a server tries ever more rarely, and one whose certificate was refused never again.
-    delete $shared{$key} if $shared{$key} && $shared{$key}{is_broken} && $shared{$key}->is_over;
+    delete $shared{$key} if $shared{$key} && $shared{$key}{trouble} && $shared{$key}->is_over;
     unless ($shared{$key}) {
         delete $shared{$_} for grep { $shared{$_}->is_idle($now) } keys %shared;
         $shared{$key} = $class->open(%request, connectionRetryLimit => RETRIES);
@@ -148,17 +152,24 @@ sub pump {
     # A signal handler that sends came in the middle: what it added goes out with the rest.
     return 1 if $self->{is_pumping};
     local $self->{is_pumping} = 1;
-    my $queue = $self->{queue};
     my $is_full = 0;
     while (1) {
-        # Tags count what was taken. The queue alone may be wrong: a signal handler that died came between it and the library.
-        my $taken = $self->{ferry}->counts->{taken};
-        shift @$queue while @$queue && $queue->[0]{tag} < $taken;
+        my $queue = $self->_untaken;
         return 1 unless @$queue;
         return 0 if $is_full;
         my @batch = @$queue[0 .. min(BATCH, scalar @$queue) - 1];
         $is_full = $self->{ferry}->submit(\@batch) < @batch;
     }
+}
+
+# The queue without what the library has taken. Tags tell, because they count from 0. The queue alone does not: a signal handler may
+# have died before it was shortened.
+sub _untaken {
+    my ($self) = @_;
+    my $queue = $self->{queue};
+    my $taken = $self->{ferry}->counts->{taken};
+    shift @$queue while @$queue && $queue->[0]{tag} < $taken;
+    return $queue;
 }
 
 # Sends items of an identifier and a notification, and returns when they are written, as a write to a socket did. Returns the news
@@ -186,6 +197,11 @@ sub _write {
     }
     $self->collect until $self->{ferry}->flush(0.1);
     $self->collect;
+    my $end = clock_gettime(CLOCK_MONOTONIC) + PROOF;
+    until ($self->{is_proved} || $self->is_over || clock_gettime(CLOCK_MONOTONIC) > $end) {
+        $self->{ferry}->wait(0.1);
+        $self->collect;
+    }
     return;
 }
 
@@ -227,6 +243,8 @@ sub _read_outcomes {
         my $one = delete $pending->{$number};
         push @$news, $one if $one && $self->_is_news($one, $outcome);
     }
+    # The library gave up. What waits here would only wait longer.
+    $self->_take_back(@{ $self->{trouble} }{qw(failure cause)}) if $self->{trouble};
     # Nobody here reads events. They would end every wait.
     $ferry->events if $ferry->wait(0) & FERRY_READY_EVENT;
     # With the option outcomes, some are not told.
@@ -238,21 +256,37 @@ sub _read_outcomes {
 sub _is_news {
     my ($self, $news, $outcome) = @_;
     my $kind = $outcome->outcome;
-    return 0 if $kind == FERRY_ACCEPTED;
+    if ($kind == FERRY_ACCEPTED) {
+        $self->{is_proved} = 1;
+        $self->{trouble} = undef;
+        return 0;
+    }
     $news->{status} = $outcome->legacy;
     $news->{reason} = $outcome->reason;
     if ($kind == FERRY_UNDELIVERED || $kind == FERRY_UNCERTAIN) {
         $news->{cause} = $outcome->detail;
         $self->{last_error} //= $self->{ferry}->report->{lastError} // '';
         $news->{failure} = join ': ', $CAUSE{ $news->{cause} } // 'it was given up', $self->{last_error} || ();
-        $self->{is_broken} = 1 if $news->{cause} == FERRY_CAUSE_CREDENTIALS || $news->{cause} == FERRY_CAUSE_NO_CONNECTION;
-    } elsif ($kind == FERRY_REJECTED && !$news->{status} && $outcome->status != GONE) {
+        $self->{trouble} = $news if $news->{cause} == FERRY_CAUSE_CREDENTIALS || $news->{cause} == FERRY_CAUSE_NO_CONNECTION;
+    } elsif ($news->{status} || $outcome->status == GONE) {
+        $self->{is_proved} = 1;
+    } elsif ($kind == FERRY_REJECTED) {
         # The binary protocol had no status for it, because its gateway found the topic in the certificate, for example.
         $news->{failure} = "APNs refused it: $news->{reason}";
         $news->{failure} .= ', see the option "topic" for the file of FERRY_CONFIG' if $news->{reason} =~ /Topic/;
     }
     $news->{isLost} = 1 if $news->{failure} && $kind != FERRY_UNCERTAIN;
     return $news->{status} || $news->{failure};
+}
+
+# Makes news of what the library has not taken: it is not delivered.
+sub _take_back {
+    my ($self, $failure, $cause) = @_;
+    for my $notification (splice @{ $self->_untaken }) {
+        my $news = delete $self->{pending}{ $notification->{tag} };
+        push @{ $self->{news} }, { %$news, status => 0, failure => $failure, cause => $cause, isLost => 1 };
+    }
+    return;
 }
 
 # Every receiver hears its news, even if one of them dies.
@@ -335,11 +369,7 @@ sub finish {
         $self->{ferry}->wait(0.1);
     }
     $self->{ferry}->close($left->());
-    if (my @unsent = splice @{ $self->{queue} }) {
-        push @{ $self->{news} }, map {
-            { %{ delete $self->{pending}{ $_->{tag} } }, status => 0, failure => $CAUSE{ FERRY_CAUSE_SHUT_DOWN() }, isLost => 1 }
-        } @unsent;
-    }
+    $self->_take_back($CAUSE{ FERRY_CAUSE_SHUT_DOWN() }, FERRY_CAUSE_SHUT_DOWN);
     $self->collect;
     return;
 }
