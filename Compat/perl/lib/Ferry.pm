@@ -254,31 +254,38 @@ sub _records {
     use warnings FATAL => qw(numeric pack uninitialized);
     my @fields;
     for my $notification (@$notifications) {
-        my ($token, $payload, $topic, $collapse_id, $apns_id, $expiration)
-            = @$notification{qw(token payload topic collapse_id apns_id expiration)};
+        my ($token, $payload, $tag, $priority, $push_type) = @$notification{qw(token payload tag priority push_type)};
         croak 'Ferry: a notification has a token and a payload' unless defined $token && defined $payload;
         $payload = $json->encode($payload) if ref $payload;
         my $token_length = length $token;
         my $payload_length = length $payload;
-        croak 'Ferry: a token has 1 to 100 bytes' if $token_length < 1 || $token_length > 100;
+        croak 'Ferry: a token has 1 to 100 bytes' if !$token_length || $token_length > 100;
         croak 'Ferry: a payload has at most 65535 bytes' if $payload_length > 65_535;
-        my $bytes = "$token$payload";
-        my ($flags, $topic_length, $collapse_id_length) = (0, 0, 0);
-        if (defined $topic || defined $collapse_id || defined $apns_id || defined $expiration) {
-            $_ //= '' for $topic, $collapse_id, $apns_id;
-            $topic_length = length $topic;
-            $collapse_id_length = length $collapse_id;
-            $apns_id = pack 'H*', join '', split /-/, $apns_id if length $apns_id == 36;
-            croak 'Ferry: a topic and a collapse_id have at most 255 bytes' if max($topic_length, $collapse_id_length) > 255;
-            croak 'Ferry: an apns_id has 16 bytes' if length $apns_id && length $apns_id != 16;
-            croak 'Ferry: an expiration has 32 bits' if $expiration && ($expiration < 0 || $expiration > 0xFFFF_FFFF);
-            $flags = (defined $expiration ? 1 : 0) | (length $apns_id ? 2 : 0);
-            $bytes .= $topic . $collapse_id . $apns_id;
+        # Most notifications have nothing else, and this runs once for each.
+        if (exists $notification->{topic} || exists $notification->{expiration} || exists $notification->{collapse_id}
+            || exists $notification->{apns_id}) {
+            push @fields, _long_fields($notification, $token, $payload);
+        } else {
+            push @fields, 24 + $token_length + $payload_length, $tag // 0, 0, 0, $priority // 0, $push_type // 0, $token_length,
+                $payload_length, 0, 0, $token . $payload;
         }
-        push @fields, 24 + length $bytes, $notification->{tag} // 0, $expiration // 0, $flags, $notification->{priority} // 0,
-            $notification->{push_type} // 0, $token_length, $payload_length, $topic_length, $collapse_id_length, $bytes;
     }
     return _bytes(pack '(V Q< V C4 v C2 a*)*', @fields);
+}
+
+# The fields of a record with everything that there is.
+sub _long_fields {
+    my ($notification, $token, $payload) = @_;
+    my ($topic, $collapse_id, $apns_id) = map { $_ // '' } @$notification{qw(topic collapse_id apns_id)};
+    my ($tag, $priority, $push_type, $expiration) = map { $_ // 0 } @$notification{qw(tag priority push_type expiration)};
+    $apns_id = pack 'H*', join '', split /-/, $apns_id if length $apns_id == 36;
+    croak 'Ferry: a topic and a collapse_id have at most 255 bytes' if max(length $topic, length $collapse_id) > 255;
+    croak 'Ferry: an apns_id has 16 bytes' if length $apns_id && length $apns_id != 16;
+    croak 'Ferry: an expiration has 32 bits' if $expiration < 0 || $expiration > 0xFFFF_FFFF;
+    my $flags = (defined $notification->{expiration} ? 1 : 0) | (length $apns_id ? 2 : 0);
+    my $bytes = join '', $token, $payload, $topic, $collapse_id, $apns_id;
+    return (24 + length $bytes, $tag, $expiration, $flags, $priority, $push_type, length $token, length $payload, length $topic,
+        length $collapse_id, $bytes);
 }
 
 sub _bytes {
