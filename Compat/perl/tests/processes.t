@@ -78,6 +78,13 @@ for my $case (
     like $errors, qr/\ANet::APNs::Extended: may not have arrived \(.*\): identifier 6\b.*\n\z/, 'and is warned of in one line';
 }
 
+{
+    my $late = Simulator->new(errorDelaySeconds => 1.5);
+    local $ENV{FERRY_CONFIG} = $late->config('binary', settleTime => 0.2);
+    my ($status, $errors) = run('$apns->send(@{ message("bad0") }); send_to(1); sleep 2.5;');
+    like $errors, qr/\AFerry: \d notifications had counted as accepted, and were refused later\n\z/, 'what was refused too late is told';
+}
+
 # Processes.
 {
     my ($status, $errors, undef, $output) = run(<<'PROGRAM');

@@ -370,6 +370,10 @@ sub finish {
     }
     $self->{ferry}->close($left->());
     $self->_take_back($CAUSE{ FERRY_CAUSE_SHUT_DOWN() }, FERRY_CAUSE_SHUT_DOWN);
+    my $report = $self->{ferry}->report;
+    warn "Ferry: $report->{contradicted} notifications had counted as accepted, and were refused later\n" if $report->{contradicted};
+    warn "Ferry: $report->{feedbackLost} devices that are gone could not be written to the file of \"feedback\"\n" if $report->{feedbackLost};
+    warn "Ferry: FERRY_CONFIG has changed and cannot be used: $report->{configError}\n" if $report->{configError};
     $self->collect;
     return;
 }
