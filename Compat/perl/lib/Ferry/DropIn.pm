@@ -205,7 +205,9 @@ sub _write {
     return;
 }
 
-# Whether everything had its outcome, and all of them were told.
+# How many have no outcome that was told.
+sub pending { return scalar keys %{ $_[0]{pending} } }
+
 sub is_over { return !%{ $_[0]{pending} } }
 
 # Whether everything was written once, or has its outcome.

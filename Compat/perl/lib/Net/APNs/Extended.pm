@@ -8,6 +8,7 @@ use Carp qw(carp croak);
 use Exporter ();
 use Ferry qw(FERRY_CAUSE_CREDENTIALS FERRY_CAUSE_NO_CONNECTION);
 use Ferry::DropIn;
+use List::Util qw(min);
 use Net::APNs::Extended::Base;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
@@ -106,12 +107,17 @@ sub retrieve_error {
     my ($self) = @_;
     my $provider = Ferry::DropIn->shared($self->_request);
     my $errors = $self->_errors;
-    my $end = defined $self->read_timeout ? clock_gettime(CLOCK_MONOTONIC) + $self->read_timeout : undef;
+    my $left = -1;
+    my $end;
     while (1) {
         $provider->collect;
         return shift @$errors if @$errors;
-        return if $provider->is_over || defined $end && clock_gettime(CLOCK_MONOTONIC) >= $end;
-        $provider->wait(0.1);
+        return if $provider->is_over;
+        # The original waited for a server that was silent. A server that accepts other notifications is not.
+        my $now = clock_gettime(CLOCK_MONOTONIC);
+        ($left, $end) = ($provider->pending, $now + ($self->read_timeout // 'inf')) if $left != $provider->pending;
+        return if $now >= $end;
+        $provider->wait(min 0.1, $end - $now);
     }
 }
 *retrive_error = \&retrieve_error;
