@@ -14,7 +14,7 @@ use List::Util qw(max min);
 use Scalar::Util qw(looks_like_number);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
-our $VERSION = '0.2.0';
+our $VERSION = '0.1.0';
 our @CARP_NOT = qw(Ferry::Feedback Ferry::DropIn);
 
 # The numbers of ferry.h, under its names.

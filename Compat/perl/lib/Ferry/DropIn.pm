@@ -14,7 +14,7 @@ use List::Util qw(max min);
 use Scalar::Util qw(refaddr weaken);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
-our $VERSION = '0.2.0';
+our $VERSION = '0.1.0';
 
 # An error is that of the program's line.
 our @CARP_NOT = qw(

@@ -7,7 +7,7 @@ use warnings;
 use Carp qw(croak);
 use Ferry qw(:constants);
 
-our $VERSION = '0.2.0';
+our $VERSION = '0.1.0';
 
 # Bytes of tuples that are read at a time.
 use constant SIZE => 65_536;
