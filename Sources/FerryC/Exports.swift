@@ -33,7 +33,10 @@ private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: Messa
         message.write("The options have no text, or a length below 0.")
         return Int64(FERRY_EINVAL)
     }
-    return add(message) { .provider(try HandleMaker.make(options, on: startedThreads)) }
+    return add(message) {
+        guard !LibraryState.shared.withLock({ $0.isFullOfEndings }) else { throw SystemFault.manyEndings }
+        return .provider(try HandleMaker.make(options, on: startedThreads))
+    }
 }
 
 private func startedThreads() throws -> ProcessThreads { try LibraryState.shared.withLock { try $0.startedThreads() } }
@@ -66,11 +69,8 @@ public func ferry_submit(
     used?.pointee = 0
     return with(handle) { handle in
         guard let records = bytes(records, length) else { return Int64(FERRY_EINVAL) }
-        guard !handle.isClosed else {
-            handle.mailbox.turnAway()
-            return Int64(FERRY_ECLOSED)
-        }
-        guard let taken = handle.submit(records) else { return Int64(FERRY_EINVAL) }
+        guard let answer = handle.whileOpen({ handle.submit(records) }) else { return turnAway(handle) }
+        guard let taken = answer else { return Int64(FERRY_EINVAL) }
         used?.pointee = taken.used
         return Int64(taken.count)
     }
@@ -91,13 +91,17 @@ public func ferry_submit_to(
         guard token_length > 0, count >= 0, !isTooLong, let record = bytes(record, length),
             let tokens = bytes(tokens, total)
         else { return Int64(FERRY_EINVAL) }
-        guard !handle.isClosed else {
-            handle.mailbox.turnAway()
-            return Int64(FERRY_ECLOSED)
+        let answer = handle.whileOpen {
+            handle.submit(record, to: tokens, tokenLength: token_length, firstTag: first_tag)
         }
-        return handle.submit(record, to: tokens, tokenLength: token_length, firstTag: first_tag)
-            .map(Int64.init) ?? Int64(FERRY_EINVAL)
+        guard let answer else { return turnAway(handle) }
+        return answer.map(Int64.init) ?? Int64(FERRY_EINVAL)
     }
+}
+
+private func turnAway(_ handle: Handle) -> Int64 {
+    handle.mailbox.turnAway()
+    return Int64(FERRY_ECLOSED)
 }
 
 @implementation @c

@@ -115,7 +115,7 @@ import Testing
                     for number in UInt8(0)..<200 { _ = library.submit(record(1, token: [0x90, 0x9e, writer, number])) }
                 }
             }
-            for _ in 0..<2 {
+            for _ in 0..<8 {
                 group.addTask {
                     while race.writers.load(ordering: .sequentiallyConsistent) > 0 {
                         guard let list = try? List(#"{"feedback":"\#(path)"}"#) else { return }
@@ -167,6 +167,41 @@ import Testing
     ])
     func `without a list there is one sentence`(options: String, sentence: String) {
         #expect { try List(options) } throws: { ($0 as? Library.Refusal)?.message.contains(sentence) == true }
+    }
+
+    @Test func `what is no regular file is no list, and stays where it is`() throws {
+        let folder = try TemporaryFolder()
+        for path in [folder.url.path(), "/dev/null"] {
+            #expect(throws: Library.Refusal.self) { try List(#"{"feedback":"\#(path)"}"#) }
+            #expect(
+                Library.refusal(#"{"backend":"echo","feedback":"\#(path)"}"#)?.message.contains("is no regular file")
+                    == true
+            )
+        }
+        #expect(folder.names.isEmpty)
+    }
+
+    @Test func `a link is followed, and its file is taken`() throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path("link"),
+            withDestinationPath: folder.path("gone")
+        )
+        try folder.write("{\"token\":\"01\",\"timestamp\":1}\n", to: "gone")
+        #expect(try List(#"{"feedback":"\#(folder.path("link"))"}"#).tokens().tokens == [[1]])
+        #expect(folder.names == ["link"])
+    }
+
+    @Test func `of two threads that read a list, neither sleeps at its end`() throws {
+        let folder = try TemporaryFolder()
+        let list = try List(#"{"feedback":"\#(folder.path("gone"))"}"#)
+        let handle = list.handle
+        let thread = Thread {
+            var bytes = [UInt8](repeating: 0, count: 200)
+            _ = ferry_feedback_read(handle, &bytes, bytes.count, -1)
+        }
+        thread.start()
+        #expect(list.read(milliseconds: -1).returned == 0)
     }
 
     @Test func `a handle of a list is none of a provider, and the other way round`() throws {

@@ -39,6 +39,27 @@ import Testing
         }
     }
 
+    @Test func `a flush whose time passes keeps no descriptor`() async throws {
+        let folder = try TemporaryFolder()
+        let tls = try TLSDirectory.open(folder.path("tls"))
+        let apns = try await SimulatedAPNs.start(.init(credentials: tls))
+        let port = apns.port
+        await apns.stop()
+        let library = try Library(
+            """
+            {"backend":"http2","host":"127.0.0.1","port":\(port),"topic":"com.example.ferry",\
+            "cert":"\(folder.path("tls/client.pem"))","key":"\(folder.path("tls/client-key.pem"))"}
+            """
+        )
+        #expect(library.submit(record(1)).count == 1)
+        #expect(ferry_flush(library.handle, 1) == 1)
+        let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        for _ in 0..<200 { #expect(ferry_flush(library.handle, 1) == 1) }
+        let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        // Other tests run beside this one.
+        #expect(after < before + 150)
+    }
+
     @Test func `a flush is let go when another thread frees the handle`() async throws {
         try await self.withAPNs(answerDelay: .seconds(3600)) { options in
             let waiting = try Library(#"{\#(options),"wait":true}"#)

@@ -45,6 +45,37 @@ import Testing
         withExtendedLifetime(first) {}
     }
 
+    @Test func `what is taken while another thread closes has one outcome, and nothing else has`() throws {
+        for _ in 0..<50 {
+            let library = try Library(self.options("race"))
+            let handle = library.handle
+            let thread = Thread { ferry_close(handle, 0) }
+            var taken = 0
+            thread.start()
+            while true {
+                let count = library.submit((0..<20).flatMap { record($0) }).count
+                guard count >= 0 else { break }
+                taken += Int(count)
+                if count == 0 { break }
+            }
+            while ferry_submit(handle, [], 0, nil) != Int64(FERRY_ECLOSED) { _ = ferry_wait(handle, 1) }
+            #expect(ferry_drain(handle, 60_000) == 0)
+            #expect(library.numbers.taken == UInt64(taken))
+            #expect(library.read(100_000).count == taken)
+        }
+    }
+
+    @Test func `a file of options that changed is no reason to refuse a handle`() throws {
+        let folder = try TemporaryFolder()
+        let config = try folder.write(#"{"backend":"echo"}"#, to: "ferry.json")
+        let options = #"{"backend":"auto","host":"a","shared":"config","config":"\#(config)"}"#
+        let first = try Library(options)
+        try folder.write(#"{"backend":"echo","feedback":"\#(folder.path("gone"))"}"#, to: "ferry.json")
+        let second = try Library(options)
+        #expect(second.submit(record(1)).count == 1)
+        #expect(first.read().isEmpty && second.read().count == 1)
+    }
+
     @Test func `events do not go with a shared provider`() {
         #expect(
             Library.refusal(#"{"backend":"http2","production":true,"shared":"a","events":1}"#)?.message.contains(

@@ -11,4 +11,7 @@ void cferry_eventfd_raise(int descriptor);
 /* Sets the value to 0. */
 void cferry_eventfd_clear(int descriptor);
 
+/* Renames a file to a name that does not exist yet. Returns 0; -1: errno says why, EEXIST if the name exists. */
+int cferry_rename_new(const char *from, const char *to);
+
 #endif

@@ -162,7 +162,12 @@ extension ProviderBody {
     package func whenRoom(_ body: @escaping @Sendable () -> Void) { self.commons.queue.whenRoom(body) }
 
     /// Calls `body` once, on any thread, when everything that was taken so far was written at least once, or has its outcome.
-    package func whenWritten(_ body: @escaping @Sendable () -> Void) { self.commons.queue.whenWritten(body) }
+    ///
+    /// - Returns: a number for ``stopWaiting(_:)``; nil if `body` was called.
+    package func whenWritten(_ body: @escaping @Sendable () -> Void) -> UInt64? { self.commons.queue.whenWritten(body) }
+
+    /// Forgets a caller of ``whenWritten(_:)`` who waits no longer.
+    package func stopWaiting(_ id: UInt64) { self.commons.queue.stopWaiting(id) }
 
     /// How many notifications ``trySubmit(_:)`` may take now. Another thread may be faster.
     package var room: Int { self.commons.queue.room }

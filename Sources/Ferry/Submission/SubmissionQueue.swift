@@ -102,6 +102,7 @@ final class SubmissionQueue: Sendable {
 
     /// A caller who waits until what was taken so far was written.
     private struct WriteWaiter {
+        var id: UInt64
         /// For each loop: how many notifications must have been written.
         var counts: [Int]
         var resume: @Sendable () -> Void
@@ -266,16 +267,25 @@ final class SubmissionQueue: Sendable {
 
     /// Calls `body` once, on any thread, when everything that was taken so far was written or has its outcome. At once if that is
     /// so now. Notifications that wait for a later time count as written: they were, before they were put off.
-    func whenWritten(_ body: @escaping @Sendable () -> Void) {
-        let waits = self.state.withLock { state -> Bool in
+    ///
+    /// - Returns: a number for ``stopWaiting(_:)``; nil if `body` was called.
+    func whenWritten(_ body: @escaping @Sendable () -> Void) -> UInt64? {
+        let id = self.state.withLock { state -> UInt64? in
             var counts: [Int] = []
             for index in state.outlets.indices { counts.append(state.outlets[index].taken) }
-            let waiter = WriteWaiter(counts: counts, resume: body)
-            guard !Self.isServed(waiter, state) else { return false }
+            let waiter = WriteWaiter(id: state.nextWaiter + 1, counts: counts, resume: body)
+            guard !Self.isServed(waiter, state) else { return nil }
+            state.nextWaiter += 1
             state.writeWaiters.append(waiter)
-            return true
+            return waiter.id
         }
-        if !waits { body() }
+        if id == nil { body() }
+        return id
+    }
+
+    /// Forgets a caller of ``whenWritten(_:)`` who waits no longer.
+    func stopWaiting(_ id: UInt64) {
+        self.state.withLock { state in state.writeWaiters.removeAll { $0.id == id } }
     }
 
     private static func isServed(_ waiter: WriteWaiter, _ state: borrowing State) -> Bool {

@@ -32,12 +32,25 @@ final class FeedbackFile: Sendable {
 
     /// - Throws: ``OptionsFault`` when the file cannot be written.
     init(path: String) throws(OptionsFault) {
-        self.path = path
-        guard let file = Self.opened(path) else {
+        self.path = try Self.resolved(path)
+        guard let file = Self.opened(self.path) else {
             let predicate = "cannot be written: \(String(cString: strerror(errno)))"
             throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
         }
         close(file)
+    }
+
+    /// Returns the path without symbolic links: taking the list renames the file itself.
+    ///
+    /// - Throws: ``OptionsFault`` when it is there, and no regular file.
+    static func resolved(_ path: String) throws(OptionsFault) -> String {
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        var status = stat()
+        guard stat(real, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+            throw OptionsFault(FileName(path).sentence("is no regular file", option: "feedback"))
+        }
+        return String(cString: real)
     }
 
     /// How many devices could not be written, because the disk was full, say.

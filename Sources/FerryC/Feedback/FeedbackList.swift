@@ -14,7 +14,8 @@ final class FeedbackList: Sendable {
         /// Nil until the file is at its end, and if there is no service.
         var reading: FeedbackReading?
         var count = 0
-        var error: FeedbackError?
+        /// Why the list was not read to its end.
+        var error: String?
         var isOver = false
         var isFreed = false
         /// A tuple that did not fit the caller's memory.
@@ -59,8 +60,8 @@ final class FeedbackList: Sendable {
     private func copy(to target: UnsafeMutableRawBufferPointer) -> Int64? {
         self.state.withLock { state in
             guard !state.isFreed else { return Int64(FERRY_EHANDLE) }
-            // Before the look: news that comes after it raises the signal again.
-            state.signal.set(false)
+            // Before the look: news that comes after it raises the signal again. At the end it stays.
+            if !state.isOver { state.signal.set(false) }
             var length = 0
             while let tuple = state.waiting ?? self.next(state, isFirst: length == 0) {
                 let tupleLength = FeedbackTuple.headerLength + tuple.token.bytes.count
@@ -88,8 +89,13 @@ final class FeedbackList: Sendable {
             return tuple
         } while isFirst && state.taken?.removeRead() == true
         guard isFirst || state.reading != nil, !state.isOver else { return nil }
+        if state.taken?.isUnreadable == true {
+            state.error = "A file of the feedback list cannot be read. It stays where it is."
+            self.end(state)
+            return nil
+        }
         guard let service else {
-            state.isOver = true
+            self.end(state)
             return nil
         }
         let reading = state.reading ?? service.reading { [weak self] in self?.newsCame() }
@@ -98,13 +104,19 @@ final class FeedbackList: Sendable {
         case .success(let tuple?):
             state.count += 1
             return tuple
-        case .success(nil): state.isOver = true
+        case .success(nil): self.end(state)
         case .failure(let error):
-            state.isOver = true
-            state.error = error
+            state.error = error.message
+            self.end(state)
         case nil: break
         }
         return nil
+    }
+
+    private func end(_ state: State) {
+        state.isOver = true
+        // Another thread may wait for the same list.
+        state.signal.set(true)
     }
 
     private func newsCame() { self.state.withLock { $0.signal.set(true) } }
@@ -123,7 +135,7 @@ final class FeedbackList: Sendable {
             var json = Array("{\"tuples\":\(state.count),\"skipped\":\(state.taken?.skipped ?? 0)".utf8)
             if let error = state.error {
                 json.append(contentsOf: #","lastError":"#.utf8)
-                json.appendJSONString(error.message)
+                json.appendJSONString(error)
             }
             json.append(UInt8(ascii: "}"))
             return json

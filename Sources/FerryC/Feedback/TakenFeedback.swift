@@ -1,3 +1,4 @@
+internal import CFerry
 internal import FerryBinary
 internal import FerryCore
 
@@ -35,19 +36,22 @@ struct TakenFeedback: ~Copyable {
     private var position = 0
     /// How many lines were not understood.
     private(set) var skipped = 0
+    /// Whether the system could not read a file.
+    private(set) var isUnreadable = false
 
     /// Takes the list. An absent file is an empty list.
     ///
     /// - Throws: ``OptionsFault`` when the file cannot be renamed.
     init(path: String) throws(OptionsFault) {
+        let path = try FeedbackFile.resolved(path)
         for orphan in Self.orphans(of: path) {
             if let file = Self.lock(orphan) { self.files.append(file) }
         }
         for number in 1...Self.tries {
             let name = "\(path).taken.\(getpid()).\(number)"
             // The name must be new: a rename would replace the list of another reader.
-            guard access(name, F_OK) != 0 else { continue }
-            guard rename(path, name) == 0 else {
+            guard cferry_rename_new(path, name) == 0 else {
+                if errno == EEXIST { continue }
                 guard errno != ENOENT else { return }
                 let predicate = "cannot be taken: \(String(cString: strerror(errno)))"
                 throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
@@ -57,7 +61,11 @@ struct TakenFeedback: ~Copyable {
         }
     }
 
-    deinit { for file in self.files { close(file.descriptor) } }
+    deinit { for file in self.files { Self.release(file) } }
+
+    private static func release(_ file: File) {
+        LibraryState.shared.withLock { $0.closeTakenList(file.descriptor) }
+    }
 
     private static func orphans(of path: String) -> [String] {
         let slash = path.lastIndex(of: "/")
@@ -88,6 +96,7 @@ struct TakenFeedback: ~Copyable {
             close(file)
             return nil
         }
+        LibraryState.shared.withLock { $0.noteTakenList(file) }
         return File(path: path, descriptor: file)
     }
 
@@ -105,8 +114,9 @@ struct TakenFeedback: ~Copyable {
     mutating func removeRead() -> Bool {
         guard !self.files.isEmpty else { return false }
         let file = self.files.removeFirst()
-        unlink(file.path)
-        close(file.descriptor)
+        // What cannot be read stays for another try.
+        if !self.isUnreadable { unlink(file.path) }
+        Self.release(file)
         return !self.files.isEmpty
     }
 
@@ -126,6 +136,11 @@ struct TakenFeedback: ~Copyable {
             }
             var chunk = [UInt8](repeating: 0, count: Self.chunk)
             let count = read(self.files[0].descriptor, &chunk, chunk.count)
+            if count < 0 {
+                self.isUnreadable = true
+                self.bytes.removeAll()
+                return nil
+            }
             guard count > 0 else {
                 // The last line may lack its end.
                 guard !self.bytes.isEmpty else { return nil }

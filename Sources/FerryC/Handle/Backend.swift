@@ -36,12 +36,18 @@ enum Backend: Sendable {
     }
 
     /// Calls `body` once when everything that was taken so far was written once, or has its outcome.
-    func whenWritten(_ body: @escaping @Sendable () -> Void) {
+    ///
+    /// - Returns: a number for ``stopWaiting(_:)``; nil if `body` was called.
+    func whenWritten(_ body: @escaping @Sendable () -> Void) -> UInt64? {
         switch self {
-        case .provider(let provider): provider.body.whenWritten(body)
-        case .echo: body()
+        case .provider(let provider): return provider.body.whenWritten(body)
+        case .echo:
+            body()
+            return nil
         }
     }
+
+    func stopWaiting(_ id: UInt64) { if case .provider(let provider) = self { provider.body.stopWaiting(id) } }
 
     /// How many notifications were not delivered, or may not have been.
     var losses: (undelivered: Int, uncertain: Int) {

@@ -7,7 +7,8 @@ final class Handle: Sendable {
     /// What the handle sends with.
     enum Way: Sendable {
         case own(Backend, closing: Latch)
-        case shared(SharedProvider, isClosed: Flag)
+        /// `isClosed` is locked while something is submitted: a close must know all that was taken.
+        case shared(SharedProvider, isClosed: Monitor<Bool>)
     }
 
     /// Options that do not concern the backend.
@@ -187,10 +188,12 @@ final class Handle: Sendable {
         self.backend.whenRoom { mailbox.roomCame() }
     }
 
-    var isClosed: Bool {
+    /// Calls `body`, which submits; nil if the handle is closed.
+    func whileOpen<Result>(_ body: () -> Result) -> Result? {
         switch self.way {
-        case .own(let backend, _): backend.isClosed
-        case .shared(let provider, let isClosed): isClosed.isRaised || provider.backend.isClosed
+        case .own(let backend, _): backend.isClosed ? nil : body()
+        case .shared(let provider, let isClosed):
+            isClosed.withLock { $0 || provider.backend.isClosed ? nil : body() }
         }
     }
 
@@ -202,8 +205,9 @@ final class Handle: Sendable {
             return self.mailbox.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: true)
         }
         guard let latch = Latch() else { return FERRY_ESYSTEM }
-        ForkGate.pass { self.backend.whenWritten { latch.open() } }
-        return latch.isOpen ? 0 : self.mailbox.flush(latch, milliseconds: milliseconds)
+        guard let id = ForkGate.pass({ self.backend.whenWritten { latch.open() } }) else { return 0 }
+        defer { ForkGate.pass { self.backend.stopWaiting(id) } }
+        return self.mailbox.flush(latch, milliseconds: milliseconds)
     }
 
     /// The numbers that only the provider has. Nil for ``Echo``, which has none.
@@ -237,7 +241,7 @@ final class Handle: Sendable {
             ForkGate.pass { backend.shutDown(within: limit) { closing.open() } }
             closing.wait()
         case .shared(let provider, let isClosed):
-            isClosed.raise()
+            isClosed.withLock { $0 = true }
             _ = self.mailbox.drain(milliseconds: limit.milliseconds)
             ForkGate.pass {
                 // The provider goes on with these, and this handle hears of them no more.

@@ -311,7 +311,7 @@ final class Mailbox: OutcomeSink, Sendable {
     /// Waits until everything has its outcome. Returns how many have none.
     func drain(milliseconds: Int64) -> Int {
         _ = self.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: false)
-        return ForkGate.pass { self.unsettled }
+        return max(ForkGate.pass { self.unsettled }, 0)
     }
 
     /// Returns 0 when everything has its outcome or the handle was freed; 1 after the time; `FERRY_EINTR` after a signal.

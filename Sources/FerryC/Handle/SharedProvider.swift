@@ -15,12 +15,11 @@ final class SharedProvider: Sendable {
     let migration: MigratingProvider?
     let config: ConfigWatch?
     let goneDevices: FeedbackFile?
-    /// The options that made it, in one order, without those that a handle has for itself.
+    /// The options of the call that made it, in one order, without those that a handle has for itself.
     let options: String
     /// The limit of a handle without one of its own.
     let handleLimit: Int
-    /// How long the end of the process waits for its notifications.
-    let exitLimit: Duration
+    private let longestExit = Monitor(Duration.zero)
 
     init(
         _ backend: Backend,
@@ -29,8 +28,7 @@ final class SharedProvider: Sendable {
         config: ConfigWatch?,
         goneDevices: FeedbackFile?,
         options: String,
-        handleLimit: Int,
-        exitLimit: Duration
+        handleLimit: Int
     ) {
         self.backend = backend
         self.router = router
@@ -39,6 +37,10 @@ final class SharedProvider: Sendable {
         self.goneDevices = goneDevices
         self.options = options
         self.handleLimit = handleLimit
-        self.exitLimit = exitLimit
     }
+
+    /// How long the end of the process waits for its notifications: what the most patient handle so far has asked for.
+    var exitLimit: Duration { self.longestExit.withLock { $0 } }
+
+    func note(_ exitLimit: Duration) { self.longestExit.withLock { $0 = max($0, exitLimit) } }
 }

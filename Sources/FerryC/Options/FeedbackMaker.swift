@@ -8,7 +8,7 @@ enum FeedbackMaker {
         _ text: UnsafeBufferPointer<UInt8>,
         on threads: () throws -> ProcessThreads
     ) throws -> FeedbackList {
-        try ResolvedOptions.with(text, isFeedback: true) { options, _ in
+        try ResolvedOptions.with(text, isFeedback: true) { options, _, _ in
             let file = try options.string("feedback")
             let service = try self.service(&options, on: threads)
             // What is left is for sending.

@@ -56,10 +56,11 @@ struct HandleMaker {
         _ text: UnsafeBufferPointer<UInt8>,
         on threads: () throws -> ProcessThreads
     ) throws -> Handle {
-        try ResolvedOptions.with(text) { options, file in
+        try ResolvedOptions.with(text) { options, file, own in
             let frame = try Frame(&options)
+            ExitDrain.note(frame.settings.exitLimit)
             guard let name = frame.shared else { return try self.own(&options, frame, file, on: threads) }
-            return try self.shared(name, &options, frame, file, on: threads)
+            return try self.shared(name, own, &options, frame, file, on: threads)
         }
     }
 
@@ -93,14 +94,16 @@ struct HandleMaker {
     }
 
     /// Makes a handle of the shared provider with a name, which is made first if there is none.
+    ///
+    /// - Parameter own: the options of the call alone. A file that changed meanwhile is no reason to refuse a handle.
     private static func shared(
         _ name: String,
+        _ own: String,
         _ options: inout OptionsObject,
         _ frame: Frame,
         _ file: ConfigFile?,
         on threads: () throws -> ProcessThreads
     ) throws -> Handle {
-        let text = options.text(without: ["share"]) + " \(frame.backend) \(frame.feedback ?? "")"
         let share = try options.peekNumber("share", in: 0...100)
         var limit = frame.queueLimit ?? Self.echoLimit
         var provider = LibraryState.shared.withLock { $0.sharedProvider(name) }
@@ -117,24 +120,24 @@ struct HandleMaker {
                 migration: made.migration,
                 config: made.config,
                 goneDevices: made.goneDevices,
-                options: text,
-                handleLimit: limit,
-                exitLimit: frame.settings.exitLimit
+                options: own,
+                handleLimit: limit
             )
             provider = LibraryState.shared.withLock { $0.add(new, as: name) }
         }
         guard let provider else {
             throw OptionsFault("There are \(SharedProvider.limit) shared providers, and no more are possible.")
         }
-        guard provider.options == text else {
+        guard provider.options == own else {
             throw OptionsFault("The provider that is shared under this name has other options.")
         }
+        provider.note(frame.settings.exitLimit)
         if let share, let migration = provider.migration, migration.rule.share != share { migration.rule.share = share }
         guard
             let mailbox = Mailbox(keeping: frame.kept, limit: frame.queueLimit ?? provider.handleLimit, isShared: true)
         else { throw SystemFault.noDescriptors }
         return Handle(
-            .shared(provider, isClosed: Flag()),
+            .shared(provider, isClosed: Monitor(false)),
             mailbox: mailbox,
             settings: frame.settings,
             migration: provider.migration,

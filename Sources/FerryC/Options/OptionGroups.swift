@@ -21,6 +21,8 @@ enum OptionGroups {
         "backend", "config", "outcomes", "events", "queueLimit", "wait", "atExit", "shared", "feedback", "feedbackHost",
         "feedbackPort",
     ]
+    /// Options that handles of one shared provider may have different.
+    static let ofOneHandle: Set<String> = ["outcomes", "queueLimit", "wait", "atExit", "shared", "share"]
     static let ofMigration: Set<String> = [
         "binary", "http2", "share", "fallback", "downAfter", "includesUnknown", "deadline", "loops",
     ]

@@ -5,24 +5,26 @@ internal import FerryCore
 ///
 /// Their texts belong to the caller and to `file`: use them inside ``with(_:_:)`` only.
 enum ResolvedOptions {
-    /// Calls `body` with the options of a call, and the path of their configuration file if they name one.
+    /// Calls `body` with the options of a call, their configuration file if they name one, and the options of the call alone as a
+    /// text, without those that belong to a handle.
     ///
     /// - Throws: ``OptionsFault``, and what `body` throws.
     static func with<Result>(
         _ text: UnsafeBufferPointer<UInt8>,
         isFeedback: Bool = false,
-        _ body: (inout OptionsObject, ConfigFile?) throws -> Result
+        _ body: (inout OptionsObject, ConfigFile?, _ own: String) throws -> Result
     ) throws -> Result {
         var options = try OptionsObject(text)
+        let own = options.text(without: OptionGroups.ofOneHandle)
         let path = try options.string("config")
         try options.resolveServer(isFeedback: isFeedback)
-        guard let path else { return try body(&options, nil) }
+        guard let path else { return try body(&options, nil, own) }
         let file = try ConfigFile(path: path)
         return try file.bytes.withUnsafeBufferPointer { bytes in
             var merged = try options.replaced(by: file.options(bytes))
             // The host may stand in the file alone.
             try merged.resolveServer()
-            return try body(&merged, file)
+            return try body(&merged, file, own)
         }
     }
 }
@@ -34,10 +36,10 @@ extension OptionsObject {
     /// Puts a protocol in place of the backend `auto`: HTTP/2 for Apple's hosts, the binary protocol for any other host. Without
     /// a host it stays.
     ///
-    /// - Parameter isFeedback: whether host and port name a feedback service. They then stand under names of their own.
+    /// - Parameter isFeedback: whether a host and port beside `auto` name a feedback service. They then get names of their own.
     mutating func resolveServer(isFeedback: Bool = false) throws(OptionsFault) {
         let apple = self.peek("host").flatMap { AppleHost($0) }
-        if isFeedback, apple == nil, self.has("host"), !self.has("feedbackHost") {
+        if isFeedback, self.backend == .auto, apple == nil, !self.has("feedbackHost"), !self.has("feedbackPort") {
             self.copy("host", as: "feedbackHost")
             self.rename("port", to: "feedbackPort")
         }

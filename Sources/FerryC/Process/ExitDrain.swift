@@ -1,4 +1,5 @@
 internal import FerryCore
+internal import Synchronization
 
 #if canImport(Glibc)
 internal import Glibc
@@ -23,23 +24,26 @@ enum ExitDrain {
     /// registered first runs last.
     static func register() { _ = self.registration }
 
+    /// The longest time in milliseconds that a handle of this process wants.
+    private static let longest = Atomic<Int64>(0)
+
+    /// Notes how long a handle wants the end of the process to wait.
+    static func note(_ limit: Duration) {
+        _ = self.longest.max(limit.milliseconds, ordering: .relaxed)
+    }
+
+    // On the thread that ends the process nothing may wait for a lock of the library: it may hold the lock itself.
     private static func run() {
-        guard LibraryState.shared.lock(milliseconds: Self.margin) else { return Self.say(Self.inUse) }
-        let threads = LibraryState.shared.valueUnderLock.runningThreads
-        let endings = LibraryState.shared.valueUnderLock.endingsAtExit
-        LibraryState.shared.unlock()
-        guard let threads else { return }
-        let limit = (endings.map(\.limit).max() ?? .zero).milliseconds
         let isOver = Monitor(false)
         let hasStarted = OwnThread.start {
+            let (threads, endings) = LibraryState.shared.withLock { ($0.runningThreads, $0.endingsAtExit) }
             Self.tell(Self.finish(endings))
-            ThreadRest(threads).begin(milliseconds: ForkGate.limit)
+            if let threads { ThreadRest(threads).begin(milliseconds: ForkGate.limit) }
             isOver.withLock { $0 = true }
             isOver.signal()
         }
-        guard hasStarted, isOver.wait(milliseconds: limit + Self.margin, until: { $0 }) else {
-            return Self.say(Self.inUse)
-        }
+        let limit = self.longest.load(ordering: .relaxed) + Self.margin
+        guard hasStarted, isOver.wait(milliseconds: limit, until: { $0 }) else { return Self.say(Self.inUse) }
     }
 
     /// Ends all, and returns what was lost.

@@ -21,6 +21,8 @@ struct LibraryState {
 
     /// The most handles at a time.
     static let handleLimit = 65_536
+    /// How many handles that were freed may still send. Each costs as much as a provider.
+    private static let endingLimit = 256
 
     /// The number of forks between the process that loaded the library and this one. A process identifier would be no name:
     /// a child in a namespace of its own may have that of its parent.
@@ -34,6 +36,8 @@ struct LibraryState {
     private var endings: [Ending] = []
     /// What belongs to the parent process. It is kept for ever: its end would touch the parent's threads.
     private var inherited: [any Sendable] = []
+    /// The descriptors of feedback lists that were taken. A copy in a child would keep the list locked.
+    private var takenLists: Set<Int32> = []
 
     /// What a number stands for.
     enum Resource {
@@ -58,6 +62,15 @@ struct LibraryState {
         self.inherited.append(self.endings)
         self.shared = [:]
         self.endings = []
+        for descriptor in self.takenLists { close(descriptor) }
+        self.takenLists = []
+    }
+
+    mutating func noteTakenList(_ descriptor: Int32) { self.takenLists.insert(descriptor) }
+
+    /// Closes the descriptor of a taken list, unless a child has closed its copy.
+    mutating func closeTakenList(_ descriptor: Int32) {
+        if self.takenLists.remove(descriptor) != nil { close(descriptor) }
     }
 
     /// The threads of this process; nil if none were started.
@@ -77,7 +90,7 @@ struct LibraryState {
         if let last = self.free.popLast() {
             index = last
         } else {
-            guard self.places.count + self.endings.count < Self.handleLimit else { return nil }
+            guard self.places.count < Self.handleLimit else { return nil }
             self.places.append(Place())
             index = self.places.count - 1
         }
@@ -121,6 +134,9 @@ struct LibraryState {
     }
 
     // MARK: The end
+
+    /// Whether so many freed handles still send that no other may be opened.
+    var isFullOfEndings: Bool { self.endings.count >= Self.endingLimit }
 
     mutating func add(_ ending: Ending) { self.endings.append(ending) }
 

@@ -36,16 +36,6 @@ final class Monitor<Value>: @unchecked Sendable {
 
     func lock() { pthread_mutex_lock(self.mutex) }
 
-    /// Waits for the lock for at most `milliseconds`. Returns whether it was had.
-    func lock(milliseconds: Int64) -> Bool {
-        var end = timespec()
-        clock_gettime(CLOCK_REALTIME, &end)
-        let nanoseconds = Int64(end.tv_nsec) + milliseconds % 1000 * 1_000_000
-        end.tv_sec += Int(milliseconds / 1000 + nanoseconds / 1_000_000_000)
-        end.tv_nsec = Int(nanoseconds % 1_000_000_000)
-        return pthread_mutex_timedlock(self.mutex, &end) == 0
-    }
-
     /// The value, for the thread that holds the lock.
     var valueUnderLock: Value {
         get { self.value }

@@ -66,7 +66,7 @@ struct SubmissionQueueTests {
         let queue = SubmissionQueue(limit: 100)
         try Self.offer(10, to: queue)
         let isWritten = Flag()
-        queue.whenWritten { isWritten.set() }
+        _ = queue.whenWritten { isWritten.set() }
         try Self.offer(10, to: queue)
         _ = queue.collect()
         queue.occupy(queued: 11, delayed: 0) { 0 }
@@ -78,13 +78,24 @@ struct SubmissionQueueTests {
     @Test func `a caller hears at once when everything was written, or waits for a later time`() throws {
         let queue = SubmissionQueue(limit: 100)
         let wasEmpty = Flag()
-        queue.whenWritten { wasEmpty.set() }
+        #expect(queue.whenWritten { wasEmpty.set() } == nil)
         #expect(wasEmpty.isSet)
         try Self.offer(2, to: queue)
         _ = queue.collect()
         queue.occupy(queued: 1, delayed: 1) { 0 }
         let isDelayed = Flag()
-        queue.whenWritten { isDelayed.set() }
+        _ = queue.whenWritten { isDelayed.set() }
         #expect(isDelayed.isSet)
+    }
+
+    @Test func `a caller who waits no longer is forgotten`() throws {
+        let queue = SubmissionQueue(limit: 100)
+        try Self.offer(1, to: queue)
+        let isWritten = Flag()
+        let id = try #require(queue.whenWritten { isWritten.set() })
+        queue.stopWaiting(id)
+        _ = queue.collect()
+        queue.occupy(queued: 0, delayed: 0) { 0 }
+        #expect(!isWritten.isSet)
     }
 }
