@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# AnyEvent::APNS: sends a notification to each device token in the file TOKENS, with the certificate and key in the file CERT, and
-# prints each error response.
+# AnyEvent::APNS: sends a notification to each device token in the file TOKENS, with the certificate and key in the file
+# CERT, and prints each error response.
 #
 #   FERRY_CONFIG=ferry.json CERT=apns.pem TOKENS=tokens.txt anyevent-apns.pl [feedback]
 

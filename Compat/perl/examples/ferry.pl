@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The module Ferry: sends a notification to each device token in the file TOKENS, with the certificate and key in the file CERT, and
-# prints each refusal; or prints the devices that are gone.
+# The module Ferry: sends a notification to each device token in the file TOKENS, with the certificate and key in the
+# file CERT, and prints each refusal; or prints the devices that are gone.
 #
 #   FERRY_CONFIG=ferry.json CERT=apns.pem TOKENS=tokens.txt ferry.pl [feedback]
 
@@ -22,7 +22,8 @@ if ("@ARGV" eq 'feedback') {
 
 open my $file, '<', $ENV{TOKENS} or die "$ENV{TOKENS}: $!\n";
 chomp(my @tokens = <$file>);
-my @batch = map { { tag => $_, token => pack('H*', $tokens[$_]), payload => { aps => { alert => 'Hello' } } } } 0 .. $#tokens;
+my $payload = { aps => { alert => 'Hello' } };
+my @batch = map { { tag => $_, token => pack('H*', $tokens[$_]), payload => $payload } } 0 .. $#tokens;
 
 my $ferry = Ferry->new(%options);
 while (@batch) {

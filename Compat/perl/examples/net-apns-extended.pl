@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Net::APNs::Extended: sends a notification to each device token in the file TOKENS, with the certificate and key in the file CERT,
-# and prints each error; or prints the devices that are gone.
+# Net::APNs::Extended: sends a notification to each device token in the file TOKENS, with the certificate and key in the
+# file CERT, and prints each error; or prints the devices that are gone.
 #
 #   FERRY_CONFIG=ferry.json CERT=apns.pem TOKENS=tokens.txt net-apns-extended.pl [feedback]
 
@@ -26,9 +26,8 @@ my $apns = Net::APNs::Extended->new(
     is_sandbox => 1,
     cert_file  => $ENV{CERT},
 );
-$apns->send_multi([
-    map { [pack('H*', $tokens[$_]), { aps => { alert => 'Hello', badge => 1, sound => 'default' } }, { identifier => $_ + 1 }] } 0 .. $#tokens
-]);
+my %payload = (aps => { alert => 'Hello', badge => 1, sound => 'default' });
+$apns->send_multi([map { [pack('H*', $tokens[$_]), \%payload, { identifier => $_ + 1 }] } 0 .. $#tokens]);
 while (my $error = $apns->retrieve_error) {
     printf qq({"token":"%s","status":%d}\n), $tokens[$error->{identifier} - 1], $error->{status};
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# Net::APNS: sends a notification to each device token in the file TOKENS, with the certificate and key in the file CERT.
+# Net::APNS: sends a notification to each device token in the file TOKENS, with the certificate and key in the file
+# CERT.
 #
 #   FERRY_CONFIG=ferry.json CERT=apns.pem TOKENS=tokens.txt net-apns.pl [feedback]
 

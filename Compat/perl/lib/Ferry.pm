@@ -31,7 +31,8 @@ BEGIN {
         FERRY_CONFIRMED => 1, FERRY_PRESUMED => 2,
         FERRY_ORIGIN_GATEWAY => 1, FERRY_ORIGIN_APNS => 2, FERRY_ORIGIN_FERRY => 3, FERRY_ORIGIN_INFERRED => 4,
         FERRY_CAUSE_SHUT_DOWN => 1, FERRY_CAUSE_CANCELLED => 2, FERRY_CAUSE_EVICTED => 3, FERRY_CAUSE_DISCARDED => 4,
-        FERRY_CAUSE_CREDENTIALS => 5, FERRY_CAUSE_NO_CONNECTION => 6, FERRY_CAUSE_RELEASED => 7, FERRY_CAUSE_DEADLINE => 8,
+        FERRY_CAUSE_CREDENTIALS => 5, FERRY_CAUSE_NO_CONNECTION => 6, FERRY_CAUSE_RELEASED => 7,
+        FERRY_CAUSE_DEADLINE => 8,
         FERRY_CAUSE_POSITION_UNKNOWN => 9, FERRY_CAUSE_PEER_CLOSES => 10, FERRY_CAUSE_NOT_REPEATED => 11,
         FERRY_CAUSE_NO_ANSWER => 12, FERRY_CAUSE_RESET => 13, FERRY_CAUSE_OTHER => 255,
         FERRY_READY_OUTCOMES => 1, FERRY_READY_EVENT => 2, FERRY_READY_ROOM => 4, FERRY_READY_SETTLED => 8,
@@ -116,7 +117,8 @@ sub submit_to {
     croak 'Ferry: all tokens must have the same length' if grep { length != $length } @$tokens;
     my $record = _records([{ %$notification, token => $tokens->[0] }]);
     my $joined = _bytes(join '', @$tokens);
-    return _checked(_submit_to($self->{handle}, $record, length $record, $joined, $length, scalar @$tokens, $first_tag // 0));
+    my @arguments = ($joined, $length, scalar @$tokens, $first_tag // 0);
+    return _checked(_submit_to($self->{handle}, $record, length $record, @arguments));
 }
 
 # Memory for outcomes. A signal handler may read while another read is under way.
@@ -206,8 +208,8 @@ sub free {
     return;
 }
 
-# What was taken is still sent: the option atExit says for how long. At the end of the process the library sees to it, and the
-# handles of a parent process are not ours.
+# What was taken is still sent: the option atExit says for how long. At the end of the process the library sees to it,
+# and the handles of a parent process are not ours.
 sub DESTROY {
     my ($self) = @_;
     return if $self->{pid} != $$ || (${^GLOBAL_PHASE} // '') eq 'DESTRUCT' && !($INC{'threads.pm'} && threads->tid);
@@ -266,8 +268,8 @@ sub _records {
             || exists $notification->{apns_id}) {
             push @fields, _long_fields($notification, $token, $payload);
         } else {
-            push @fields, 24 + $token_length + $payload_length, $tag // 0, 0, 0, $priority // 0, $push_type // 0, $token_length,
-                $payload_length, 0, 0, $token . $payload;
+            push @fields, 24 + $token_length + $payload_length, $tag // 0, 0, 0, $priority // 0, $push_type // 0,
+                $token_length, $payload_length, 0, 0, $token . $payload;
         }
     }
     return _bytes(pack '(V Q< V C4 v C2 a*)*', @fields);
@@ -277,15 +279,15 @@ sub _records {
 sub _long_fields {
     my ($notification, $token, $payload) = @_;
     my ($topic, $collapse_id, $apns_id) = map { $_ // '' } @$notification{qw(topic collapse_id apns_id)};
-    my ($tag, $priority, $push_type, $expiration) = map { $_ // 0 } @$notification{qw(tag priority push_type expiration)};
+    my ($tag, $priority, $type, $expiration) = map { $_ // 0 } @$notification{qw(tag priority push_type expiration)};
     $apns_id = pack 'H*', join '', split /-/, $apns_id if length $apns_id == 36;
     croak 'Ferry: a topic and a collapse_id have at most 255 bytes' if max(length $topic, length $collapse_id) > 255;
     croak 'Ferry: an apns_id has 16 bytes' if length $apns_id && length $apns_id != 16;
     croak 'Ferry: an expiration has 32 bits' if $expiration < 0 || $expiration > 0xFFFF_FFFF;
     my $flags = (defined $notification->{expiration} ? 1 : 0) | (length $apns_id ? 2 : 0);
     my $bytes = join '', $token, $payload, $topic, $collapse_id, $apns_id;
-    return (24 + length $bytes, $tag, $expiration, $flags, $priority, $push_type, length $token, length $payload, length $topic,
-        length $collapse_id, $bytes);
+    return (24 + length $bytes, $tag, $expiration, $flags, $priority, $type, length $token, length $payload,
+        length $topic, length $collapse_id, $bytes);
 }
 
 sub _bytes {

@@ -20,7 +20,8 @@ push @tokens, @gone, @good[270 .. 289];
 
 sub lines_of {
     my ($example, @arguments) = @_;
-    open my $output, '-|', $^X, "-I$FindBin::Bin/../lib", "$FindBin::Bin/../examples/$example.pl", @arguments or die "$example: $!\n";
+    open my $output, '-|', $^X, "-I$FindBin::Bin/../lib", "$FindBin::Bin/../examples/$example.pl",
+        @arguments or die "$example: $!\n";
     my @lines = map { $json->decode($_) } <$output>;
     close $output;
     is $?, 0, "$example @arguments ends well";
@@ -35,10 +36,12 @@ for my $example (qw(net-apns net-apns-extended anyevent-apns ferry)) {
         local $ENV{TOKENS} = $simulator->file(join '', map { "$_\n" } @tokens);
         my @lines = lines_of($example);
         my @expected = $example eq 'net-apns' ? () : map { { token => $_, status => 8 } } @bad;
-        is_deeply [sort { $a->{token} cmp $b->{token} } @lines], \@expected, "$example over $backend tells each refusal once";
+        is_deeply [sort { $a->{token} cmp $b->{token} } @lines], \@expected,
+            "$example over $backend tells each refusal once";
         my @accepted = map { $_->{token} } $simulator->accepted($backend eq 'http2' ? 290 : 291);
         is_deeply [sort @accepted], [sort @good, $backend eq 'http2' ? () : @gone], 'nothing is lost or doubled';
-        is_deeply [lines_of($example, 'feedback')], [{ token => $gone[0], time => 1_700_000_000 }], 'and the list names the device that is gone';
+        is_deeply [lines_of($example, 'feedback')], [{ token => $gone[0], time => 1_700_000_000 }],
+            'and the list names the device that is gone';
     }
 }
 

@@ -24,8 +24,9 @@ my $ferry = Ferry->new(backend => 'echo');
 is $ferry->submit([]), 0, 'no notifications are taken from none';
 is $ferry->submit([
     { tag => 5, token => token('bad001'), payload => '{}' },
-    { tag => 18446744073709551615, token => token('00ff'), payload => { aps => { alert => "\x{263a}" } }, topic => 'com.example.app',
-      collapse_id => 'a', apns_id => 'eabeae54-14a8-11e5-b60b-1697f925ec7b', expiration => 0, priority => 5, push_type => FERRY_PUSH_ALERT },
+    { tag => 18446744073709551615, token => token('00ff'), payload => { aps => { alert => "\x{263a}" } },
+        topic => 'com.example.app', collapse_id => 'a', apns_id => 'eabeae54-14a8-11e5-b60b-1697f925ec7b',
+        expiration => 0, priority => 5, push_type => FERRY_PUSH_ALERT },
 ]), 2, 'notifications are taken';
 ok $ferry->flush(5), 'they are written';
 is $ferry->drain(5), 0, 'they are settled';
@@ -34,11 +35,13 @@ my @outcomes = $ferry->read;
 is_deeply [map { $_->tag } @outcomes], [5, 18446744073709551615], 'outcomes have the tags';
 is_deeply [map { $outcomes[0]->$_ } qw(outcome detail status reason legacy timestamp apns_id)],
     [FERRY_REJECTED, FERRY_ORIGIN_APNS, 400, 'BadDeviceToken', 8, undef, undef], 'a refusal has all its fields';
-is_deeply [map { $outcomes[1]->$_ } qw(outcome detail reason legacy)], [FERRY_ACCEPTED, FERRY_CONFIRMED, '', 0], 'an acceptance too';
+is_deeply [map { $outcomes[1]->$_ } qw(outcome detail reason legacy)], [FERRY_ACCEPTED, FERRY_CONFIRMED, '', 0],
+    'an acceptance too';
 is scalar(my @none = $ferry->read), 0, 'and they are read once';
 is $ferry->wait(0), 0, 'then there is nothing to wait for';
 
-is $ferry->submit_to({ payload => '{}' }, [map { pack 'N', $_ } 1 .. 5000], 100), 5000, 'one notification goes to many devices';
+is $ferry->submit_to({ payload => '{}' }, [map { pack 'N', $_ } 1 .. 5000], 100), 5000,
+    'one notification goes to many devices';
 ok $ferry->flush(5), 'and is written';
 is_deeply [map { $_->tag } $ferry->read(3)], [100, 101, 102], 'outcomes are read in pieces';
 1 while $ferry->read;
@@ -48,10 +51,12 @@ is_deeply [$ferry->events], [], 'there are no events';
 
 fails_with sub { Ferry->new(backend => 'echo', colour => 1) }, qr/no option 'colour'/, 'an unknown option is named';
 fails_with sub { Ferry->new('echo') }, qr/pairs/, 'options are pairs';
-fails_with sub { Ferry->new({ backend => 'http2', production => 1, p8 => '/none/such', keyId => 1, teamId => 2 }) }, qr/does not exist/,
+fails_with sub { Ferry->new({ backend => 'http2', production => 1, p8 => '/none/such', keyId => 1, teamId => 2 }) },
+    qr/does not exist/,
     'a file that is absent is an error';
 fails_with sub { $ferry->set(share => 5) }, qr/share/, 'what cannot be set is named';
-fails_with sub { $ferry->submit([{ token => 'a', payload => '{}' }, $_->[0]]) }, $_->[1], "a bad notification is refused: $_->[1]" for (
+fails_with sub { $ferry->submit([{ token => 'a', payload => '{}' }, $_->[0]]) }, $_->[1],
+    "a bad notification is refused: $_->[1]" for (
     [{}, qr/a token and a payload/],
     [{ token => '', payload => '{}' }, qr/1 to 100 bytes/],
     [{ token => 'a' x 101, payload => '{}' }, qr/1 to 100 bytes/],
@@ -67,9 +72,13 @@ fails_with sub { $ferry->submit([{ token => 'a', payload => '{}' }, $_->[0]]) },
     [{ token => 'a', payload => '{}', tag => 'a' }, qr/isn't numeric/],
 );
 is $ferry->counts->{taken}, 5002, 'and nothing with it is taken';
-fails_with sub { $ferry->submit_to({ payload => '{}' }, ['a', 'bb']) }, qr/same length/, 'tokens of one call have one length';
+fails_with sub { $ferry->submit_to({ payload => '{}' }, ['a', 'bb']) }, qr/same length/,
+    'tokens of one call have one length';
 
-$ferry->submit([{ token => 'a', payload => 'no JSON' }, { token => 'a', payload => '' }, { tag => 1, token => "\xFF\xFE", payload => '{"a":"' . ('b' x 5200) . '"}' }]);
+my $long = '{"a":"' . ('b' x 5200) . '"}';
+$ferry->submit([
+    { token => 'a', payload => 'no JSON' }, { token => 'a', payload => '' }, { token => "\xFF\xFE", payload => $long },
+]);
 $ferry->flush(5);
 is_deeply [map { [$_->outcome, $_->detail, $_->legacy] } $ferry->read],
     [map { [FERRY_REJECTED, FERRY_ORIGIN_FERRY, $_] } 7, 4, 7], 'what no server takes is taken and rejected';
@@ -105,7 +114,8 @@ is_deeply [map { [$_->outcome, $_->detail, $_->legacy] } $ferry->read],
         fails_with sub { $waiting->$call(20) }, qr/^enough$/, "a handler that dies ends $call";
         cmp_ok time - $start, '<', 2, 'soon';
         $waiting->close(0);
-        is_deeply [map { $_->outcome } $waiting->read], [FERRY_UNDELIVERED], 'and a close gives every notification its outcome';
+        is_deeply [map { $_->outcome } $waiting->read], [FERRY_UNDELIVERED],
+            'and a close gives every notification its outcome';
     }
 }
 
@@ -172,7 +182,8 @@ $ferry->free;
     my $list = Ferry::Feedback->new(backend => 'auto', host => 'gateway.push.apple.com', feedback => "$directory/gone");
     my @devices;
     while (my $more = $list->read(5)) { push @devices, @$more }
-    is_deeply \@devices, [{ time => 1_700_000_000, token => "\x00\xFF" }, { time => 5, token => "\xAB" x 100 }], 'the list is read';
+    is_deeply \@devices, [{ time => 1_700_000_000, token => "\x00\xFF" }, { time => 5, token => "\xAB" x 100 }],
+        'the list is read';
     ok !-e "$directory/gone", 'and is then empty';
     fails_with sub { Ferry::Feedback->new(backend => 'auto', host => 'gateway.push.apple.com') }, qr/feedback/,
         "Apple's service is gone, and the library says what to set";

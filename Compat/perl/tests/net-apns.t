@@ -29,7 +29,8 @@ $notifier->badge(4);
 $notifier->sound('default');
 $notifier->custom({ custom_key => 'custom_value' });
 is $notifier->write, 1, 'write returns true';
-is $notifier->write({ message => "Gr\xFC\xDFe", badge => 0, sound => '', custom => {}, sandbox => 1 }), 1, 'write takes a hash';
+is $notifier->write({ message => "Gr\xFC\xDFe", badge => 0, sound => '', custom => {}, sandbox => 1 }), 1,
+    'write takes a hash';
 is $notifier->host, 'gateway.sandbox.push.apple.com', 'sandbox names the host';
 $notifier->message('☺');
 $notifier->write;
@@ -38,7 +39,8 @@ utf8::encode($bytes);
 $notifier->message($bytes);
 $notifier->write;
 my %payload = map { $_->{payload}{aps}{alert} => $_->{payload} } $simulator->accepted(4);
-is_deeply $payload{message}, { aps => { alert => 'message', badge => 4, sound => 'default' }, custom => { custom_key => 'custom_value' } },
+is_deeply $payload{message}, { aps => { alert => 'message', badge => 4, sound => 'default' },
+    custom => { custom_key => 'custom_value' } },
     'the payload has everything';
 is_deeply $payload{'Grüße'}, { aps => { alert => 'Grüße', badge => 0 } }, 'what is empty is left out';
 is_deeply [sort keys %payload], ['Grüße', 'message', '☺'], 'a message is text, or bytes of UTF-8';
@@ -72,7 +74,8 @@ eval { $notifier->badge('many') };
 like $@, qr/integer/, 'a badge is an integer';
 eval { $notifier->custom('many') };
 like $@, qr/hash/, 'custom is a hash';
-eval { $apns->notify({ cert => '/none/such', key => '/none/such' })->write({ devicetoken => '00ff', message => 'Hello' }) };
+eval { $apns->notify({ cert => '/none/such', key => '/none/such' })->write({ devicetoken => '00ff',
+    message => 'Hello' }) };
 like $@, qr/does not exist/, 'a certificate that is absent is an error';
 is_deeply \@warnings, [], 'nothing else is warned of';
 
@@ -81,7 +84,8 @@ for my $backend (qw(http2 binary)) {
     local $ENV{FERRY_CONFIG} = $refusing->config($backend);
     my $notifier = $apns->notify({ cert => $refusing->cert, key => $refusing->key });
     my $died = grep {
-        eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }); 1 } ? 0 : $@ =~ /\AFailed SSL connect: .*refused the client certificate/
+        eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }); 1 } ? 0
+            : $@ =~ /\AFailed SSL connect: .*refused the client certificate/
     } 1 .. 3;
     is $died, 3, "refused credentials are a failed handshake over $backend";
 }
@@ -99,7 +103,8 @@ my $strict = Simulator->new(http2 => { rules => [{ prefix => '00', reason => 'Mi
     local $ENV{FERRY_CONFIG} = $strict->config('http2');
     my $notifier = $apns->notify({ cert => $strict->cert, key => $strict->key });
     eval { $notifier->write({ devicetoken => '00ff', message => 'Hello' }) };
-    like $@, qr/\AAPNs refused it: MissingTopic, see the option "topic"/, 'what APNs refuses for another reason than the device is an error';
+    like $@, qr/\AAPNs refused it: MissingTopic, see the option "topic"/,
+        'what APNs refuses for another reason than the device is an error';
 }
 
 done_testing;

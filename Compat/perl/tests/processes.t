@@ -35,7 +35,8 @@ PROGRAM
     my $start = time;
     local $ENV{FIRST_TOKEN} = $token += 10_000;
     system "exec '$^X' '$path' >'$output' 2>'$errors'";
-    return ($? & 127 ? 'signal ' . ($? & 127) : $? >> 8, Simulator::read_file($errors), time - $start, Simulator::read_file($output));
+    my $status = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+    return ($status, Simulator::read_file($errors), time - $start, Simulator::read_file($output));
 }
 
 # How many of the last program's notifications arrived, and how many of them twice.
@@ -53,7 +54,8 @@ sub arrived {
 for my $case (
     ['send_to(500);', 0, 'the end of the file'],
     ['send_to(500); exit 3;', 3, 'exit'],
-    ['sub main { my $apns = Net::APNs::Extended->new(cert_file => $ENV{CERT}); send_to(500); exit 3 } main();', 3, 'exit in a sub'],
+    ['sub main { my $apns = Net::APNs::Extended->new(cert_file => $ENV{CERT}); send_to(500); exit 3 } main();', 3,
+        'exit in a sub'],
     ['$SIG{TERM} = sub { exit 4 }; send_to(500); kill TERM => $$; sleep 1;', 4, 'exit in a signal handler'],
 ) {
     my ($status, $errors) = run($case->[0]);
@@ -67,7 +69,8 @@ for my $case (
 }
 {
     local $ENV{FERRY_CONFIG} = $simulator->config('http2', wait => JSON::PP::true());
-    my ($status, $errors) = run('$apns->send(@{ message("bad0") }); send_to(500); print $apns->retrieve_error->{status}; POSIX::_exit(5);');
+    my ($status, $errors) = run(
+        '$apns->send(@{ message("bad0") }); send_to(500); print $apns->retrieve_error->{status}; POSIX::_exit(5);');
     is "$status $errors", '5 ', 'with the option wait a program may end by _exit';
     is arrived(500), '500 arrived, 0 twice', 'and nothing is lost';
 }
@@ -75,14 +78,16 @@ for my $case (
     local $ENV{FERRY_CONFIG} = $simulator->config('http2', deadline => 1, attemptTimeout => 0.5, onUnknown => 'report');
     my ($status, $errors) = run('$apns->send(@{ message("0000") }, { identifier => 6 }); exit 2;');
     is $status, 2, 'a failure after the last call leaves the exit status as it is';
-    like $errors, qr/\ANet::APNs::Extended: may not have arrived \(.*\): identifier 6\b.*\n\z/, 'and is warned of in one line';
+    like $errors, qr/\ANet::APNs::Extended: may not have arrived \(.*\): identifier 6\b.*\n\z/,
+        'and is warned of in one line';
 }
 
 {
     my $late = Simulator->new(errorDelaySeconds => 1.5);
     local $ENV{FERRY_CONFIG} = $late->config('binary', settleTime => 0.2);
     my ($status, $errors) = run('$apns->send(@{ message("bad0") }); send_to(1); sleep 2.5;');
-    like $errors, qr/\AFerry: \d notifications had counted as accepted, and were refused later\n\z/, 'what was refused too late is told';
+    like $errors, qr/\AFerry: \d notifications had counted as accepted, and were refused later\n\z/,
+        'what was refused too late is told';
 }
 
 # Processes.
@@ -142,7 +147,8 @@ PROGRAM
 # Signals.
 {
     local $ENV{FERRY_CONFIG} = $simulator->config('http2', port => 1);
-    my ($status, $errors, $time) = run('$SIG{ALRM} = sub { die "enough\n" }; Time::HiRes::alarm(0.3); eval { send_to(1) }; warn $@; POSIX::_exit(1);');
+    my ($status, $errors, $time) = run(
+        '$SIG{ALRM} = sub { die "enough\n" }; Time::HiRes::alarm(0.3); eval { send_to(1) }; warn $@; POSIX::_exit(1);');
     is $errors, "enough\n", 'a handler that dies ends a call';
     cmp_ok $time, '<', 2, 'soon';
     ($status, $errors, $time) = run('Time::HiRes::alarm(0.3); send_to(1);');

@@ -19,8 +19,9 @@ my $payload = '{"aps":{"alert":"Hello"}}';
 {
     my $ferry = Ferry->new({ $simulator->options('http2', %client) });
     $ferry->submit([
-        { tag => 1, token => pack('H*', '00ff'), payload => $payload, expiration => 0, priority => 5, push_type => FERRY_PUSH_BACKGROUND,
-          collapse_id => 'scores', apns_id => 'eabeae54-14a8-11e5-b60b-1697f925ec7b' },
+        { tag => 1, token => pack('H*', '00ff'), payload => $payload, expiration => 0, priority => 5,
+            push_type => FERRY_PUSH_BACKGROUND,
+            collapse_id => 'scores', apns_id => 'eabeae54-14a8-11e5-b60b-1697f925ec7b' },
         { tag => 2, token => pack('H*', 'bad0'), payload => $payload },
         { tag => 3, token => pack('H*', '909e'), payload => $payload },
     ]);
@@ -39,29 +40,36 @@ my $payload = '{"aps":{"alert":"Hello"}}';
 }
 {
     my $ferry = Ferry->new({ $simulator->options('binary', %client) });
-    $ferry->submit([map { { tag => $_->[0], token => pack('H*', $_->[1]), payload => $payload, expiration => 1_900_000_000, priority => 5 } }
+    $ferry->submit([map { { tag => $_->[0], token => pack('H*', $_->[1]), payload => $payload,
+        expiration => 1_900_000_000, priority => 5 } }
         [1, '00fe'], [2, 'bad0'], [3, '00fd']]);
     is $ferry->drain(10), 0, 'the binary protocol settles everything';
     my %outcome = map { $_->tag => $_ } $ferry->read;
-    is_deeply [map { [map { $outcome{$_}->outcome } 1 .. 3] } 1], [[FERRY_ACCEPTED, FERRY_REJECTED, FERRY_ACCEPTED]], 'each rightly';
-    is_deeply [map { $outcome{2}->$_ } qw(detail status reason legacy)], [FERRY_ORIGIN_GATEWAY, 8, 'BadDeviceToken', 8], 'a refusal';
+    is_deeply [map { [map { $outcome{$_}->outcome } 1 .. 3] } 1], [[FERRY_ACCEPTED, FERRY_REJECTED, FERRY_ACCEPTED]],
+        'each rightly';
+    is_deeply [map { $outcome{2}->$_ } qw(detail status reason legacy)], [FERRY_ORIGIN_GATEWAY, 8, 'BadDeviceToken', 8],
+        'a refusal';
     $ferry->close(5);
     my ($line) = grep { $_->{token} eq '00fe' } $simulator->accepted(3);
-    is_deeply [@$line{qw(payload priority expiration)}], [{ aps => { alert => 'Hello' } }, 5, 1_900_000_000], 'every field arrives';
+    is_deeply [@$line{qw(payload priority expiration)}], [{ aps => { alert => 'Hello' } }, 5, 1_900_000_000],
+        'every field arrives';
 }
 {
-    my $ferry = Ferry->new({ $simulator->options('binary', %client, host => 'localhost', port => 1, connectionRetryLimit => 0, events => 100) });
+    my $ferry = Ferry->new({ $simulator->options('binary', %client, host => 'localhost', port => 1,
+        connectionRetryLimit => 0, events => 100) });
     $ferry->submit([{ tag => 1, token => 'a', payload => $payload }]);
     $ferry->drain(10);
     my ($outcome) = $ferry->read;
-    is_deeply [map { $outcome->$_ } qw(outcome detail)], [FERRY_UNDELIVERED, FERRY_CAUSE_NO_CONNECTION], 'without a server nothing is delivered';
+    is_deeply [map { $outcome->$_ } qw(outcome detail)], [FERRY_UNDELIVERED, FERRY_CAUSE_NO_CONNECTION],
+        'without a server nothing is delivered';
     like $ferry->report->{lastError}, qr/localhost:1/, 'and the report says why';
     is $ferry->wait(5) & FERRY_READY_EVENT, FERRY_READY_EVENT, 'there are events';
     ok scalar(grep { ref eq 'HASH' } $ferry->events), 'which are hashes';
     is $ferry->wait(0) & FERRY_READY_EVENT, 0, 'and are read once';
 }
 {
-    my $ferry = Ferry->new(backend => 'migrate', http2 => { $simulator->options('http2', %client, backend => undef, feedback => undef) },
+    my $ferry = Ferry->new(backend => 'migrate', http2 => { $simulator->options('http2', %client, backend => undef,
+        feedback => undef) },
         binary => { $simulator->options('binary', %client, backend => undef, feedbackPort => undef) }, share => '100');
     $ferry->submit([{ tag => 1, token => pack('H*', '00fc'), payload => $payload }]);
     $ferry->drain(10);
@@ -74,7 +82,8 @@ my $payload = '{"aps":{"alert":"Hello"}}';
 }
 
 my @devices;
-my $list = Ferry::Feedback->new({ $simulator->options('http2', %client, feedbackHost => 'localhost', feedbackPort => $simulator->{ports}{feedback}) });
+my $list = Ferry::Feedback->new({ $simulator->options('http2', %client, feedbackHost => 'localhost',
+    feedbackPort => $simulator->{ports}{feedback}) });
 while (my $more = $list->read(10)) { push @devices, @$more }
 is_deeply [sort map { unpack('H*', $_->{token}) . " $_->{time}" } @devices], ['11ff 1600000000', '909e 1700000000'],
     'devices come from the file and from the service';

@@ -30,7 +30,9 @@ for my $name (qw(certificate private_key sandbox on_error on_eof on_connect on_e
 sub new {
     my ($class, @arguments) = @_;
     my %arguments = @arguments == 1 ? %{ $arguments[0] } : @arguments;
-    for my $name (qw(certificate private_key)) { croak "Attribute ($name) is required" unless defined $arguments{$name} }
+    for my $name (qw(certificate private_key)) {
+        croak "AnyEvent::APNS: $name is required" unless defined $arguments{$name};
+    }
     _no_debug_port() if exists $arguments{debug_port};
     return bless {
         sandbox         => 0,
@@ -52,14 +54,15 @@ sub _no_debug_port {
 sub json_driver {
     my ($self, @value) = @_;
     ($self->{json_driver}) = @value if @value;
-    return $self->{json_driver} ||= (eval { require JSON::XS } ? 'JSON::XS' : do { require JSON::PP; 'JSON::PP' })->new->utf8;
+    return $self->{json_driver} ||= Ferry::DropIn::coder();
 }
 
-# The original connected here. The library connects when there is something to send, so callbacks of the connection come soon.
+# The original connected here. The library connects when there is something to send, so callbacks of the connection come
+# soon.
 sub connect {
     my ($self) = @_;
     if ($self->connected) {
-        carp 'Already connected!';
+        carp 'AnyEvent::APNS: there is a connection already';
         return;
     }
     $self->{handler} = AnyEvent::APNS::Handler->new(

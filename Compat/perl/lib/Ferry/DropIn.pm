@@ -1,7 +1,7 @@
 package Ferry::DropIn;
 
-# What the drop-ins share: a provider that belongs to all objects of a process with the same server and certificate, and the
-# notifications that have no outcome yet.
+# What the drop-ins share: a provider that belongs to all objects of a process with the same server and certificate, and
+# the notifications that have no outcome yet.
 
 use 5.010;
 use strict;
@@ -25,8 +25,8 @@ our @CARP_NOT = qw(
 # Seconds: until a provider that nobody uses is closed, and for what is left at the end of the process.
 use constant { IDLE => 60, AT_EXIT => 10 };
 
-# How long the first calls wait for a sign that the server takes the certificate, in seconds. A refusal may come only after the
-# first notification was written, and the handshake of the original would have failed.
+# How long the first calls wait for a sign that the server takes the certificate, in seconds. A refusal may come only
+# after the first notification was written, and the handshake of the original would have failed.
 use constant PROOF => 0.5;
 
 # The status of HTTP/2 for a device that lost the app. That is no error: the list of such devices tells of it.
@@ -68,7 +68,8 @@ sub era { return "$$.$clones" }
 sub open {
     my ($class, %request) = @_;
     my $ferry = _with_files(sub { Ferry->new(atExit => AT_EXIT, @_) }, %request);
-    my $self = bless { ferry => $ferry, era => era(), queue => [], pending => {}, outcomes => [], news => [], tag => 0 }, $class;
+    my $self = bless { ferry => $ferry, era => era(), tag => 0 }, $class;
+    @$self{qw(queue pending outcomes news)} = ([], {}, [], []);
     weaken($open{ refaddr $self } = $self);
     return $self;
 }
@@ -95,12 +96,12 @@ sub _with_files {
     return $open->(backend => 'auto', %request, length $config ? (config => $config) : ());
 }
 
-# Returns the provider for `request`, which is opened if there is none. Its users wait for it, and used to hear at once that there
-# was no connection.
+# Returns the provider for `request`, which is opened if there is none. Its users wait for it, and used to hear at once
+# that there was no connection.
 sub shared {
     my ($class, %request) = @_;
     # A certificate that was renewed is another one.
-    my @parts = map { my $value = $request{$_} // ''; ref $value ? $$value : ($value, (stat $value)[1, 7, 9]) } qw(cert key);
+    my @parts = map { ref ? $$_ : ($_, (stat)[1, 7, 9]) } grep { defined } @request{qw(cert key)};
     my $key = join "\0", era(), @parts, map { $_ // '' } @request{qw(host port passphrase)}, $ENV{FERRY_CONFIG};
     my $now = clock_gettime(CLOCK_MONOTONIC);
     # A provider without a server tries ever more rarely, and one whose certificate was refused never again.
@@ -162,8 +163,8 @@ sub pump {
     }
 }
 
-# The queue without what the library has taken. Tags tell, because they count from 0. The queue alone does not: a signal handler may
-# have died before it was shortened.
+# The queue without what the library has taken. Tags tell, because they count from 0. The queue alone does not: a signal
+# handler may have died before it was shortened.
 sub _untaken {
     my ($self) = @_;
     my $queue = $self->{queue};
@@ -172,8 +173,8 @@ sub _untaken {
     return $queue;
 }
 
-# Sends items of an identifier and a notification, and returns when they are written, as a write to a socket did. Returns the news
-# of them that came meanwhile. Later news go to `receive`.
+# Sends items of an identifier and a notification, and returns when they are written, as a write to a socket did.
+# Returns the news of them that came meanwhile. Later news go to `receive`.
 sub send {
     my ($self, $receive, @items) = @_;
     my $own = [];
@@ -218,7 +219,8 @@ sub wait { return $_[0]{ferry}->wait($_[1]) }
 # A watcher of AnyEvent. The callback is called when there are outcomes, or room.
 sub watch { return $_[0]{ferry}->watch($_[1]) }
 
-# Reads outcomes, and calls each receiver once with all news of its notifications: hashes with `identifier`, `token`, and
+# Reads outcomes, and calls each receiver once with all news of its notifications: hashes with `identifier`, `token`,
+# and:
 # - `status`: that of the error response that a gateway would have sent, or 0;
 # - `failure`: a sentence, if it was not delivered or nobody knows; `isLost`: if it certainly was not.
 sub collect {
@@ -229,7 +231,8 @@ sub collect {
     return;
 }
 
-# Outcomes and news lie in the object, not in variables of this call: a signal handler may die in the middle of it, or collect, too.
+# Outcomes and news lie in the object, not in variables of this call: a signal handler may die in the middle of it, or
+# collect, too.
 sub _read_outcomes {
     my ($self) = @_;
     my $is_outermost = !$self->{is_reading};
@@ -269,7 +272,8 @@ sub _is_news {
         $news->{cause} = $outcome->detail;
         $self->{last_error} //= $self->{ferry}->report->{lastError} // '';
         $news->{failure} = join ': ', $CAUSE{ $news->{cause} } // 'it was given up', $self->{last_error} || ();
-        $self->{trouble} = $news if $news->{cause} == FERRY_CAUSE_CREDENTIALS || $news->{cause} == FERRY_CAUSE_NO_CONNECTION;
+        $self->{trouble} = $news
+            if $news->{cause} == FERRY_CAUSE_CREDENTIALS || $news->{cause} == FERRY_CAUSE_NO_CONNECTION;
     } elsif ($news->{status} || $outcome->status == GONE) {
         $self->{is_proved} = 1;
     } elsif ($kind == FERRY_REJECTED) {
@@ -311,7 +315,8 @@ sub _tell {
 sub complaint {
     my ($name, @news) = @_;
     my %of;
-    push @{ $of{ ($_->{isLost} ? 'not delivered' : 'may not have arrived') . " ($_->{failure})" } }, $name->($_) for @news;
+    push @{ $of{ ($_->{isLost} ? 'not delivered' : 'may not have arrived') . " ($_->{failure})" } }, $name->($_)
+        for @news;
     return join '; ', map {
         my @names = @{ $of{$_} };
         my @more = @names > 20 ? ('and ' . (@names - 20) . ' more') : ();
@@ -326,6 +331,13 @@ sub expiration {
     my ($seconds) = @_;
     no warnings 'numeric';
     return $seconds > 0 ? min(0xFFFF_FFFF, int $seconds) : 0;
+}
+
+# A coder of JSON as bytes.
+sub coder {
+    return JSON::XS->new->utf8 if eval { require JSON::XS };
+    require JSON::PP;
+    return JSON::PP->new->utf8;
 }
 
 # The JSON of a payload as bytes. A program's own coder may return text.
@@ -373,9 +385,10 @@ sub finish {
     $self->{ferry}->close($left->());
     $self->_take_back($CAUSE{ FERRY_CAUSE_SHUT_DOWN() }, FERRY_CAUSE_SHUT_DOWN);
     my $report = $self->{ferry}->report;
-    warn "Ferry: $report->{contradicted} notifications had counted as accepted, and were refused later\n" if $report->{contradicted};
-    warn "Ferry: $report->{feedbackLost} devices that are gone could not be written to the file of \"feedback\"\n" if $report->{feedbackLost};
-    warn "Ferry: FERRY_CONFIG has changed and cannot be used: $report->{configError}\n" if $report->{configError};
+    my ($late, $lost, $fault) = @$report{qw(contradicted feedbackLost configError)};
+    warn "Ferry: $late notifications had counted as accepted, and were refused later\n" if $late;
+    warn "Ferry: $lost devices that are gone could not be written to the file of \"feedback\"\n" if $lost;
+    warn "Ferry: FERRY_CONFIG has changed and cannot be used: $fault\n" if $fault;
     $self->collect;
     return;
 }

@@ -20,8 +20,8 @@ sub new {
     return bless { handle => Ferry::_opened(\&Ferry::_feedback_open, Ferry::_options(@options)), pid => $$ }, $class;
 }
 
-# Returns a list of devices, each a hash with `time`, in UNIX seconds, and `token`, in bytes. The list is empty when nothing came
-# for so many seconds. Returns undef at the end, and croaks if the end could not be reached.
+# Returns a list of devices, each a hash with `time`, in UNIX seconds, and `token`, in bytes. The list is empty when
+# nothing came for so many seconds. Returns undef at the end, and croaks if the end could not be reached.
 sub read {
     my ($self, $seconds) = @_;
     Ferry::_buffer(my $tuples, SIZE);

@@ -15,8 +15,8 @@ sub notify {
     return Net::APNS::Notification->new({ map { $_ => $arguments->{$_} } qw(cert key passwd) });
 }
 
-# Not in the original, which read no answers: sets what is called with a hash for each notification that was refused or not
-# delivered. See README.md.
+# Not in the original, which read no answers: sets what is called with a hash for each notification that was refused or
+# not delivered. See README.md.
 sub on_failure {
     my ($class, $receive) = @_;
     Net::APNS::Notification::on_failure($receive);

@@ -33,7 +33,8 @@ sub new {
     $self->{tls} = $ENV{FERRY_TEST_TLS} // $keys->dirname;
     my $record = $self->{record} = "$directory/record.jsonl";
     write_file("$directory/script.json", $json->encode({ %SCRIPT, feedback => {}, %script }));
-    my @command = ($ENV{FERRY_COMMAND} // 'ferry', qw(simulate --binary 0 --feedback 0 --http2 0), '--tls-dir', $self->{tls},
+    my @command = ($ENV{FERRY_COMMAND} // 'ferry', qw(simulate --binary 0 --feedback 0 --http2 0),
+        '--tls-dir', $self->{tls},
         '--script', "$directory/script.json", '--record', $record);
     $self->{pid} = open(my $output, '-|') // die "fork: $!\n";
     if (!$self->{pid}) {
@@ -42,7 +43,8 @@ sub new {
         exec @command or POSIX::_exit(127);
     }
     $self->{output} = $output;
-    $self->{ports} = $json->decode(scalar(<$output>) // die "$command[0] did not start: ", read_file("$directory/errors"), "\n");
+    $self->{ports} = $json->decode(scalar(<$output>) // die "$command[0] did not start: ",
+        read_file("$directory/errors"), "\n");
     $self->{owner} = $$;
     return $self;
 }
@@ -68,7 +70,8 @@ sub options {
     my ($self, $backend, %more) = @_;
     return (
         backend => $backend, host => 'localhost', port => $self->{ports}{$backend}, ca => "$self->{tls}/ca.pem",
-        $backend eq 'http2' ? (feedback => "$self->{directory}/gone.jsonl") : (feedbackPort => $self->{ports}{feedback}), %more,
+        $backend eq 'http2' ? (feedback => "$self->{directory}/gone.jsonl")
+            : (feedbackPort => $self->{ports}{feedback}), %more,
     );
 }
 

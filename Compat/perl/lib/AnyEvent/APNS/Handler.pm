@@ -20,8 +20,8 @@ use Scalar::Util qw(refaddr weaken);
 our $VERSION = '0.10';
 our $AUTOLOAD;
 
-# No descriptor tells that everything is written. A handler with an on_drain looks after so many seconds, then after twice as
-# many, and so on.
+# No descriptor tells that everything is written. A handler with an on_drain looks after so many seconds, then after
+# twice as many, and so on.
 use constant { FIRST_LOOK => 0.01, LONGEST_LOOK => 0.5 };
 
 my %lingering;
@@ -96,7 +96,10 @@ sub _look_for_drain {
     $self->{draining} = AnyEvent->timer(after => $seconds, cb => sub {
         my $self = $weak;
         $self->_look;
-        return $self->_look_for_drain(min LONGEST_LOOK, max FIRST_LOOK, 2 * $seconds) unless $self->{provider}->is_written;
+        if (!$self->{provider}->is_written) {
+            $self->_look_for_drain(min LONGEST_LOOK, max FIRST_LOOK, 2 * $seconds);
+            return;
+        }
         delete $self->{draining};
         $self->{on_drain}->($self) if $self->{on_drain};
     });
@@ -124,7 +127,8 @@ sub _receive {
         }
     }
     if (my @failures = grep { $_->{failure} } @news) {
-        my $is_fatal = grep { my $cause = $_->{cause} // 0; $cause == FERRY_CAUSE_CREDENTIALS || $cause == FERRY_CAUSE_NO_CONNECTION } @failures;
+        my %cause = map { ($_->{cause} // 0) => 1 } @failures;
+        my $is_fatal = $cause{ FERRY_CAUSE_CREDENTIALS() } || $cause{ FERRY_CAUSE_NO_CONNECTION() };
         $self->_fail($is_fatal ? 1 : 0, _complaint(@failures));
     }
     die $error if defined $error;

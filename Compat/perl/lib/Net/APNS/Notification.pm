@@ -22,8 +22,10 @@ sub new {
     my ($class, @arguments) = @_;
     my %arguments = @arguments == 1 ? %{ $arguments[0] } : @arguments;
     my $self = bless { %DEFAULT, custom => {} }, $class;
-    for my $name (qw(cert key)) { croak "Attribute ($name) is required" unless defined $arguments{$name} }
-    for my $name (grep { defined $arguments{$_} && $self->can($_) } sort keys %arguments) { $self->$name($arguments{$name}) }
+    for my $name (qw(cert key)) { croak "Net::APNS: $name is required" unless defined $arguments{$name} }
+    for my $name (sort keys %arguments) {
+        $self->$name($arguments{$name}) if defined $arguments{$name} && $self->can($name);
+    }
     return $self;
 }
 
@@ -86,8 +88,9 @@ sub write {
     my ($own) = $provider->send(\&_receive, [undef, { token => pack('H*', $token), payload => $self->_payload }]);
     if ($own && $own->{isLost}) {
         my $cause = $own->{cause} // 0;
-        croak $cause == FERRY_CAUSE_CREDENTIALS ? 'Failed SSL connect: ' : $cause == FERRY_CAUSE_NO_CONNECTION ? 'Connect: ' : '',
-            $own->{failure};
+        my $prefix = $cause == FERRY_CAUSE_CREDENTIALS ? 'Failed SSL connect: '
+            : $cause == FERRY_CAUSE_NO_CONNECTION ? 'Connect: ' : '';
+        croak $prefix, $own->{failure};
     }
     _receive($own) if $own;
     return 1;

@@ -46,19 +46,20 @@ sub new {
 
 sub send {
     my ($self, $token, $payload, $extra) = @_;
-    croak 'Usage: $apns->send($device_token, \%payload [, \%extra ])' unless defined $token && ref $payload eq 'HASH';
+    croak 'Net::APNs::Extended: send() takes a token, a hash and perhaps another hash'
+        unless defined $token && ref $payload eq 'HASH';
     return $self->_deliver([$token, $payload, $extra, 0]);
 }
 
 sub send_multi {
     my ($self, $data) = @_;
-    croak 'Usage: $apns->send_multi(\@datum)' unless ref $data eq 'ARRAY';
+    croak 'Net::APNs::Extended: send_multi() takes an array of arrays' unless ref $data eq 'ARRAY';
     my @items;
     my $identifier = 0;
     for my $item (@$data) {
-        croak 'Net::APNs::Extended: send data must be ARRAYREF' unless ref $item eq 'ARRAY';
+        croak 'Net::APNs::Extended: send_multi() takes an array of arrays' unless ref $item eq 'ARRAY';
         my ($token, $payload, $extra) = @$item;
-        croak 'Net::APNs::Extended: send data require $device_token and \%payload'
+        croak 'Net::APNs::Extended: an array for send_multi() has a token and a hash'
             unless defined $token && ref $payload eq 'HASH';
         push @items, [$token, $payload, $extra, $extra && $extra->{identifier} ? undef : $identifier++];
     }
@@ -68,7 +69,7 @@ sub send_multi {
 # Sends items of token, payload, extra and the identifier to use if extra has none.
 sub _deliver {
     my ($self, @items) = @_;
-    croak "command($self->{command}) not support. shuled be 0 or 1" unless $self->command =~ /\A[01]\z/;
+    croak "Net::APNs::Extended: there is no command $self->{command}, only 0 and 1" unless $self->command =~ /\A[01]\z/;
     my @notifications = map { $self->_notification(@$_) } @items;
     my $provider = Ferry::DropIn->shared($self->_request);
     my $errors = $self->_errors;
@@ -76,8 +77,9 @@ sub _deliver {
     # Only if nothing was delivered may the caller send all of it again.
     if (@news && @notifications == grep { $_->{isLost} } @news) {
         my $cause = $news[0]{cause} // 0;
-        croak $cause == FERRY_CAUSE_CREDENTIALS ? 'SSL error: failed ssl connect: '
-            : $cause == FERRY_CAUSE_NO_CONNECTION ? "can't connect socket: " : '', $news[0]{failure};
+        my $prefix = $cause == FERRY_CAUSE_CREDENTIALS ? 'SSL error: failed ssl connect: '
+            : $cause == FERRY_CAUSE_NO_CONNECTION ? "can't connect socket: " : '';
+        croak $prefix, $news[0]{failure};
     }
     _receive($errors, @news) if @news;
     return 1;
@@ -96,11 +98,12 @@ sub _notification {
 sub _json {
     my ($self, $payload) = @_;
     my $aps = $payload->{aps};
-    croak 'aps parameter must be HASHREF' unless ref $aps eq 'HASH';
+    croak 'Net::APNs::Extended: aps of a payload is a hash' unless ref $aps eq 'HASH';
     $aps = { %$aps, badge => $aps->{badge} + 0 } if exists $aps->{badge};
     my ($json, $is_short) = Ferry::DropIn::fitted($self->json, { %$payload, aps => $aps }, $self->max_payload_size);
     return $json if $is_short;
-    croak sprintf 'over the payload size (current:%d > max:%d) : %s', length $json, $self->max_payload_size, $json;
+    croak sprintf 'Net::APNs::Extended: a payload of %d bytes, which may have %d, cannot be cut', length $json,
+        $self->max_payload_size;
 }
 
 sub retrieve_error {
@@ -132,7 +135,9 @@ sub _errors {
 
 sub _receive {
     my ($errors, @news) = @_;
-    push @$errors, map { { command => 8, status => $_->{status} || UNKNOWN_ERROR, identifier => $_->{identifier} } } @news;
+    for my $news (@news) {
+        push @$errors, { command => 8, status => $news->{status} || UNKNOWN_ERROR, identifier => $news->{identifier} };
+    }
     if (my @failures = grep { $_->{failure} } @news) {
         carp 'Net::APNs::Extended: ', Ferry::DropIn::complaint(sub { "identifier $_[0]{identifier}" }, @failures);
     }

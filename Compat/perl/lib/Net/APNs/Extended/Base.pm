@@ -33,15 +33,15 @@ __PACKAGE__->mk_accessors(qw(
 
 sub new {
     my ($class, %arguments) = @_;
-    croak '`cert_file` or `cert` must be specify' unless exists $arguments{cert_file} || exists $arguments{cert};
+    croak "$class: cert_file or cert is required" unless exists $arguments{cert_file} || exists $arguments{cert};
     for my $name (qw(cert key)) {
-        croak "specifying both `${name}_file` and `$name` is not allowed"
+        croak "$class: give ${name}_file or $name, not both"
             if exists $arguments{"${name}_file"} && exists $arguments{$name};
     }
     carp "$class: cert_type and key_type have no effect, the form of a file is recognized"
         if (exists $arguments{cert_type} || exists $arguments{key_type}) && !$has_warned++;
     my $self = bless { %DEFAULT, %arguments }, $class;
-    $self->{json} ||= (eval { require JSON::XS } ? 'JSON::XS' : do { require JSON::PP; 'JSON::PP' })->new->utf8;
+    $self->{json} ||= Ferry::DropIn::coder();
     return $self;
 }
 
@@ -50,7 +50,8 @@ sub hostname {
     return $self->is_sandbox ? $self->host_sandbox : $self->host_production;
 }
 
-# The connection belongs to all objects with the same certificate. What was sent stays sent, and errors can still be read.
+# The connection belongs to all objects with the same certificate. What was sent stays sent, and errors can still be
+# read.
 sub disconnect { return 1 }
 
 # The server and the credentials as options of the library.
