@@ -1,6 +1,5 @@
 internal import FerryCore
 
-
 /// A wait that ``stop()`` ends early and for good. Safe from any thread.
 final class FeedbackWait: Sendable {
     /// The longest wait: a hundred years. `Task.sleep` traps on a duration that overflows its nanoseconds.

@@ -1,6 +1,5 @@
 internal import FerryCore
 
-
 /// Finds out when the devices of all event loops are on the side that the rule gives them: ``MigrationEvent/moved`` is an event
 /// of the whole. Any thread.
 final class MoveWatch: Sendable {
