@@ -106,6 +106,14 @@ def _json(options):
     return text, len(text)
 
 
+def _read_json(function, handle, size=4096):
+    buffer = ctypes.create_string_buffer(size)
+    length = _checked(function(handle, buffer, size))
+    if length > size:
+        return _read_json(function, handle, length)
+    return json.loads(buffer.raw[:length].decode("utf-8")) if length else None
+
+
 class Notification(collections.namedtuple(
         "Notification", "tag token payload priority push_type expiration topic collapse_id apns_id")):
     """One notification: a tuple, of which only the first three items are required.
@@ -257,19 +265,10 @@ class Provider(object):
 
     def events(self):
         """Returns the events that have come, as dicts."""
-        return list(iter(lambda: self._read_json(_lib.ferry_read_event), None))
+        return list(iter(lambda: _read_json(_lib.ferry_read_event, self._handle), None))
 
     def report(self):
-        return self._read_json(_lib.ferry_report)
-
-    def _read_json(self, function):
-        size = 4096
-        while True:
-            buffer = ctypes.create_string_buffer(size)
-            length = _checked(function(self._handle, buffer, size))
-            if length <= size:
-                return json.loads(buffer.raw[:length].decode("utf-8")) if length else None
-            size = length
+        return _read_json(_lib.ferry_report, self._handle)
 
     @property
     def counts(self):
@@ -320,7 +319,7 @@ def feedback(options):
             if length in (EINTR, ETIME):
                 continue
             if length == EPEER:
-                raise FerryError(EPEER, _report(handle).get("lastError"))
+                raise FerryError(EPEER, _read_json(_lib.ferry_report, handle).get("lastError"))
             if _checked(length) == 0:
                 return
             offset = 0

@@ -88,7 +88,7 @@ while (my $more = $list->read(10)) { push @devices, @$more }
 is_deeply [sort map { unpack('H*', $_->{token}) . " $_->{time}" } @devices], ['11ff 1600000000', '909e 1700000000'],
     'devices come from the file and from the service';
 
-my $absent = Ferry::Feedback->new({ $simulator->options('binary', %client, feedbackPort => undef, port => 1) });
+my $absent = Ferry::Feedback->new({ $simulator->options('binary', %client, feedbackPort => 1) });
 eval { 1 while $absent->read(10) };
 like $@, qr/localhost:1/, 'a service that is not there is named';
 

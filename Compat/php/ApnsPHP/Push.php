@@ -109,16 +109,7 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         clearstatcache();
         $name = serialize(array_diff_key($options, array('passphrase' => true))) . @filemtime($options['cert']);
         $name = 'ApnsPHP ' . md5($name);
-        try {
-            return new Provider($options + array('shared' => $name));
-        } catch (Ferry\Exception $error) {
-            // The file of FERRY_CONFIG may have changed since connections with this name were opened.
-            $stat = isset($options['config']) ? @stat($options['config']) : false;
-            if (!$stat) {
-                throw $error;
-            }
-            return new Provider($options + array('shared' => "$name $stat[ino] $stat[size] $stat[mtime]"));
-        }
+        return new Provider($options + array('shared' => $name));
     }
 
     /** Whether this process has a provider. After a fork the child opens one of its own. */

@@ -138,7 +138,7 @@ test('A feedback list that cannot be read to its end raises after its last tuple
     $simulator = Simulator::with(array('feedback' => array(
         'tuples' => array(array('token' => 'aa', 'time' => 1), array('token' => 'bb', 'time' => 2)), 'fault' => 'truncates',
     )));
-    $options = $simulator->options('binary', array('port' => $simulator->ports['feedback']));
+    $options = $simulator->options('binary', array('feedbackPort' => $simulator->ports['feedback']));
     $feedback = new Feedback($options);
     equal(array(array('time' => 1, 'token' => 'aa')), $feedback->read());
     $error = raises(Ferry\Exception::class, '', array($feedback, 'read'));

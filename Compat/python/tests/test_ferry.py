@@ -19,6 +19,15 @@ def notification(tag=0, token=GOOD, payload=BODY, **fields):
     return ferry.Notification(tag, token, payload, **fields)
 
 
+class Feedback(unittest.TestCase):
+    def test_a_service_that_is_not_there_raises_and_says_why(self):
+        options = {"backend": "binary", "host": "localhost", "feedbackPort": 1}
+        with self.assertRaises(ferry.FerryError) as raised:
+            list(ferry.feedback(options))
+        self.assertEqual(raised.exception.code, ferry.EPEER)
+        self.assertIn("localhost:1", str(raised.exception))
+
+
 class Packing(unittest.TestCase):
     def test_a_record_is_laid_out_as_the_header_says(self):
         apns_id = bytes(bytearray(range(16)))

@@ -63,7 +63,7 @@ final class FeedbackList: Sendable {
             // Before the look: news that comes after it raises the signal again. At the end it stays.
             if !state.isOver { state.signal.set(false) }
             var length = 0
-            while let tuple = state.waiting ?? self.next(state, isFirst: length == 0) {
+            while let tuple = state.waiting ?? self.next(state) {
                 let tupleLength = FeedbackTuple.headerLength + tuple.token.bytes.count
                 guard length + tupleLength <= target.count else {
                     state.waiting = tuple
@@ -77,18 +77,18 @@ final class FeedbackList: Sendable {
             }
             if length > 0 { return Int64(length) }
             if state.error != nil { return Int64(FERRY_EPEER) }
-            return state.isOver ? 0 : nil
+            guard state.isOver else { return nil }
+            state.taken?.remove()
+            return 0
         }
     }
 
-    /// - Parameter isFirst: whether the caller has all tuples before this one. Only then a file may be removed.
-    private func next(_ state: State, isFirst: Bool) -> FeedbackTuple? {
-        repeat {
-            guard let tuple = state.taken?.next() else { continue }
+    private func next(_ state: State) -> FeedbackTuple? {
+        if let tuple = state.taken?.next() {
             state.count += 1
             return tuple
-        } while isFirst && state.taken?.removeRead() == true
-        guard isFirst || state.reading != nil, !state.isOver else { return nil }
+        }
+        guard !state.isOver else { return nil }
         if state.taken?.isUnreadable == true {
             state.error = "A file of the feedback list cannot be read. It stays where it is."
             self.end(state)

@@ -32,6 +32,8 @@ struct TakenFeedback: ~Copyable {
     private static let tries = 1000
 
     private var files: [File] = []
+    /// The index of the file that is read.
+    private var current = 0
     private var bytes: [UInt8] = []
     private var position = 0
     /// How many lines were not understood.
@@ -100,24 +102,26 @@ struct TakenFeedback: ~Copyable {
         return File(path: path, descriptor: file)
     }
 
-    /// Returns the next device of the file; nil at its end.
+    /// Returns the next device; nil at the end of the list.
     mutating func next() -> FeedbackTuple? {
-        guard !self.files.isEmpty else { return nil }
-        while let line = self.nextLine() {
-            if let tuple = Self.tuple(in: line) { return tuple }
-            self.skipped += 1
+        while self.current < self.files.count, !self.isUnreadable {
+            while let line = self.nextLine() {
+                if let tuple = Self.tuple(in: line) { return tuple }
+                self.skipped += 1
+            }
+            if !self.isUnreadable { self.current += 1 }
         }
         return nil
     }
 
-    /// Removes the file that was read to its end. Returns whether there is another.
-    mutating func removeRead() -> Bool {
-        guard !self.files.isEmpty else { return false }
-        let file = self.files.removeFirst()
-        // What cannot be read stays for another try.
-        if !self.isUnreadable { unlink(file.path) }
-        Self.release(file)
-        return !self.files.isEmpty
+    /// Removes what was read. Until then, another reader finds the list if this one dies.
+    mutating func remove() {
+        for file in self.files.prefix(self.current) {
+            unlink(file.path)
+            Self.release(file)
+        }
+        self.files.removeFirst(self.current)
+        self.current = 0
     }
 
     private mutating func nextLine() -> ArraySlice<UInt8>? {
@@ -135,7 +139,7 @@ struct TakenFeedback: ~Copyable {
                 self.skipped += 1
             }
             var chunk = [UInt8](repeating: 0, count: Self.chunk)
-            let count = read(self.files[0].descriptor, &chunk, chunk.count)
+            let count = read(self.files[self.current].descriptor, &chunk, chunk.count)
             if count < 0 {
                 self.isUnreadable = true
                 self.bytes.removeAll()

@@ -17,6 +17,8 @@ final class SharedProvider: Sendable {
     let goneDevices: FeedbackFile?
     /// The options of the call that made it, in one order, without those that a handle has for itself.
     let options: String
+    /// The same with those of the file.
+    let merged: String
     /// The limit of a handle without one of its own.
     let handleLimit: Int
     private let longestExit = Monitor(Duration.zero)
@@ -28,6 +30,7 @@ final class SharedProvider: Sendable {
         config: ConfigWatch?,
         goneDevices: FeedbackFile?,
         options: String,
+        merged: String,
         handleLimit: Int
     ) {
         self.backend = backend
@@ -36,6 +39,7 @@ final class SharedProvider: Sendable {
         self.config = config
         self.goneDevices = goneDevices
         self.options = options
+        self.merged = merged
         self.handleLimit = handleLimit
     }
 

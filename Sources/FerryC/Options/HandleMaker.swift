@@ -95,7 +95,7 @@ struct HandleMaker {
 
     /// Makes a handle of the shared provider with a name, which is made first if there is none.
     ///
-    /// - Parameter own: the options of the call alone. A file that changed meanwhile is no reason to refuse a handle.
+    /// - Parameter own: the options of the call alone, without the file's.
     private static func shared(
         _ name: String,
         _ own: String,
@@ -104,9 +104,15 @@ struct HandleMaker {
         _ file: ConfigFile?,
         on threads: () throws -> ProcessThreads
     ) throws -> Handle {
+        let merged = options.text(without: OptionGroups.ofOneHandle)
         let share = try options.peekNumber("share", in: 0...100)
         var limit = frame.queueLimit ?? Self.echoLimit
-        var provider = LibraryState.shared.withLock { $0.sharedProvider(name) }
+        // Whoever opens after a change of the file gets a provider of the new options, beside that of earlier handles.
+        let (first, version, key) = LibraryState.shared.withLock { $0.sharedProvider(name, merged) }
+        guard first.map({ $0.options == own }) ?? true else {
+            throw OptionsFault("The provider that is shared under this name has other options.")
+        }
+        var provider = version
         if provider == nil {
             let router = TagRouter()
             let made = try self.backend(&options, frame, file, on: threads) { ownLimit in
@@ -121,15 +127,13 @@ struct HandleMaker {
                 config: made.config,
                 goneDevices: made.goneDevices,
                 options: own,
+                merged: merged,
                 handleLimit: limit
             )
-            provider = LibraryState.shared.withLock { $0.add(new, as: name) }
+            provider = LibraryState.shared.withLock { $0.add(new, as: key) }
         }
         guard let provider else {
             throw OptionsFault("There are \(SharedProvider.limit) shared providers, and no more are possible.")
-        }
-        guard provider.options == own else {
-            throw OptionsFault("The provider that is shared under this name has other options.")
         }
         provider.note(frame.settings.exitLimit)
         if let share, let migration = provider.migration, migration.rule.share != share { migration.rule.share = share }

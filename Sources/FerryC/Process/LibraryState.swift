@@ -123,7 +123,17 @@ struct LibraryState {
 
     // MARK: Shared providers
 
-    func sharedProvider(_ name: String) -> SharedProvider? { self.shared[name] }
+    /// Returns the first shared provider with a name; the one whose options with those of the file are `merged`; and the key for
+    /// a new one.
+    func sharedProvider(
+        _ name: String,
+        _ merged: String
+    ) -> (first: SharedProvider?, version: SharedProvider?, key: String) {
+        guard let first = self.shared[name] else { return (nil, nil, name) }
+        guard first.merged != merged else { return (first, first, name) }
+        let key = "\(name)\0\(merged)"
+        return (first, self.shared[key], key)
+    }
 
     /// Adds a shared provider. Returns the one that has the name; nil if there are too many.
     mutating func add(_ provider: SharedProvider, as name: String) -> SharedProvider? {
