@@ -253,7 +253,7 @@ class ModuleTest < FerryTest
 
   def test_feedback_raises_when_the_list_breaks_off
     Simulator.with(feedback: { tuples: Simulator::TUPLES, fault: 'truncates' }) do |server|
-      list = Ferry::Feedback.new(server.options('binary', port: server.ports[:feedback]))
+      list = Ferry::Feedback.new(server.options('binary', feedbackPort: server.ports[:feedback]))
       devices = []
       error = assert_raises(Ferry::Error) { list.each { |device| devices << device } }
       assert_match(/ended too early: ./, error.message)
