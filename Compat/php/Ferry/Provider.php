@@ -71,11 +71,14 @@ final class Provider implements Constants
     {
         return $this->inChunks($tokens, function (array $chunk, int $taken) use ($notification, $firstTag): int {
             $record = Record::pack(['token' => $chunk[0]] + $notification);
-            if (\count(\array_flip(\array_map('strlen', $chunk))) > 1) {
-                throw new \InvalidArgumentException('The tokens of one call have one length.');
+            $digits = \strlen($chunk[0]);
+            foreach ($chunk as $token) {
+                if (\strlen($token) !== $digits) {
+                    throw new \InvalidArgumentException('The tokens of one call have one length.');
+                }
             }
             $tokens = Record::bytes('tokens', \implode('', $chunk));
-            $length = \intdiv(\strlen($chunk[0]), 2);
+            $length = \intdiv($digits, 2);
             $tag = $firstTag + $taken;
             return $this->ffi->ferry_submit_to(
                 $this->handle, $record, \strlen($record), $tokens, $length, \count($chunk), $tag
@@ -125,28 +128,42 @@ final class Provider implements Constants
         }
         $words = $this->words;
         $count = Library::check($this->ffi->ferry_read($this->handle, $words, 8 * self::WORDS, $most));
-        $ids = null;
+        $ids = $last = $outcome = null;
         $outcomes = [];
         for ($i = $k = 0; $k < $count; $i += self::WORDS, $k++) {
-            // The second word has the members from 'outcome' to 'flags', the first of them in its lowest bits.
+            // Most outcomes differ from the one before in their tag alone, and a copy costs less than an array built anew.
             $word = $words[$i + 1];
-            $reason = $word >> 32 & 0xffff;
-            $hasId = $word >> 56 & self::OUTCOME_APNS_ID;
-            if ($hasId) {
-                $ids ??= self::ids(\FFI::string($words, 8 * self::WORDS * $count));
+            if ($word !== $last) {
+                $outcome = $this->outcome($word);
+                $last = $word;
             }
-            $outcomes[] = [
-                'tag' => $words[$i],
-                'outcome' => $word & 0xff,
-                'detail' => $word >> 8 & 0xff,
-                'status' => $word >> 16 & 0xffff,
-                'reason' => $this->reasons[$reason] ??= $this->ffi->ferry_reason_text($reason),
-                'legacy' => $word >> 48 & 0xff,
-                'timestamp' => $words[$i + 2] ?: null,
-                'apnsId' => $hasId ? \substr($ids, 36 * $k, 36) : null,
-            ];
+            $outcome['tag'] = $words[$i];
+            if ($word >> 56 & self::OUTCOME_APNS_ID) {
+                $ids ??= self::ids(\FFI::string($words, 8 * self::WORDS * $count));
+                $outcome['apnsId'] = \substr($ids, 36 * $k, 36);
+            }
+            if ($outcome['outcome'] === self::REJECTED) {
+                $outcome['timestamp'] = $words[$i + 2] ?: null;
+            }
+            $outcomes[] = $outcome;
         }
         return $outcomes;
+    }
+
+    /** An outcome by its second word, which has the members from 'outcome' to 'flags', the first of them in its lowest bits. */
+    private function outcome(int $word): array
+    {
+        $reason = $word >> 32 & 0xffff;
+        return [
+            'tag' => 0,
+            'outcome' => $word & 0xff,
+            'detail' => $word >> 8 & 0xff,
+            'status' => $word >> 16 & 0xffff,
+            'reason' => $this->reasons[$reason] ??= $this->ffi->ferry_reason_text($reason),
+            'legacy' => $word >> 48 & 0xff,
+            'timestamp' => null,
+            'apnsId' => null,
+        ];
     }
 
     /** The last 16 bytes of each outcome as UUIDs, one after the other. One by one they would cost more than all the rest. */
