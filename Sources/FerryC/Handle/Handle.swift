@@ -68,7 +68,7 @@ final class Handle: Sendable {
         }
         guard let count = RecordReader.count(bytes) else { return nil }
         return self.submit(count) { index, reader in
-            reader.next().map { Item(record: $0, token: $0.token, tag: $0.tag, wasPayloadChecked: false) }
+            reader.next().map { Item(record: $0, token: $0.token, tag: $0.tag) }
         } over: {
             RecordReader(bytes)
         }
@@ -85,13 +85,11 @@ final class Handle: Sendable {
         guard let first = reader.next(), reader.position == record.count, first.token.count == tokenLength else {
             return nil
         }
-        let isPayloadGood = first.fault() == nil
         return self.submit(tokenLength == 0 ? 0 : tokens.count / tokenLength) { index, _ in
             Item(
                 record: first,
                 token: UnsafeBufferPointer(rebasing: tokens[index * tokenLength..<(index + 1) * tokenLength]),
-                tag: firstTag &+ UInt64(index),
-                wasPayloadChecked: isPayloadGood
+                tag: firstTag &+ UInt64(index)
             )
         } over: {
             reader
@@ -103,7 +101,6 @@ final class Handle: Sendable {
         var record: RecordReader.Record
         var token: UnsafeBufferPointer<UInt8>
         var tag: UInt64
-        var wasPayloadChecked: Bool
     }
 
     /// Takes the first of `count` items that there is room for.
@@ -125,10 +122,13 @@ final class Handle: Sendable {
         var batch = PushBatch(capacity: max(most, 1))
         var refused: [(index: Int, tag: UInt64, reason: Reason)] = []
         var made = 0
+        // Many devices often get the same payload, and to compare costs less than to scan.
+        var goodPayload = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
         while made < most, let next = item(made, &reader) {
-            if let reason = next.record.fault(wasPayloadChecked: next.wasPayloadChecked) {
+            if let reason = next.record.fault(goodPayload: goodPayload) {
                 refused.append((made, next.tag, reason))
             } else {
+                goodPayload = next.record.payload
                 let tag = self.router?.enter(next.tag, of: self.mailbox) ?? next.tag
                 guard next.record.append(to: &batch, token: next.token, tag: tag) else {
                     self.router?.leave(tag)

@@ -1,5 +1,6 @@
 internal import CFerry
 internal import FerryCore
+internal import Glibc
 
 /// Reads the records of a call, in the form that `ferry.h` documents.
 struct RecordReader {
@@ -78,16 +79,25 @@ struct RecordReader {
 
 extension RecordReader.Record {
     /// Returns why no server would take the notification; nil if one might.
-    func fault(wasPayloadChecked: Bool = false) -> Reason? {
+    ///
+    /// - Parameter goodPayload: a payload that needs no check.
+    func fault(goodPayload: UnsafeBufferPointer<UInt8>) -> Reason? {
         if self.token.isEmpty { return .missingDeviceToken }
         if self.token.count > DeviceToken.maximumLength { return .invalidTokenSize }
-        if !wasPayloadChecked, let fault = self.payloadFault { return fault }
+        if !self.hasPayload(goodPayload), let fault = self.payloadFault { return fault }
         if !self.topic.allSatisfy({ 0x21...0x7e ~= $0 }) { return .badTopic }
         if self.collapseID.count > PushNotification.maximumCollapseIDLength { return .badCollapseID }
         if self.collapseID.contains(where: { $0 < 0x20 || $0 == 0x7f }) { return .badCollapseID }
         if self.priority != 0, Priority(rawValue: self.priority) == nil { return .badPriority }
         if self.pushType != 0, PushType(code: self.pushType) == nil { return .invalidPushType }
         return nil
+    }
+
+    private func hasPayload(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard self.payload.count == other.count, let mine = self.payload.baseAddress, let other = other.baseAddress else {
+            return false
+        }
+        return mine == other || memcmp(mine, other, self.payload.count) == 0
     }
 
     private var payloadFault: Reason? {
