@@ -19,6 +19,7 @@ let package = Package(
     platforms: [.macOS("26.0")],
     products: [
         .library(name: "Ferry", targets: ["Ferry"]),
+        .library(name: "FerryAppStore", targets: ["FerryAppStore"]),
         .library(name: "FerryTesting", targets: ["FerryTesting"]),
         .library(name: "ferryc", type: .dynamic, targets: ["FerryC"]),
         .executable(name: "ferry", targets: ["FerryCLI"]),
@@ -134,12 +135,27 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "FerryAppStore",
+            dependencies: [
+                "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "FerryTesting",
             dependencies: [
-                "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
+                "FerryAppStore", "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],
@@ -270,6 +286,16 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "FerryAppStoreTests",
+            dependencies: [
+                "FerryAppStore", "FerryCore", "FerryOpenSSL", "FerryServer", "FerrySQLite", "FerryTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

@@ -10,6 +10,7 @@
 #include <openssl/ecdsa.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
@@ -137,6 +138,10 @@ static inline int CFerryOpenSSL_print_name(BIO *bio, const X509_NAME *name) {
 
 static inline EVP_PKEY *CFerryOpenSSL_generate_P256(void) {
     return EVP_EC_gen("P-256");
+}
+
+static inline EVP_PKEY *CFerryOpenSSL_generate_P384(void) {
+    return EVP_EC_gen("P-384");
 }
 
 static inline EVP_PKEY *CFerryOpenSSL_generate_RSA(size_t bits) {

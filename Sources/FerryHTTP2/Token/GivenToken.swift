@@ -1,3 +1,5 @@
+internal import FerryCore
+
 /// A provider token that was made elsewhere, and its own statements about itself. Its signature is not checked.
 ///
 /// No description of this type shows the token.

@@ -4,6 +4,8 @@ internal import CFerryOpenSSL
 package enum KeyKind: Sendable, Hashable {
     /// Elliptic curve P-256: made in microseconds.
     case p256
+    /// Elliptic curve P-384, as Apple's roots have.
+    case p384
     /// RSA of 2048 bits: old clients understand it; takes some 100 ms to make.
     case rsa2048
     /// RSA of 1024 bits: refused by default, for tests of that refusal.
@@ -15,6 +17,7 @@ func generateKey(_ kind: KeyKind) throws(TLSError) -> OwnedKey {
     let pointer =
         switch kind {
         case .p256: CFerryOpenSSL_generate_P256()
+        case .p384: CFerryOpenSSL_generate_P384()
         case .rsa2048: CFerryOpenSSL_generate_RSA(2048)
         case .rsa1024: CFerryOpenSSL_generate_RSA(1024)
         }

@@ -48,6 +48,15 @@ struct OwnedCertificateStack: ~Copyable {
     func append(_ certificate: OpaquePointer) { _ = CFerryOpenSSL_sk_X509_push(pointer, certificate) }
 }
 
+struct OwnedCertificateStore: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { X509_STORE_free(pointer) }
+}
+
 struct OwnedStoreContext: ~Copyable {
     let pointer: OpaquePointer
     init?(_ pointer: OpaquePointer?) {

@@ -6,8 +6,13 @@ struct CertificateRequest {
     var subject: [(String, String)]
     /// Seconds relative to now.
     var validity: (from: Int, to: Int)
-    /// Extensions whose values are DER already.
-    var rawExtensions: [(ApplePushExtension, [UInt8])] = []
+    /// Object identifiers of extensions, with values that are DER already.
+    var rawExtensions: [(oid: String, value: [UInt8])] = []
+    var digest = Digest.sha256
+
+    enum Digest {
+        case sha256, sha384
+    }
 }
 
 /// An issuer of X.509 certificates for ``ThrowAwayCA``.
@@ -92,14 +97,15 @@ struct CertificateIssuer {
                 X509_add_ext(certificate.pointer, made.pointer, -1) == 1
             else { throw Self.failure() }
         }
-        for (kind, value) in request.rawExtensions {
-            guard let object = OwnedObject(OBJ_txt2obj(kind.rawValue, 1)), let data = OwnedString(ASN1_STRING_new()),
+        for (oid, value) in request.rawExtensions {
+            guard let object = OwnedObject(OBJ_txt2obj(oid, 1)), let data = OwnedString(ASN1_STRING_new()),
                 ASN1_STRING_set(data.pointer, value, Int32(value.count)) == 1,
                 let made = OwnedExtension(X509_EXTENSION_create_by_OBJ(nil, object.pointer, 0, data.pointer)),
                 X509_add_ext(certificate.pointer, made.pointer, -1) == 1
             else { throw Self.failure() }
         }
-        guard X509_sign(certificate.pointer, key, EVP_sha256()) > 0 else { throw Self.failure() }
+        let digest = request.digest == .sha256 ? EVP_sha256() : EVP_sha384()
+        guard X509_sign(certificate.pointer, key, digest) > 0 else { throw Self.failure() }
     }
 
     private static func failure(file: String = #fileID, line: Int = #line) -> TLSError {

@@ -100,9 +100,9 @@ package final class ThrowAwayCA: Sendable {
             validity: validity.seconds
         )
         let null: [UInt8] = [0x05, 0x00]
-        if environments.contains(.sandbox) { request.rawExtensions.append((.sandbox, null)) }
-        if environments.contains(.production) { request.rawExtensions.append((.production, null)) }
-        if !topics.isEmpty { request.rawExtensions.append((.topics, appleTopicsDER(topics))) }
+        if environments.contains(.sandbox) { request.rawExtensions.append((ApplePushExtension.sandbox.rawValue, null)) }
+        if environments.contains(.production) { request.rawExtensions.append((ApplePushExtension.production.rawValue, null)) }
+        if !topics.isEmpty { request.rawExtensions.append((ApplePushExtension.topics.rawValue, appleTopicsDER(topics))) }
         return try issue(request, key: key, extensions: [(NID_ext_key_usage, "clientAuth")])
     }
 

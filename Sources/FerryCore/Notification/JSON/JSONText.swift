@@ -11,6 +11,19 @@ package struct JSONText: Hashable, Sendable {
         self.isPlain = isPlain
     }
 
+    /// Returns `text` as a JSON string, with its quotes.
+    package static func quoted(_ text: String) -> [UInt8] {
+        var json = [UInt8(ascii: "\"")]
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): json += [UInt8(ascii: "\\"), byte]
+            case 0..<0x20: json += "\\u00\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8
+            default: json.append(byte)
+            }
+        }
+        return json + [UInt8(ascii: "\"")]
+    }
+
     /// Returns the bytes as they stand, with their escapes.
     package func bytes(in text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         text.checked(self.range)

@@ -1,4 +1,4 @@
-import FerryHTTP2
+import FerryCore
 import Foundation
 import Testing
 

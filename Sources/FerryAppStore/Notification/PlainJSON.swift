@@ -1,0 +1,63 @@
+internal import FerryCore
+
+/// The plain form of a notification: Apple's JSON, with the objects that its signed texts sign in their places.
+///
+/// Everything else stays byte for byte as Apple wrote it, so numbers keep all their digits and unknown members stay.
+enum PlainJSON {
+    private enum Change {
+        case keep
+        case drop
+        case replace(name: String, json: [UInt8])
+    }
+
+    private static let prefix = "signed"
+    /// A date, and no signed text.
+    private static let date = "signedDate"
+
+    /// Whether a member of this name holds a signed text: `signedTransactionInfo`, and what Apple may add.
+    static func isSigned(_ name: String) -> Bool {
+        name.hasPrefix(self.prefix) && name != self.date && name.utf8.count > self.prefix.utf8.count
+    }
+
+    /// The name of the object in the place of a signed text: `transactionInfo` for `signedTransactionInfo`.
+    static func plainName(_ name: String) -> String {
+        let rest = name.dropFirst(self.prefix.count)
+        return rest.prefix(1).lowercased() + rest.dropFirst()
+    }
+
+    /// Returns `payload` with `objects` in the place of the signed texts of these names, one level down.
+    static func make(_ payload: JSONObject, replacing objects: [String: [UInt8]]) -> [UInt8] {
+        guard !objects.isEmpty else { return payload.text }
+        return self.make(payload) { name, value in
+            guard value.kind == .object, let inner = JSONObject(Array(payload.json(value))) else { return .keep }
+            let json = self.make(inner) { name, _ in
+                objects[name].map { .replace(name: self.plainName(name), json: $0) } ?? .keep
+            }
+            return .replace(name: name, json: json)
+        }
+    }
+
+    /// Returns an object without the member `dropped`.
+    static func make(_ object: JSONObject, without dropped: String) -> [UInt8] {
+        self.make(object) { name, _ in name == dropped ? .drop : .keep }
+    }
+
+    private static func make(_ object: JSONObject, _ change: (String, JSONValue) -> Change) -> [UInt8] {
+        var json = [UInt8(ascii: "{")]
+        json.reserveCapacity(object.text.count)
+        for member in object.members {
+            let (name, text): (String, ArraySlice<UInt8>)
+            switch change(member.name, member.value) {
+            case .drop: continue
+            case .keep: (name, text) = (member.name, object.json(member.value))
+            case .replace(let other, let replacement): (name, text) = (other, replacement[...])
+            }
+            if json.count > 1 { json.append(UInt8(ascii: ",")) }
+            json += JSONText.quoted(name)
+            json.append(UInt8(ascii: ":"))
+            json += text
+        }
+        json.append(UInt8(ascii: "}"))
+        return json
+    }
+}

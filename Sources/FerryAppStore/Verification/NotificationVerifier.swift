@@ -1,0 +1,189 @@
+internal import FerryCore
+internal import FerryOpenSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The verification of a post, without I/O. Cheap checks come first, so that a flood of forged posts costs little.
+struct NotificationVerifier: Sendable {
+    /// A notification, and the certificates that signed its parts.
+    struct Verified {
+        var notification: AppStoreNotification
+        var chains: [SigningChain]
+    }
+
+    private let apps: [String: AppStoreApp]
+    private let environments: Set<AppStoreEnvironment>
+    private let signatures: SignatureVerifier
+    private let version1: Version1Verifier?
+
+    init(_ configuration: AppStoreVerifier.Configuration) throws(TLSError) {
+        self.apps = Dictionary(configuration.apps.map { ($0.bundleID, $0) }) { $1 }
+        self.environments = configuration.environments
+        self.signatures = try SignatureVerifier(configuration.trustRoots)
+        self.version1 = configuration.sharedSecrets.isEmpty ? nil : Version1Verifier(configuration.sharedSecrets)
+    }
+
+    /// Verifies the body of a post, in either version.
+    func verify(post body: [UInt8]) throws(AppStoreVerificationError) -> Verified {
+        guard let post = JSONObject(body) else {
+            throw AppStoreVerificationError(.malformed, "The body is not one JSON object.")
+        }
+        if let signed = post.string("signedPayload") { return try self.verify(signedPayload: Array(signed.utf8)) }
+        guard post.has("notification_type") else {
+            throw AppStoreVerificationError(.malformed, "The body has no signedPayload.")
+        }
+        guard let version1 else {
+            throw AppStoreVerificationError(
+                .malformed,
+                "The body is a notification of version 1, which is off. Choose version 2 in App Store Connect, or give the "
+                    + "shared secret."
+            )
+        }
+        let notification = try version1.verify(post)
+        try self.checkAddress(
+            bundleID: notification.bundleID,
+            appAppleID: nil,
+            environment: notification.environment,
+            version: .one,
+            place: "The notification"
+        )
+        return Verified(notification: notification, chains: [])
+    }
+
+    /// Verifies the text of a notification of version 2.
+    func verify(signedPayload: [UInt8]) throws(AppStoreVerificationError) -> Verified {
+        let outer = try self.signatures.read(signedPayload, place: "signedPayload")
+        let content = try self.content(outer.payload)
+        let nested = try content.signed.map { name, text throws(AppStoreVerificationError) in
+            let nested = try self.signatures.read(text.utf8, place: name)
+            try self.check(nested.payload, of: name, content)
+            return (name: name, text: nested)
+        }
+        let signature = try self.signatures.verify(outer)
+        var objects: [String: [UInt8]] = [:]
+        var chains = [signature.chain]
+        var customer: String?
+        for (name, text) in nested {
+            let signed = try self.signatures.verify(text)
+            objects[name] = signed.payload.text
+            chains.append(signed.chain)
+            customer = customer ?? signed.payload.string("originalTransactionId")
+                ?? signed.payload.string("appTransactionId")
+        }
+        guard let uuid = outer.payload.string("notificationUUID"), Self.isKey(uuid),
+            let type = outer.payload.string("notificationType"), !type.isEmpty
+        else {
+            throw AppStoreVerificationError(
+                .notUnderstood,
+                "signedPayload is genuine, and has no notificationUUID or notificationType."
+            )
+        }
+        let notification = AppStoreNotification(
+            uuid: uuid,
+            type: AppStoreNotificationType(rawValue: type),
+            subtype: outer.payload.string("subtype"),
+            version: .two,
+            signedDate: Date(milliseconds: outer.date),
+            environment: content.environment,
+            bundleID: content.bundleID,
+            appAppleID: content.appAppleID,
+            customer: customer ?? content.externalPurchaseID,
+            json: PlainJSON.make(outer.payload, replacing: objects)
+        )
+        return Verified(notification: notification, chains: chains)
+    }
+
+    /// A key of a table and of a file's name: printable, and short.
+    private static func isKey(_ uuid: String) -> Bool {
+        1...64 ~= uuid.utf8.count && uuid.utf8.allSatisfy { 0x21...0x7e ~= $0 }
+    }
+
+    // MARK: Whom it is for
+
+    /// The part of a payload that says whom it concerns.
+    private struct Content {
+        var bundleID: String
+        var appAppleID: Int64?
+        var environment: AppStoreEnvironment
+        var externalPurchaseID: String?
+        /// The signed texts inside, by their names.
+        var signed: [(String, String)] = []
+    }
+
+    /// Finds the content and checks that it is addressed to an app of ours.
+    private func content(_ payload: JSONObject) throws(AppStoreVerificationError) -> Content {
+        let known = ["data", "summary", "externalPurchaseToken", "appData"]
+        // A kind that comes in later is told by what all kinds have: an object with a bundleId.
+        let names = known + payload.members.map(\.name).filter { !known.contains($0) }
+        for name in names {
+            guard let object = payload.object(name), let bundleID = object.string("bundleId") else { continue }
+            let purchaseID = object.string("externalPurchaseId")
+            // "externalPurchaseId […] begins with SANDBOX in the sandbox" (externalPurchaseToken, Apple)
+            let told = purchaseID.map { $0.hasPrefix("SANDBOX") ? "Sandbox" : "Production" }
+            guard let environment = object.string("environment") ?? told else {
+                throw AppStoreVerificationError(.malformed, "\(name) has no environment.")
+            }
+            let content = Content(
+                bundleID: bundleID,
+                appAppleID: object.integer("appAppleId"),
+                environment: AppStoreEnvironment(rawValue: environment),
+                externalPurchaseID: purchaseID,
+                signed: object.members.compactMap { member in
+                    guard PlainJSON.isSigned(member.name) else { return nil }
+                    return object.string(member.name).map { (member.name, $0) }
+                }
+            )
+            try self.checkAddress(
+                bundleID: bundleID,
+                appAppleID: content.appAppleID,
+                environment: content.environment,
+                place: name
+            )
+            return content
+        }
+        throw AppStoreVerificationError(.malformed, "signedPayload names no app (bundleId).")
+    }
+
+    private func checkAddress(
+        bundleID: String,
+        appAppleID: Int64?,
+        environment: AppStoreEnvironment,
+        version: AppStoreNotification.Version = .two,
+        place: String
+    ) throws(AppStoreVerificationError) {
+        guard let app = self.apps[bundleID] else {
+            throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
+        }
+        // The sandbox and version 1 do not have the number.
+        let isRequired = environment == .production && version == .two
+        if let wanted = app.appAppleID, isRequired || appAppleID != nil, appAppleID != wanted {
+            throw AppStoreVerificationError(.otherApp, "\(place) is for an app with another number (appAppleId).")
+        }
+        guard self.environments.contains(environment) else {
+            throw AppStoreVerificationError(
+                .otherEnvironment,
+                "\(place) is of an environment that is not served here (environment)."
+            )
+        }
+    }
+
+    /// Checks that a signed text inside belongs to the notification around it.
+    private func check(
+        _ payload: JSONObject,
+        of name: String,
+        _ content: Content
+    ) throws(AppStoreVerificationError) {
+        // Renewals name no app.
+        if let bundleID = payload.string("bundleId"), bundleID != content.bundleID {
+            throw AppStoreVerificationError(.forged, "\(name) is for another app than the notification (bundleId).")
+        }
+        let environment = payload.string("environment") ?? payload.string("receiptType")
+        if let environment, environment != content.environment.rawValue {
+            throw AppStoreVerificationError(.forged, "\(name) is of another environment than the notification.")
+        }
+    }
+}

@@ -1,0 +1,94 @@
+internal import CFerryOpenSSL
+
+/// Certificates of the shape that the App Store signs with: a P-384 root and intermediate, a P-256 leaf, all signed with
+/// SHA-384, and Apple's two marks.
+///
+/// Safe from any thread. The keys of root and intermediate are dropped; the leaf's stays in memory.
+package final class ThrowAwaySigningChain: Sendable {
+    /// What is unusual about a chain, for tests of verifiers.
+    package struct Shape: Sendable {
+        /// The validity of the leaf, in seconds relative to now.
+        package var leafValidity: ClosedRange<Int> = -365 * 86_400 ... 365 * 86_400
+        /// The validity of root and intermediate, in seconds relative to now.
+        package var authorityValidity: ClosedRange<Int> = -10 * 365 * 86_400 ... 10 * 365 * 86_400
+        /// Whether the leaf has the mark of signers for the App Store.
+        package var marksLeaf = true
+        /// Whether the intermediate has the mark of Apple's developer authority.
+        package var marksIntermediate = true
+        /// Whether the certificates name the keys that signed them, as strict verifiers demand.
+        package var hasKeyIdentifiers = true
+        /// Whether the intermediate may issue certificates.
+        package var isIntermediateAuthority = true
+        /// The address of the OCSP responder that leaf and intermediate name.
+        package var ocsp: String?
+
+        package init() {}
+    }
+
+    /// 1.2.840.113635.100.6.11.1: "Mac App Store Receipt Signing" in Apple's certification practice statement.
+    package static let leafMark = "1.2.840.113635.100.6.11.1"
+    /// 1.2.840.113635.100.6.2.1: Apple's Worldwide Developer Relations authority.
+    package static let intermediateMark = "1.2.840.113635.100.6.2.1"
+
+    private let root: KeyMaterial
+    private let intermediate: KeyMaterial
+    private let leaf: KeyMaterial
+    /// The leaf's key.
+    package let key: ES256Key
+
+    /// - Throws: ``TLSError`` with `internalFailure`.
+    package init(name: String = "Ferry throw-away", shape: Shape = Shape()) throws(TLSError) {
+        let null: [UInt8] = [0x05, 0x00]
+        func request(_ name: String, _ validity: ClosedRange<Int>, mark: String?) -> CertificateRequest {
+            CertificateRequest(
+                subject: [("CN", name)],
+                validity: (validity.lowerBound, validity.upperBound),
+                rawExtensions: mark.map { [($0, null)] } ?? [],
+                digest: .sha384
+            )
+        }
+        let keyIdentifier = shape.hasKeyIdentifiers ? [(NID_subject_key_identifier, "hash")] : []
+        let identifiers =
+            keyIdentifier + (shape.hasKeyIdentifiers ? [(NID_authority_key_identifier, "keyid:always")] : [])
+        let authority = [
+            (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
+        ]
+        let responder = shape.ocsp.map { [(NID_info_access, "OCSP;URI:\($0)")] } ?? []
+        self.root = try CertificateIssuer(request("\(name) root", shape.authorityValidity, mark: nil))
+            .selfSigned(generateKey(.p384), extensions: authority + keyIdentifier)
+        self.intermediate = try CertificateIssuer(
+            request(
+                "\(name) intermediate",
+                shape.authorityValidity,
+                mark: shape.marksIntermediate ? Self.intermediateMark : nil
+            )
+        )
+        .issued(
+            by: self.root,
+            to: generateKey(.p384),
+            extensions: (shape.isIntermediateAuthority ? authority : [(NID_basic_constraints, "critical,CA:FALSE")])
+                + identifiers + responder
+        )
+        self.leaf = try CertificateIssuer(
+            request("\(name) leaf", shape.leafValidity, mark: shape.marksLeaf ? Self.leafMark : nil)
+        )
+        .issued(
+            by: self.intermediate,
+            to: generateKey(.p256),
+            extensions: [(NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature")]
+                + identifiers + responder
+        )
+        self.key = try ES256Key(p8: pemBytes(key: self.leaf.key.pointer))
+    }
+
+    /// The root as PEM text. Verifiers must trust it.
+    package var rootPEM: [UInt8] { certificatePEMBytes([self.root.certificate.pointer]) }
+
+    /// Leaf, intermediate and root in DER form.
+    package var certificates: [[UInt8]] {
+        [self.leaf, self.intermediate, self.root].map { material in
+            let certificate = material.certificate.pointer
+            return encodedDER { i2d_X509(certificate, $0) } ?? []
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import FerryAppStore
+import FerryOpenSSL
+import FerryTesting
+import Foundation
+import Testing
+
+@Suite struct AppStoreVerifierTests {
+    private func code(_ signing: Signing, _ text: String) throws -> AppStoreVerificationError.Code? {
+        let verifier = try signing.verifier()
+        do throws(AppStoreVerificationError) {
+            _ = try verifier.verify(post: Signing.post(text))
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test("A genuine notification is read, and its signed texts become plain objects")
+    func genuine() throws {
+        let signing = try Signing()
+        let date = Date(timeIntervalSince1970: 1_790_000_000.123)
+        let text = try signing.renewal(uuid: "U-1", date: date)
+        let notification = try signing.verifier().verify(post: Signing.post(text))
+        #expect(notification.uuid == "U-1")
+        #expect(notification.type == .didRenew)
+        #expect(notification.subtype == "BILLING_RECOVERY")
+        #expect(notification.version == .two)
+        #expect(notification.signedDate == date)
+        #expect(notification.environment == .production)
+        #expect(notification.bundleID == Signing.bundleID)
+        #expect(notification.appAppleID == Signing.appAppleID)
+        #expect(notification.customer == "2000000000000001")
+        struct Plain: Decodable {
+            struct Data: Decodable {
+                struct Transaction: Decodable { var price: Int }
+                struct Renewal: Decodable { var originalTransactionId: String }
+                var transactionInfo: Transaction
+                var renewalInfo: Renewal
+                var status: Int
+            }
+            var data: Data
+        }
+        let plain = try notification.decoded(as: Plain.self)
+        #expect(plain.data.transactionInfo.price == 9990)
+        #expect(plain.data.renewalInfo.originalTransactionId == "2000000000000001")
+        #expect(plain.data.status == 1)
+        #expect(!String(decoding: notification.json, as: UTF8.self).contains("signedTransactionInfo"))
+    }
+
+    @Test("The certificates are judged at the date of signing")
+    func dates() throws {
+        var shape = ThrowAwaySigningChain.Shape()
+        shape.leafValidity = -30 * 86_400 ... -10 * 86_400
+        let signing = try Signing(shape)
+        #expect(try self.code(signing, signing.renewal(date: .now - 20 * 86_400)) == nil)
+        #expect(try self.code(signing, signing.renewal(date: .now)) == .forged)
+        #expect(try self.code(signing, signing.renewal(date: .now - 40 * 86_400)) == .forged)
+    }
+
+    @Test("Only chains with Apple's marks count")
+    func marks() throws {
+        for change in [\ThrowAwaySigningChain.Shape.marksLeaf, \.marksIntermediate, \.isIntermediateAuthority] {
+            var shape = ThrowAwaySigningChain.Shape()
+            shape[keyPath: change] = false
+            let signing = try Signing(shape)
+            #expect(try self.code(signing, signing.renewal()) == .forged)
+        }
+        var shape = ThrowAwaySigningChain.Shape()
+        shape.hasKeyIdentifiers = false
+        let signing = try Signing(shape)
+        #expect(try self.code(signing, signing.renewal()) == nil)
+    }
+
+    @Test("Another root's notification is forged, also with the trusted root as third certificate")
+    func foreignRoot() throws {
+        let (ours, theirs) = (try Signing(), try Signing())
+        #expect(try self.code(ours, theirs.renewal()) == .forged)
+        let apple = try AppStoreVerifier(.init(apps: [AppStoreApp(bundleID: Signing.bundleID)]))
+        #expect(throws: AppStoreVerificationError.self) {
+            try apple.verify(post: Signing.post(theirs.renewal()))
+        }
+    }
+
+    @Test("A changed byte anywhere is refused")
+    func changedBytes() throws {
+        let signing = try Signing()
+        let verifier = try signing.verifier()
+        let text = Array(try signing.renewal().utf8)
+        var generator = SystemRandomNumberGenerator()
+        for place in stride(from: 0, to: text.count, by: 37) {
+            var changed = text
+            let other = "ABCDEFGHIJKLMNOPabcdefghijklmnop0123456789-_.=+/".utf8.filter { $0 != text[place] }
+            changed[place] = try #require(other.randomElement(using: &generator))
+            let post = Signing.post(String(decoding: changed, as: UTF8.self))
+            #expect(throws: AppStoreVerificationError.self) { try verifier.verify(post: post) }
+        }
+    }
+
+    @Test("What is for others says so")
+    func addresses() throws {
+        let signing = try Signing()
+        #expect(try self.code(signing, signing.renewal(bundleID: "com.example.other")) == .otherApp)
+        #expect(try self.code(signing, signing.renewal(environment: "Xcode")) == .otherEnvironment)
+        var configuration = signing.configuration
+        configuration.environments = [.sandbox]
+        let verifier = try AppStoreVerifier(configuration)
+        do {
+            _ = try verifier.verify(post: Signing.post(signing.renewal()))
+            Issue.record("it was taken")
+        } catch let error as AppStoreVerificationError {
+            #expect(error.code == .otherEnvironment)
+        }
+    }
+
+    @Test(
+        "What is no notification is malformed",
+        arguments: [
+            "", "null", "[]", "{}", #"{"signedPayload":1}"#, #"{"signedPayload":"a.b"}"#, #"{"signedPayload":"..""#,
+            #"{"signedPayload":"eyJhbGciOiJub25lIn0.e30."}"#, #"{"signedPayload":"a","signedPayload":"b"}"#,
+            #"{"notification_type":"CANCEL","bid":"com.example.app","environment":"PROD","password":"x"}"#,
+        ]
+    )
+    func malformed(post: String) throws {
+        let verifier = try Signing().verifier()
+        do {
+            _ = try verifier.verify(post: Array(post.utf8))
+            Issue.record("it was taken")
+        } catch let error as AppStoreVerificationError {
+            #expect(error.code == .malformed)
+        }
+    }
+
+    @Test("A notification of a kind that came in later is kept as it is")
+    func unknownKind() throws {
+        let signing = try Signing()
+        let json = """
+            {"notificationType":"NEW_THING","notificationUUID":"U-2","signedDate":1790000000000,"extra":1.50,\
+            "newData":{"bundleId":"com.example.app","environment":"Sandbox","x":"\\u0041"}}
+            """
+        let notification = try signing.verifier().verify(signedPayload: signing.signer.sign(Array(json.utf8)))
+        #expect(notification.type.rawValue == "NEW_THING")
+        #expect(notification.json == Array(json.utf8))
+    }
+
+    @Test("A notification of version 1 counts with a shared secret, and its JSON has no password")
+    func version1() throws {
+        let signing = try Signing()
+        var configuration = signing.configuration
+        configuration.sharedSecrets = ["old secret", "new secret"]
+        let verifier = try AppStoreVerifier(configuration)
+        func post(_ receipt: String, password: String = "new secret", type: String = "DID_RENEW") -> [UInt8] {
+            Array(
+                """
+                {"notification_type":"\(type)","password":"\(password)","environment":"PROD","bid":"com.example.app",\
+                "unified_receipt":{"latest_receipt":"\(receipt)","latest_receipt_info":[\
+                {"original_transaction_id":"7","transaction_id":"9","purchase_date_ms":"1790000000000"}]}}
+                """.utf8
+            )
+        }
+        let notification = try verifier.verify(post: post("AAAA"))
+        #expect(notification.version == .one)
+        #expect(notification.environment == .production)
+        #expect(notification.customer == "7")
+        #expect(notification.signedDate == Date(timeIntervalSince1970: 1_790_000_000))
+        #expect(!String(decoding: notification.json, as: UTF8.self).contains("secret"))
+        #expect(try verifier.verify(post: post("BBBB", password: "old secret")).uuid == notification.uuid)
+        #expect(try verifier.verify(post: post("AAAA", type: "CANCEL")).uuid != notification.uuid)
+        for wrong in ["", "new secre", "new secret "] {
+            #expect(throws: AppStoreVerificationError.self) { try verifier.verify(post: post("A", password: wrong)) }
+        }
+    }
+}
