@@ -151,7 +151,8 @@ let package = Package(
         .target(
             name: "FerryTesting",
             dependencies: [
-                "FerryAppStore", "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL", "FerryServer",
+                "FerryAppStore", "FerryCore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "FerryServer",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -71,7 +71,8 @@ struct NotificationVerifier: Sendable {
             let signed = try self.signatures.verify(text)
             objects[name] = signed.payload.text
             chains.append(signed.chain)
-            customer = customer ?? signed.payload.string("originalTransactionId")
+            customer =
+                customer ?? signed.payload.string("originalTransactionId")
                 ?? signed.payload.string("appTransactionId")
         }
         guard let uuid = outer.payload.string("notificationUUID"), Self.isKey(uuid),

@@ -94,7 +94,8 @@ extension RecordReader.Record {
     }
 
     private func hasPayload(_ other: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard self.payload.count == other.count, let mine = self.payload.baseAddress, let other = other.baseAddress else {
+        guard self.payload.count == other.count, let mine = self.payload.baseAddress, let other = other.baseAddress
+        else {
             return false
         }
         return mine == other || memcmp(mine, other, self.payload.count) == 0

@@ -100,9 +100,11 @@ package final class ThrowAwayCA: Sendable {
             validity: validity.seconds
         )
         let null: [UInt8] = [0x05, 0x00]
-        if environments.contains(.sandbox) { request.rawExtensions.append((ApplePushExtension.sandbox.rawValue, null)) }
-        if environments.contains(.production) { request.rawExtensions.append((ApplePushExtension.production.rawValue, null)) }
-        if !topics.isEmpty { request.rawExtensions.append((ApplePushExtension.topics.rawValue, appleTopicsDER(topics))) }
+        var marks: [(kind: ApplePushExtension, value: [UInt8])] = []
+        if environments.contains(.sandbox) { marks.append((.sandbox, null)) }
+        if environments.contains(.production) { marks.append((.production, null)) }
+        if !topics.isEmpty { marks.append((.topics, appleTopicsDER(topics))) }
+        request.rawExtensions = marks.map { ($0.kind.rawValue, $0.value) }
         return try issue(request, key: key, extensions: [(NID_ext_key_usage, "clientAuth")])
     }
 

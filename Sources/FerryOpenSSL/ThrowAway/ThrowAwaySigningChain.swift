@@ -8,9 +8,9 @@ package final class ThrowAwaySigningChain: Sendable {
     /// What is unusual about a chain, for tests of verifiers.
     package struct Shape: Sendable {
         /// The validity of the leaf, in seconds relative to now.
-        package var leafValidity: ClosedRange<Int> = -365 * 86_400 ... 365 * 86_400
+        package var leafValidity: ClosedRange<Int> = -365 * 86_400...365 * 86_400
         /// The validity of root and intermediate, in seconds relative to now.
-        package var authorityValidity: ClosedRange<Int> = -10 * 365 * 86_400 ... 10 * 365 * 86_400
+        package var authorityValidity: ClosedRange<Int> = -10 * 365 * 86_400...10 * 365 * 86_400
         /// Whether the leaf has the mark of signers for the App Store.
         package var marksLeaf = true
         /// Whether the intermediate has the mark of Apple's developer authority.
