@@ -19,10 +19,13 @@ public final class AppStoreVerifier: Sendable {
     }
 
     let notifications: NotificationVerifier
+    /// Whether notifications of version 1 count.
+    let takesVersion1: Bool
 
     /// - Throws: ``TLSError`` when the trust roots cannot be read.
     public init(_ configuration: Configuration) throws(TLSError) {
         self.notifications = try NotificationVerifier(configuration)
+        self.takesVersion1 = !configuration.sharedSecrets.isEmpty
     }
 
     /// Verifies the body of a post of the App Store, in either version.
@@ -35,5 +38,10 @@ public final class AppStoreVerifier: Sendable {
     /// Verifies the text of `signedPayload`: a notification of version 2, as a post and the notification history have it.
     public func verify(signedPayload: String) throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.notifications.verify(signedPayload: Array(signedPayload.utf8)).notification
+    }
+
+    /// Verifies the body of a post with all checks that the configuration asks for.
+    func verified(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
+        try self.verify(post: body)
     }
 }

@@ -42,7 +42,13 @@ final class SQLiteStoreCore: @unchecked Sendable {
         } catch {
             throw self.error("The store cannot be used.", error)
         }
-        if try opened.0.mark.check(last: opened.last, of: self.path) == .isNew, opened.last > 0 {
+        let finding: HighWaterMark.Finding
+        do {
+            finding = try opened.0.mark.check(last: opened.last, of: self.path)
+        } catch {
+            throw StoreError(error.description)
+        }
+        if finding == .isNew, opened.last > 0 {
             // It starts, because a damaged mark is to be removed. Nobody could tell a loss now.
             self.warn(
                 "The store's mark \(self.markPath) was missing, and is made anew. If the store has lost its last commits, "

@@ -17,16 +17,18 @@ internal import Darwin
 ///   │ number  │ ~ number  │   native byte order
 ///   └─────────┴───────────┘
 /// ```
-final class HighWaterMark {
+package final class HighWaterMark {
     private static let length = 16
 
-    /// The mark could not be written.
-    struct WriteError: Error, CustomStringConvertible {
-        let description: String
+    /// What is wrong, in sentences for an operator.
+    package struct Fault: Error, CustomStringConvertible {
+        package let description: String
+
+        init(_ description: String) { self.description = description }
     }
 
     /// Whether the mark was there.
-    enum Finding {
+    package enum Finding {
         /// The store has every commit that was acknowledged.
         case agrees
         /// There was no mark: this one is new.
@@ -36,7 +38,7 @@ final class HighWaterMark {
     private let path: String
     private let descriptor: Int32
 
-    init(path: String) {
+    package init(path: String) {
         self.path = path
         self.descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     }
@@ -45,8 +47,8 @@ final class HighWaterMark {
 
     /// Compares the mark with the last commit that the store has.
     ///
-    /// - Throws: ``StoreError`` when the store has lost commits, or when the mark cannot be used.
-    func check(last: UInt64, of store: String) throws(StoreError) -> Finding {
+    /// - Throws: ``Fault`` when the store has lost commits, or when the mark cannot be used.
+    package func check(last: UInt64, of store: String) throws(Fault) -> Finding {
         var bytes = [UInt8](repeating: 0, count: Self.length)
         var finding = Finding.agrees
         switch pread(self.descriptor, &bytes, Self.length, 0) {
@@ -55,32 +57,28 @@ final class HighWaterMark {
         case Self.length where Self.number(bytes[..<8]) == ~Self.number(bytes[8...]):
             let mark = Self.number(bytes[..<8])
             guard mark <= last else {
-                throw StoreError(
+                throw Fault(
                     "The store \(store) has lost its last commits: it ends with \(last), and \(mark) was acknowledged. The "
                         + "disk may be damaged. To go on with what is left, remove \(self.path)."
                 )
             }
         case let count where count < 0:
-            throw StoreError("The store's mark \(self.path) cannot be read: \(String(cString: strerror(errno))).")
+            throw Fault("The store's mark \(self.path) cannot be read: \(String(cString: strerror(errno))).")
         default:
-            throw StoreError("The store's mark \(self.path) is damaged. To go on without it, remove it.")
+            throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
         }
-        do {
-            // Now the file has its block, so that a full disk does not prevent later writes.
-            try self.advance(to: last)
-        } catch {
-            throw StoreError(error.description)
-        }
+        // Now the file has its block, so that a full disk does not prevent later writes.
+        try self.advance(to: last)
         return finding
     }
 
     /// Notes that the store has acknowledged this commit.
-    func advance(to number: UInt64) throws(WriteError) {
+    package func advance(to number: UInt64) throws(Fault) {
         var mark = (number, ~number)
         let count = withUnsafeBytes(of: &mark) { pwrite(self.descriptor, $0.baseAddress, Self.length, 0) }
         guard count == Self.length else {
-            throw WriteError(
-                description: "The store's mark \(self.path) cannot be written: \(String(cString: strerror(errno)))."
+            throw Fault(
+                "The store's mark \(self.path) cannot be written: \(String(cString: strerror(errno)))."
             )
         }
     }

@@ -1,0 +1,24 @@
+/// Where the notifications of an ``AppStoreStore`` go.
+public struct AppStoreDestination: Sendable {
+    /// The name in the store, under which it knows what was delivered. Keep it, and give no two the same.
+    public let name: String
+    /// Delivers once; throws if it must be tried again.
+    let deliver: @Sendable (AppStoreDelivery) async throws -> Void
+
+    init(name: String, deliver: @escaping @Sendable (AppStoreDelivery) async throws -> Void) {
+        self.name = name
+        self.deliver = deliver
+    }
+
+    /// Code of yours. A delivery counts when it returns, and is tried again when it throws.
+    ///
+    /// The code gets each notification at least once: after a crash some come again, so
+    /// ``AppStoreNotification/uuid`` is the key of what was done. After 60 s its task is cancelled. Sixteen may run at a
+    /// time, of one customer's only one.
+    public static func handler(
+        _ name: String,
+        _ handler: @escaping @Sendable (AppStoreDelivery) async throws -> Void
+    ) -> AppStoreDestination {
+        AppStoreDestination(name: name, deliver: handler)
+    }
+}

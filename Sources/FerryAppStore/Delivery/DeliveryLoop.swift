@@ -1,0 +1,111 @@
+internal import FerryCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Delivers the notifications of a store to one destination, until its task is cancelled.
+final class DeliveryLoop: Sendable {
+    /// After this time, the task of a delivery is cancelled.
+    private static let deliveryLimit: Duration = .seconds(60)
+    /// How long the loop sleeps at most. Clocks are changed, and a due time is one of the wall clock.
+    private static let longestSleep: Duration = .seconds(60)
+    /// How long the loop waits after the store failed.
+    private static let storePause: Duration = .seconds(1)
+
+    private let store: AppStoreStore
+    private let index: Int
+    private let destination: AppStoreDestination
+    private let flight = Locked(DeliveryFlight())
+    private let onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
+
+    init(
+        _ store: AppStoreStore,
+        _ index: Int,
+        _ destination: AppStoreDestination,
+        onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
+    ) {
+        self.store = store
+        self.index = index
+        self.destination = destination
+        self.onEvent = onEvent
+    }
+
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            while !self.store.isEnding {
+                let seen = self.store.arrivals.count
+                var pause = Self.storePause
+                // More than may be under way: the rows of those that are under way come back, too.
+                if let due = try? await self.store.due(self.index, limit: 4 * DeliveryFlight.limit) {
+                    for delivery in due.deliveries where self.flight.withLock({ $0.begin(delivery) }) {
+                        group.addTask { await self.deliver(delivery, to: due.destination) }
+                    }
+                    pause = due.next.map { .seconds(max(0, $0.timeIntervalSinceNow)) } ?? Self.longestSleep
+                }
+                await self.store.arrivals.wait(beyond: seen, limit: min(pause, Self.longestSleep))
+            }
+        }
+    }
+
+    private func deliver(_ delivery: AppStoreDelivery, to destination: Int64) async {
+        let result = await self.attempt(delivery)
+        // The store first: a delivery that is neither noted nor under way would begin again.
+        await self.store.settle(StoreFile.Attempt(destination: destination, number: delivery.number, result: result))
+        self.flight.withLock { $0.end(delivery) }
+        self.store.arrivals.poke()
+    }
+
+    private func attempt(_ delivery: AppStoreDelivery) async -> StoreFile.Attempt.Result {
+        do {
+            try await Self.within(Self.deliveryLimit) { try await self.destination.deliver(delivery) }
+            self.onEvent?(.delivered(uuid: delivery.notification.uuid, destination: self.destination.name))
+            return .delivered
+        } catch {
+            let delay = DeliveryBackOff.delay(afterAttempt: delivery.attempt, age: delivery.age)
+            self.onEvent?(
+                .failed(
+                    uuid: delivery.notification.uuid,
+                    destination: self.destination.name,
+                    reason: (error as? DeliveryFailure)?.description ?? "the handler threw \(type(of: error))",
+                    again: delay
+                )
+            )
+            guard let delay else { return .dead }
+            return .again(at: Date.now.addingTimeInterval(delay.timeInterval).milliseconds)
+        }
+    }
+
+    /// Runs `body`, and cancels it after `limit`.
+    private static func within(_ limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await body()
+                return true
+            }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            guard try await group.next() == true else { throw DeliveryFailure("it took longer than \(limit)") }
+        }
+    }
+}
+
+/// Why a delivery must be tried again, in words that hold nothing of the notification.
+struct DeliveryFailure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// What became of an attempt to deliver.
+@nonexhaustive
+public enum AppStoreDeliveryEvent: Sendable {
+    case delivered(uuid: String, destination: String)
+    /// `again`: the time until the next attempt. Nil: the delivery was set aside.
+    case failed(uuid: String, destination: String, reason: String, again: Duration?)
+}

@@ -1,0 +1,51 @@
+internal import FerryCore
+internal import FerryOpenSSL
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The signature of a forwarded notification, as Standard Webhooks has it, so that its libraries check it in most languages.
+///
+/// ```
+/// webhook-id:        the notification's UUID
+/// webhook-timestamp: seconds since 1970
+/// webhook-signature: v1,base64(HMAC-SHA256(secret, id "." timestamp "." body))      one for each secret, with spaces between
+/// ```
+///
+/// Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+struct WebhookSignature: Sendable {
+    private static let prefix = "whsec_"
+    /// "between 24 bytes (192 bits) and 64 bytes (512 bits)" (as above)
+    private static let lengths = 24...64
+
+    private let keys: [[UInt8]]
+
+    /// - Parameter secrets: each `whsec_` and Base64, as the standard writes them. During a change of secrets, the new one and
+    ///   the old one. Nil: one is in another form.
+    init?(secrets: [String]) {
+        var keys: [[UInt8]] = []
+        for secret in secrets {
+            guard secret.hasPrefix(Self.prefix),
+                let key = Data(base64Encoded: String(secret.dropFirst(Self.prefix.count))),
+                Self.lengths.contains(key.count)
+            else { return nil }
+            keys.append(Array(key))
+        }
+        self.keys = keys
+    }
+
+    /// Returns the headers of a request.
+    func headers(id: String, seconds: Int64, body: [UInt8]) -> [(String, String)] {
+        let message = Array("\(id).\(seconds).".utf8) + body
+        let signatures = self.keys.map { key in
+            "v1,\(Data(SHA256.authenticate(message, key: key)).base64EncodedString())"
+        }
+        return [
+            ("webhook-id", id), ("webhook-timestamp", "\(seconds)"),
+            ("webhook-signature", signatures.joined(separator: " ")),
+        ]
+    }
+}

@@ -1,0 +1,149 @@
+internal import FerryCore
+
+/// A receiver of App Store Server Notifications: requests in, statuses out.
+///
+/// Mount it in any HTTP server, or use ``AppStoreServer``. Safe from any thread.
+///
+/// | case | status |
+/// |---|---|
+/// | verified and handed over; a copy of such; GET and HEAD | 200 |
+/// | no notification | 400 |
+/// | not signed by Apple; for another app; a wrong shared secret | 403 |
+/// | another method | 405 |
+/// | larger than 256 KiB; with version 1, 2 MiB | 413 |
+/// | of an environment that is not served; not handed over; shutting down | 503 |
+/// | genuine, and in a form that this version does not know | 500 |
+///
+/// No answer has a body. After every status but 200, Apple sends the notification again.
+///
+/// Source of the statuses: "Responding to App Store Server Notifications" (Apple).
+public final class AppStoreReceiver: Sendable {
+    private struct State {
+        var table: HandOverTable<HandOverCall>
+        var isShutDown = false
+    }
+
+    /// How long an answer may take. Apple's limit is not documented; a sender that waits for 30 s has given up.
+    public static let answerLimit: Duration = .seconds(3)
+
+    private let verifier: AppStoreVerifier
+    private let handOver: AppStoreHandOver
+    private let state: Locked<State>
+    private let onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)?
+
+    /// The largest body in bytes. Refuse more while it is read.
+    public let bodyLimit: Int
+
+    /// - Parameter onEvent: gets what happened to each post, on any thread. It must not block.
+    public init(
+        _ verifier: AppStoreVerifier,
+        handOver: AppStoreHandOver,
+        onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)? = nil
+    ) {
+        self.verifier = verifier
+        self.handOver = handOver
+        self.onEvent = onEvent
+        self.bodyLimit = verifier.takesVersion1 ? RequestLimit.version1 : RequestLimit.version2
+        let remembers = if case .handler = handOver { true } else { false }
+        self.state = Locked(State(table: HandOverTable(remembers: remembers)))
+    }
+
+    /// Refuses all further notifications with 503, and waits for those that are being handed over.
+    ///
+    /// - Returns: how many are still being handed over after `limit`.
+    @discardableResult
+    public func shutDown(within limit: Duration) async -> Int {
+        self.state.withLock { $0.isShutDown = true }
+        let end = ContinuousClock.now + limit
+        while self.runningCount > 0, ContinuousClock.now < end {
+            do { try await Task.sleep(for: .milliseconds(10)) } catch { break }
+        }
+        return self.runningCount
+    }
+
+    private var runningCount: Int { self.state.withLock { $0.table.runningCount } }
+
+    /// Answers a request: returns the status, within ``answerLimit``. A cancelled task gets its answer, too.
+    @concurrent
+    public func answer(to request: AppStoreRequest) async -> Int {
+        switch request.method {
+        case "POST": break
+        // A load balancer asks so whether the receiver lives.
+        case "GET", "HEAD": return self.state.withLock(\.isShutDown) ? 503 : 200
+        default: return 405
+        }
+        guard request.body.count <= self.bodyLimit else { return 413 }
+        do throws(AppStoreVerificationError) {
+            let start = ContinuousClock.now
+            let notification = try await self.verifier.verified(post: request.body)
+            let left = Self.answerLimit - (ContinuousClock.now - start)
+            return await self.handOver(notification, post: request.body, within: left)
+        } catch {
+            let status = Self.status(error)
+            self.onEvent?(.refused(error, status: status))
+            return status
+        }
+    }
+
+    private static func status(_ error: AppStoreVerificationError) -> Int {
+        switch error.code {
+        case .malformed: 400
+        case .forged, .otherApp: 403
+        case .otherEnvironment, .tryAgain: 503
+        case .notUnderstood: 500
+        }
+    }
+
+    private func handOver(_ notification: AppStoreNotification, post: [UInt8], within limit: Duration) async -> Int {
+        let uuid = notification.uuid
+        let action = self.state.withLock { state in
+            state.isShutDown ? nil : state.table.arrived(uuid) { HandOverCall() }
+        }
+        let result: HandOverCall.Result?
+        var isCopy = false
+        switch action {
+        case .begin(let call):
+            self.begin(call, notification, post)
+            result = await call.result(within: limit)
+        case .join(let call):
+            isCopy = true
+            result = await call.result(within: limit)
+        case .known: result = .taken(isNew: false)
+        case .refuse: result = .failed("too many notifications are being handed over")
+        case nil: result = .failed("the receiver shuts down")
+        }
+        switch result {
+        case .taken(let isNew):
+            self.onEvent?(isNew && !isCopy ? .taken(uuid: uuid, notification.type) : .duplicate(uuid: uuid))
+            return 200
+        case .failed(let reason): self.onEvent?(.postponed(uuid: uuid, reason: reason))
+        case nil: self.onEvent?(.postponed(uuid: uuid, reason: "it was not handed over in time"))
+        }
+        return 503
+    }
+
+    private func begin(_ call: HandOverCall, _ notification: AppStoreNotification, _ post: [UInt8]) {
+        // Not a child of the caller's task: code that hangs must not keep the answer from Apple.
+        Task {
+            let result = await self.run(notification, post)
+            // The table first: a copy that comes between would otherwise begin a second run.
+            let isTaken = if case .taken = result { true } else { false }
+            self.state.withLock { $0.table.ended(notification.uuid, isTaken: isTaken) }
+            call.end(result)
+        }
+    }
+
+    private func run(_ notification: AppStoreNotification, _ post: [UInt8]) async -> HandOverCall.Result {
+        switch self.handOver {
+        case .handler(let handler):
+            do {
+                try await handler(notification)
+                return .taken(isNew: true)
+            } catch {
+                return .failed("the handler threw \(type(of: error))")
+            }
+        case .store(let store):
+            return await store.take(notification, post: post)
+        }
+    }
+}

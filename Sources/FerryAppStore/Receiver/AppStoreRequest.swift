@@ -1,0 +1,20 @@
+/// A request that came to the URL of a receiver: plain values, so that any HTTP server can make one.
+public struct AppStoreRequest: Sendable {
+    /// The method, in capital letters: `POST`.
+    public var method: String
+    /// The body as it came, after any transfer coding.
+    public var body: [UInt8]
+
+    public init(method: String = "POST", body: [UInt8]) {
+        self.method = method
+        self.body = body
+    }
+}
+
+/// The bounds of a request.
+enum RequestLimit {
+    /// Notifications of version 2 have 5 to 19 KB.
+    static let version2 = 256 << 10
+    /// Notifications of version 1 have 50 KB and more.
+    static let version1 = 2 << 20
+}

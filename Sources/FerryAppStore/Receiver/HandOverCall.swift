@@ -1,0 +1,92 @@
+internal import FerryCore
+
+/// One hand-over of a notification. All copies that come meanwhile wait for it. Any thread.
+///
+/// ```
+///              end
+///   running ────────▶ ended
+/// ```
+final class HandOverCall: Sendable {
+    enum Result: Sendable, Equatable {
+        /// The notification is safe. `isNew` is false if it was so before.
+        case taken(isNew: Bool)
+        /// The notification is not safe. The text says why.
+        case failed(String)
+    }
+
+    private struct Waiter {
+        var continuation: CheckedContinuation<Result?, Never>
+        var timer: Task<Void, Never>?
+    }
+
+    private enum State {
+        case running([UInt64: Waiter], next: UInt64)
+        case ended(Result)
+    }
+
+    private let state = Locked(State.running([:], next: 0))
+
+    func end(_ result: Result) {
+        let waiters = self.state.withLock { state -> [Waiter] in
+            guard case .running(let waiters, _) = state else { return [] }
+            state = .ended(result)
+            return Array(waiters.values)
+        }
+        for waiter in waiters {
+            waiter.timer?.cancel()
+            waiter.continuation.resume(returning: result)
+        }
+    }
+
+    /// Returns the result; nil if there is none within `limit`. The call goes on then.
+    func result(within limit: Duration) async -> Result? {
+        await withCheckedContinuation { continuation in
+            switch self.add(continuation) {
+            case .ended(let result): continuation.resume(returning: result)
+            case .waits(let number):
+                let timer = Task {
+                    try? await Task.sleep(for: limit)
+                    self.giveUp(number)
+                }
+                self.keep(timer, of: number)
+            }
+        }
+    }
+
+    private enum Entry {
+        case ended(Result)
+        case waits(UInt64)
+    }
+
+    private func add(_ continuation: CheckedContinuation<Result?, Never>) -> Entry {
+        self.state.withLock { state in
+            switch state {
+            case .ended(let result): return .ended(result)
+            case .running(var waiters, let next):
+                waiters[next] = Waiter(continuation: continuation)
+                state = .running(waiters, next: next + 1)
+                return .waits(next)
+            }
+        }
+    }
+
+    private func keep(_ timer: Task<Void, Never>, of number: UInt64) {
+        let isNeeded = self.state.withLock { state in
+            guard case .running(var waiters, let next) = state, waiters[number] != nil else { return false }
+            waiters[number]?.timer = timer
+            state = .running(waiters, next: next)
+            return true
+        }
+        if !isNeeded { timer.cancel() }
+    }
+
+    private func giveUp(_ number: UInt64) {
+        let waiter = self.state.withLock { state -> Waiter? in
+            guard case .running(var waiters, let next) = state else { return nil }
+            let waiter = waiters.removeValue(forKey: number)
+            state = .running(waiters, next: next)
+            return waiter
+        }
+        waiter?.continuation.resume(returning: nil)
+    }
+}

@@ -1,0 +1,77 @@
+public import FerryOpenSSL
+internal import FerryServer
+internal import NIOCore
+public import ServiceLifecycle
+
+/// A listener for the posts of the App Store: HTTP/1.1 over TLS, or without TLS behind a proxy that has it.
+///
+/// | bound | value |
+/// |---|---|
+/// | connections | 16,384, and less if the process may open fewer files; further ones wait in the system's queue |
+/// | body | 256 KiB; with version 1, 2 MiB |
+/// | from the head of a request to its end | 10 s |
+/// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
+/// | between two requests | 30 s |
+public final class AppStoreServer: Service {
+    public struct Configuration: Sendable {
+        /// The host to listen on: a name or an address.
+        public var host = "127.0.0.1"
+        /// The port; 0 for any.
+        public var port = 0
+        /// The path of the URL that App Store Connect has. Requests for other paths are answered with 404.
+        public var path = "/"
+        /// The certificate and key of the URL's host. Nil: no TLS, because a proxy has it.
+        public var identity: TLSIdentity?
+
+        public init() {}
+    }
+
+    private let receiver: AppStoreReceiver
+    private let listener: Listener
+
+    /// The port that is listened on.
+    public var port: Int { self.listener.port }
+
+    /// Starts listening. Requests are answered from now on.
+    ///
+    /// - Throws: ``TLSError``, or a socket error when the address cannot be bound.
+    public static func start(_ receiver: AppStoreReceiver, _ configuration: Configuration) async throws
+        -> AppStoreServer
+    {
+        var settings = Listener.Configuration()
+        settings.host = configuration.host
+        settings.port = configuration.port
+        settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
+        let path = configuration.path
+        let listener = try await Listener.bind(settings, on: nil) { _ in
+            HTTPServerHandler(bodyLimit: receiver.bodyLimit) { request in
+                guard request.path == path else { return .init(status: 404) }
+                return .init(status: await receiver.answer(to: .init(method: request.method, body: request.body)))
+            }
+        }
+        return AppStoreServer(receiver, listener)
+    }
+
+    private init(_ receiver: AppStoreReceiver, _ listener: Listener) {
+        self.receiver = receiver
+        self.listener = listener
+    }
+
+    /// Waits until the task is cancelled or the service group shuts down, then stops within 5 s.
+    public func run() async {
+        await cancelWhenGracefulShutdown {
+            // Sleeps until it is cancelled.
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
+        }
+        await self.stop(within: .seconds(5))
+    }
+
+    /// Refuses what comes with 503, finishes what is being answered, and closes.
+    public func stop(within limit: Duration) async {
+        // A cancelled task must stop in order, too.
+        await Task {
+            await self.receiver.shutDown(within: limit)
+            await self.listener.quiesce(within: limit)
+        }.value
+    }
+}

@@ -1,0 +1,105 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// One HTTP/1.1 connection of a server, without I/O: one request after the other, each with a bound for its body.
+///
+/// ```
+///                head                 end                  answered
+///   waiting ───────────▶ receiving ────────▶ answering ──────────────▶ waiting, or closing
+///                           │                                              ▲
+///                           └── too large, too slow ───────────────────────┘
+/// ```
+///
+/// After the answer to a request that is too large or too slow, its rest is read and dropped: if the socket were closed with
+/// unread bytes, the client might not see the answer.
+struct HTTPExchange {
+    struct Request {
+        var method: String
+        /// The target without its query.
+        var path: String
+        var body: [UInt8]
+    }
+
+    enum Action: Equatable {
+        case none
+        /// Ask the client for the body (`Expect: 100-continue`; RFC 9110, section 10.1.1).
+        case askForBody
+        /// Make the answer, and call ``answered()``.
+        case handle
+        /// Send this status. `closes`: it is the connection's last answer.
+        case answer(status: Int, closes: Bool)
+        case close
+    }
+
+    private enum State {
+        case waiting
+        case receiving(HTTPRequestHead, ByteBuffer)
+        case answering(Request, keepsAlive: Bool)
+        /// The last answer was sent. What comes is dropped.
+        case closing
+    }
+
+    private let bodyLimit: Int
+    private var state = State.waiting
+    private var isEnding = false
+
+    init(bodyLimit: Int) { self.bodyLimit = bodyLimit }
+
+    /// The request that waits for its answer.
+    var request: Request? { if case .answering(let request, _) = self.state { request } else { nil } }
+
+    mutating func received(_ head: HTTPRequestHead) -> Action {
+        guard case .waiting = self.state else { return .none }
+        let length = head.headers.first(name: "content-length").flatMap(Int.init) ?? 0
+        guard length <= self.bodyLimit else { return self.refuse(413) }
+        self.state = .receiving(head, ByteBuffer())
+        return head.headers.first(name: "expect")?.lowercased() == "100-continue" ? .askForBody : .none
+    }
+
+    mutating func received(_ bytes: ByteBuffer) -> Action {
+        guard case .receiving(let head, var body) = self.state else { return .none }
+        guard body.readableBytes + bytes.readableBytes <= self.bodyLimit else { return self.refuse(413) }
+        // One owner, so that nothing is copied.
+        self.state = .closing
+        body.writeImmutableBuffer(bytes)
+        self.state = .receiving(head, body)
+        return .none
+    }
+
+    mutating func receivedEnd() -> Action {
+        guard case .receiving(let head, let body) = self.state else { return .none }
+        let path = head.uri.prefix { $0 != "?" && $0 != "#" }
+        let request = Request(method: head.method.rawValue, path: String(path), body: Array(body.readableBytesView))
+        self.state = .answering(request, keepsAlive: head.isKeepAlive)
+        return .handle
+    }
+
+    /// The answer to ``request`` is known.
+    mutating func answered(_ status: Int) -> Action {
+        guard case .answering(_, let keepsAlive) = self.state else { return .none }
+        let closes = self.isEnding || !keepsAlive
+        self.state = closes ? .closing : .waiting
+        return .answer(status: status, closes: closes)
+    }
+
+    /// The time for what the exchange waits for is over.
+    mutating func timedOut() -> Action {
+        switch self.state {
+        case .waiting, .closing: .close
+        case .receiving: self.refuse(408)
+        case .answering: .none
+        }
+    }
+
+    /// The server stops: the request that is under way is the last one.
+    mutating func end() -> Action {
+        self.isEnding = true
+        if case .waiting = self.state { return .close }
+        return .none
+    }
+
+    private mutating func refuse(_ status: Int) -> Action {
+        self.state = .closing
+        return .answer(status: status, closes: true)
+    }
+}

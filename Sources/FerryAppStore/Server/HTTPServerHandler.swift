@@ -1,0 +1,127 @@
+internal import FerryServer
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+
+/// Runs an ``HTTPExchange`` on a connection. NIOHTTP1 reads and writes HTTP; its pipelining handler passes one request at a
+/// time.
+final class HTTPServerHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    struct Answer: Sendable {
+        var status: Int
+        var body: [UInt8] = []
+        var contentType: String?
+    }
+
+    /// How long a connection may wait for the next request.
+    static let idleLimit: TimeAmount = .seconds(30)
+    /// The time from the head of a request to its end, and from a last answer to the close.
+    static let bodyLimit: TimeAmount = .seconds(10)
+
+    private var exchange: HTTPExchange
+    private let respond: @Sendable (HTTPExchange.Request) async -> Answer
+    private var context: ChannelHandlerContext?
+    private var timer: Scheduled<Void>?
+    private var body: [UInt8] = []
+    private var contentType: String?
+
+    init(bodyLimit: Int, respond: @escaping @Sendable (HTTPExchange.Request) async -> Answer) {
+        self.exchange = HTTPExchange(bodyLimit: bodyLimit)
+        self.respond = respond
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        do {
+            try context.pipeline.syncOperations.configureHTTPServerPipeline(position: .before(self))
+            // With TLS this covers the handshake, whose own limit is shorter.
+            self.startTimer(Self.idleLimit)
+        } catch {
+            context.close(promise: nil)
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.timer?.cancel()
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch self.unwrapInboundIn(data) {
+        case .head(let head):
+            self.startTimer(Self.bodyLimit)
+            self.perform(self.exchange.received(head))
+        case .body(let bytes): self.perform(self.exchange.received(bytes))
+        case .end: self.perform(self.exchange.receivedEnd())
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent { self.perform(self.exchange.end()) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // NIOHTTP1 has answered what is not HTTP with 400.
+        context.close(promise: nil)
+    }
+
+    private func perform(_ action: HTTPExchange.Action) {
+        guard let context else { return }
+        switch action {
+        case .none: break
+        case .close: context.close(promise: nil)
+        case .askForBody:
+            context.writeAndFlush(
+                self.wrapOutboundOut(.head(.init(version: .http1_1, status: .continue))),
+                promise: nil
+            )
+        case .handle: self.handle()
+        case .answer(let status, let closes): self.send(status, closes: closes)
+        }
+    }
+
+    private func handle() {
+        self.timer?.cancel()
+        guard let context, let request = self.exchange.request else { return }
+        let eventLoop = context.eventLoop
+        let box = NIOLoopBound(self, eventLoop: eventLoop)
+        let respond = self.respond
+        // One for each connection. Its answer has a deadline, and a client that leaves does not take it away.
+        Task {
+            let answer = await respond(request)
+            eventLoop.execute { box.value.answered(answer) }
+        }
+    }
+
+    private func answered(_ answer: Answer) {
+        (self.body, self.contentType) = (answer.body, answer.contentType)
+        self.perform(self.exchange.answered(answer.status))
+    }
+
+    private func send(_ status: Int, closes: Bool) {
+        guard let context else { return }
+        var headers = HTTPHeaders([("content-length", "\(self.body.count)")])
+        if let contentType { headers.add(name: "content-type", value: contentType) }
+        if closes { headers.add(name: "connection", value: "close") }
+        let head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: status), headers: headers)
+        context.write(self.wrapOutboundOut(.head(head)), promise: nil)
+        if !self.body.isEmpty {
+            context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: self.body)))), promise: nil)
+        }
+        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
+        (self.body, self.contentType) = ([], nil)
+        self.startTimer(closes ? Self.bodyLimit : Self.idleLimit)
+        if closes { context.close(mode: .output, promise: nil) }
+    }
+
+    private func startTimer(_ limit: TimeAmount) {
+        guard let context else { return }
+        self.timer?.cancel()
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: limit) {
+            self.perform(self.exchange.timedOut())
+        }
+    }
+}

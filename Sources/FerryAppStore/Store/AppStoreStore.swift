@@ -1,0 +1,339 @@
+internal import FerryCore
+internal import FerrySQLite
+internal import NIOPosix
+public import ServiceLifecycle
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Notifications in one SQLite file. Safe from any thread.
+///
+/// A notification is answered with 200 only when it is on disk (`fsync`), and is delivered later, at least once, to each
+/// destination. The file keeps it for 180 days and 157 hours, so that neither a repeat of Apple's nor a recovery delivers it
+/// twice. Beside the file stands another with the ending `-mark`, which shows whether a disk has lost commits.
+///
+/// The file holds what customers bought, and is for its owner alone (mode 0600).
+public final class AppStoreStore: Service {
+    /// How long a notification is kept: the history reaches back 180 days, and Apple repeats for 157 hours.
+    public static let retention: Duration = .seconds((180 * 24 + 157) * 3600)
+    /// How many notifications may wait for the disk. Further ones are answered with 503.
+    static let queueLimit = 4096
+    /// How many notifications one transaction stores.
+    private static let batchLimit = 256
+    /// How many notifications one transaction removes.
+    private static let removalLimit = 1000
+    /// How often opening is tried again after it failed.
+    private static let openInterval: Duration = .seconds(1)
+
+    private struct Take: Sendable {
+        var entry: StoreFile.Entry
+        var continuation: CheckedContinuation<HandOverCall.Result, Never>
+    }
+
+    private struct Queue {
+        var takes: [Take] = []
+        var attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)] = []
+        var isScheduled = false
+        /// Whether no delivery begins any more.
+        var isEnding = false
+        var isClosed = false
+    }
+
+    /// What only the store's thread uses.
+    ///
+    /// `@unchecked Sendable`: one thread uses it.
+    private final class Core: @unchecked Sendable {
+        var file: StoreFile?
+        var lastTry: ContinuousClock.Instant?
+    }
+
+    private let path: String
+    private let destinations: [AppStoreDestination]
+    private let onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
+    private let durability: SQLiteDatabase.Durability
+    private let thread = NIOThreadPool(numberOfThreads: 1)
+    private let core = Core()
+    private let queue = Locked(Queue())
+    let arrivals = Arrivals()
+
+    /// Names the file. It is opened by ``open()``, or with the first notification.
+    ///
+    /// - Parameters:
+    ///   - path: the file; made if there is none.
+    ///   - destinations: what gets each notification, while ``run()`` runs. A new one gets those that come from now on; what
+    ///     waits for one that is missing stays in the store.
+    ///   - survivesPowerLoss: whether a commit waits for the disk. Without it, a killed process still loses nothing.
+    ///   - onEvent: gets what became of each delivery, on any thread. It must not block.
+    public init(
+        path: String,
+        destinations: [AppStoreDestination] = [],
+        survivesPowerLoss: Bool = true,
+        onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)? = nil
+    ) {
+        self.path = path
+        self.destinations = destinations
+        self.onEvent = onEvent
+        self.durability = survivesPowerLoss ? .power : .process
+        self.thread.start()
+    }
+
+    deinit { self.thread.shutdownGracefully { _ in } }
+
+    /// Opens the file.
+    ///
+    /// - Returns: a sentence if something is unusual.
+    /// - Throws: ``AppStoreStoreError``.
+    @discardableResult
+    public func open() async throws(AppStoreStoreError) -> String? {
+        try await self.onThread { () throws(AppStoreStoreError) in try self.openNow() }
+    }
+
+    /// Finishes what waits, and closes the file. What comes later is refused.
+    public func close() async {
+        self.queue.withLock { $0.isClosed = true }
+        _ = try? await self.onThread { () throws(AppStoreStoreError) in
+            self.work()
+            self.core.file = nil
+        }
+        self.arrivals.poke()
+    }
+
+    /// Delivers to the destinations, and removes what is too old, until the task is cancelled or the service group shuts down.
+    ///
+    /// When the group shuts down, deliveries that are under way end first; each has 60 s. When the task is cancelled, they are
+    /// cancelled, too.
+    public func run() async {
+        await withGracefulShutdownHandler {
+            await withTaskGroup { group in
+                group.addTask { await self.removeOldHourly() }
+                await withDiscardingTaskGroup { group in
+                    for (index, destination) in self.destinations.enumerated() {
+                        let loop = DeliveryLoop(self, index, destination, onEvent: self.onEvent)
+                        group.addTask { await loop.run() }
+                    }
+                    while !self.isEnding {
+                        await self.arrivals.wait(beyond: self.arrivals.count, limit: .seconds(3600))
+                    }
+                }
+                group.cancelAll()
+            }
+        } onGracefulShutdown: {
+            self.queue.withLock { $0.isEnding = true }
+            self.arrivals.poke()
+        }
+    }
+
+    /// Whether no delivery begins any more.
+    var isEnding: Bool { Task.isCancelled || self.queue.withLock { $0.isEnding || $0.isClosed } }
+
+    private func removeOldHourly() async {
+        while !Task.isCancelled {
+            // A full batch means that there are more.
+            let count = (try? await self.removeOld()) ?? 0
+            if count < Self.removalLimit { try? await Task.sleep(for: .seconds(3600)) }
+        }
+    }
+
+    // MARK: On the store's thread
+
+    private func openNow() throws(AppStoreStoreError) -> String? {
+        guard self.core.file == nil else { return nil }
+        self.core.lastTry = .now
+        let (file, warning) = try StoreFile.open(
+            path: self.path,
+            durability: self.durability,
+            destinations: self.destinations.map(\.name)
+        )
+        self.core.file = file
+        return warning
+    }
+
+    /// Returns the file. A file that could not be opened is tried again once a second: it may be free now.
+    private func file() throws(AppStoreStoreError) -> StoreFile {
+        if let file = self.core.file { return file }
+        if self.queue.withLock(\.isClosed) { throw Self.closed }
+        if let last = self.core.lastTry, .now - last < Self.openInterval {
+            throw AppStoreStoreError(.inaccessible, "The store cannot be opened now.")
+        }
+        _ = try self.openNow()
+        guard let file = self.core.file else { throw Self.closed }
+        return file
+    }
+
+    private static var closed: AppStoreStoreError { AppStoreStoreError(.closed, "The store is closed.") }
+
+    private func onThread<Result: Sendable>(
+        _ body: @escaping @Sendable () throws(AppStoreStoreError) -> Result
+    ) async throws(AppStoreStoreError) -> Result {
+        let result: Swift.Result<Result, AppStoreStoreError> = await withCheckedContinuation { continuation in
+            self.thread.submit { state in
+                guard case .active = state else { return continuation.resume(returning: .failure(Self.closed)) }
+                continuation.resume(returning: Swift.Result { () throws(AppStoreStoreError) in try body() })
+            }
+        }
+        return try result.get()
+    }
+
+    /// Does what waits, in batches: commits that wait for the disk together cost as much as one.
+    private func work() {
+        while true {
+            let (takes, attempts) = self.queue.withLock { queue in
+                let takes = Array(queue.takes.prefix(Self.batchLimit))
+                let attempts = queue.attempts
+                queue.takes.removeFirst(takes.count)
+                queue.attempts = []
+                queue.isScheduled = !takes.isEmpty || !attempts.isEmpty
+                return (takes, attempts)
+            }
+            guard !takes.isEmpty || !attempts.isEmpty else { return }
+            self.store(takes)
+            self.settle(attempts)
+        }
+    }
+
+    private func store(_ takes: [Take]) {
+        guard !takes.isEmpty else { return }
+        let failure: String
+        do throws(AppStoreStoreError) {
+            let file = try self.file()
+            let areNew: [Bool]
+            do {
+                areNew = try file.take(takes.map(\.entry))
+            } catch {
+                throw AppStoreStoreError("The store cannot be written.", error)
+            }
+            do { try file.advanceMark() } catch { throw AppStoreStoreError(.inaccessible, error.description) }
+            for (take, isNew) in zip(takes, areNew) { take.continuation.resume(returning: .taken(isNew: isNew)) }
+            self.arrivals.poke()
+            return
+        } catch {
+            failure = error.description
+        }
+        for take in takes { take.continuation.resume(returning: .failed(failure)) }
+    }
+
+    /// An end that cannot be noted is lost, and its delivery is done again: at least once.
+    private func settle(_ attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)]) {
+        guard !attempts.isEmpty else { return }
+        try? self.core.file?.settle(attempts.map(\.0), now: Date.now.milliseconds)
+        for (_, continuation) in attempts { continuation.resume() }
+    }
+
+    private func enqueue(_ change: (inout Queue) -> Bool) -> Bool {
+        let (isTaken, isFirst) = self.queue.withLock { queue in
+            guard !queue.isClosed, change(&queue) else { return (false, false) }
+            defer { queue.isScheduled = true }
+            return (true, !queue.isScheduled)
+        }
+        if isFirst { self.thread.submit { _ in self.work() } }
+        return isTaken
+    }
+
+    // MARK: Taking
+
+    /// Stores a notification, and returns when it is on disk.
+    func take(
+        _ notification: AppStoreNotification,
+        post: [UInt8],
+        origin: StoredNotification.Origin = .post
+    ) async -> HandOverCall.Result {
+        let entry = StoreFile.Entry(
+            notification: notification,
+            post: post,
+            origin: origin,
+            received: Date.now.milliseconds
+        )
+        return await withCheckedContinuation { continuation in
+            let isTaken = self.enqueue { queue in
+                guard queue.takes.count < Self.queueLimit else { return false }
+                queue.takes.append(Take(entry: entry, continuation: continuation))
+                return true
+            }
+            if !isTaken {
+                continuation.resume(returning: .failed("The store is closed, or too much waits for the disk."))
+            }
+        }
+    }
+
+    // MARK: Delivering
+
+    /// Returns deliveries to a destination that are due now, and when the next one is due if there are none.
+    func due(
+        _ index: Int,
+        limit: Int
+    ) async throws(AppStoreStoreError) -> (destination: Int64, deliveries: [AppStoreDelivery], next: Date?) {
+        try await self.reading { file throws(SQLiteError) in
+            guard let destination = file.number(ofDestination: index) else { return (0, [], nil) }
+            let (deliveries, next) = try file.due(destination, now: Date.now.milliseconds, limit: limit)
+            return (destination, deliveries, next.map(Date.init(milliseconds:)))
+        }
+    }
+
+    /// Notes the end of an attempt.
+    func settle(_ attempt: StoreFile.Attempt) async {
+        await withCheckedContinuation { continuation in
+            let isTaken = self.enqueue { queue in
+                queue.attempts.append((attempt, continuation))
+                return true
+            }
+            if !isTaken { continuation.resume() }
+        }
+    }
+
+    // MARK: Reading and mending
+
+    /// Returns notifications, the newest first.
+    ///
+    /// - Parameters:
+    ///   - limit: at most so many.
+    ///   - before: only those with a lower number: the last of the page before.
+    ///   - state: only those with a delivery in this state.
+    public func list(
+        limit: Int = 100,
+        before: UInt64? = nil,
+        state: StoredNotification.Delivery.State? = nil
+    ) async throws(AppStoreStoreError) -> [StoredNotification] {
+        try await self.reading { file throws(SQLiteError) in
+            try file.list(limit: limit, before: before, state: state)
+        }
+    }
+
+    /// Returns the notification with this key; nil if there is none.
+    public func notification(uuid: String) async throws(AppStoreStoreError) -> StoredNotification? {
+        try await self.reading { file throws(SQLiteError) in try file.find(uuid) }
+    }
+
+    /// Delivers a notification once more.
+    ///
+    /// - Parameter uuid: the key. Nil: all that were set aside.
+    /// - Returns: how many notifications are delivered again.
+    public func redeliver(uuid: String?) async throws(AppStoreStoreError) -> Int {
+        let count = try await self.reading { file throws(SQLiteError) in
+            try file.redeliver(uuid, now: Date.now.milliseconds)
+        }
+        self.arrivals.poke()
+        return count
+    }
+
+    /// Removes what is older than ``retention`` and waits for no delivery.
+    func removeOld(limit: Int = removalLimit) async throws(AppStoreStoreError) -> Int {
+        let time = Date.now.addingTimeInterval(-Self.retention.timeInterval).milliseconds
+        return try await self.reading { file throws(SQLiteError) in try file.removeOld(before: time, limit: limit) }
+    }
+
+    private func reading<Result: Sendable>(
+        _ body: @escaping @Sendable (StoreFile) throws(SQLiteError) -> Result
+    ) async throws(AppStoreStoreError) -> Result {
+        try await self.onThread { () throws(AppStoreStoreError) in
+            let file = try self.file()
+            do throws(SQLiteError) {
+                return try body(file)
+            } catch {
+                throw AppStoreStoreError("The store cannot be used.", error)
+            }
+        }
+    }
+}

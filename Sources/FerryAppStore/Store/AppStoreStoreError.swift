@@ -1,0 +1,38 @@
+internal import FerrySQLite
+
+/// Why a store cannot be used.
+public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What an owner does about it.
+    @nonexhaustive
+    public enum Code: Sendable {
+        /// Another process has the file: ask that process.
+        case locked
+        /// The disk or its quota is full.
+        case full
+        /// The file is damaged, or its last commits are gone.
+        case damaged
+        /// The file cannot be opened, read or written.
+        case inaccessible
+        case closed
+    }
+
+    public let code: Code
+    /// One sentence with the file, what happened and what to do.
+    public let description: String
+
+    init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    init(_ sentence: String, _ error: SQLiteError) {
+        let code: Code =
+            switch error.kind {
+            case .locked: .locked
+            case .full: .full
+            case .damaged: .damaged
+            case .inaccessible, .other: .inaccessible
+            }
+        self.init(code, "\(sentence) \(error.description)")
+    }
+}

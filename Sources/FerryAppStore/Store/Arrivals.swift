@@ -1,0 +1,65 @@
+internal import FerryCore
+
+/// Wakes those that wait for something new. Any thread.
+final class Arrivals: Sendable {
+    private struct Waiter {
+        var continuation: CheckedContinuation<Void, Never>
+        var timer: Task<Void, Never>?
+    }
+
+    private struct State {
+        var count: UInt64 = 0
+        var next: UInt64 = 0
+        var waiters: [UInt64: Waiter] = [:]
+    }
+
+    private let state = Locked(State())
+
+    /// The number of arrivals so far.
+    var count: UInt64 { self.state.withLock(\.count) }
+
+    func poke() {
+        let waiters = self.state.withLock { state in
+            state.count += 1
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { Self.resume(waiter) }
+    }
+
+    /// Waits until there were more than `count` arrivals, for at most `limit`. Returns early when the task is cancelled.
+    func wait(beyond count: UInt64, limit: Duration) async {
+        let number = self.state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustWait = self.state.withLock { state in
+                    guard state.count <= count, !Task.isCancelled else { return false }
+                    state.waiters[number] = Waiter(continuation: continuation)
+                    return true
+                }
+                guard mustWait else { return continuation.resume() }
+                let timer = Task {
+                    try? await Task.sleep(for: limit)
+                    self.wake(number)
+                }
+                self.state.withLock { state in
+                    if state.waiters[number] == nil { timer.cancel() } else { state.waiters[number]?.timer = timer }
+                }
+            }
+        } onCancel: {
+            self.wake(number)
+        }
+    }
+
+    private func wake(_ number: UInt64) {
+        if let waiter = self.state.withLock({ $0.waiters.removeValue(forKey: number) }) { Self.resume(waiter) }
+    }
+
+    private static func resume(_ waiter: Waiter) {
+        waiter.timer?.cancel()
+        waiter.continuation.resume()
+    }
+}

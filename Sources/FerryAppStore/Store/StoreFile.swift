@@ -1,0 +1,500 @@
+internal import FerrySQLite
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The file of an ``AppStoreStore``.
+///
+/// A delivery that waits has a due time. Of one customer's deliveries only the earliest has one: the others are blocked, and
+/// the next gets its time when the earliest has ended.
+///
+/// Not `Sendable`: the store's thread uses it.
+final class StoreFile {
+    /// A notification to store.
+    struct Entry: Sendable {
+        var notification: AppStoreNotification
+        var post: [UInt8]
+        var origin: StoredNotification.Origin
+        /// Milliseconds since 1970.
+        var received: Int64
+    }
+
+    /// The end of an attempt to deliver.
+    struct Attempt: Sendable {
+        enum Result: Sendable {
+            case delivered
+            /// Milliseconds since 1970.
+            case again(at: Int64)
+            case dead
+        }
+
+        var destination: Int64
+        var number: UInt64
+        var result: Result
+    }
+
+    /// "blocked": later than every clock.
+    private static let never = Int64.max
+    private static let version: Int64 = 1
+
+    private let path: String
+    private let database: SQLiteDatabase
+    private let mark: HighWaterMark
+    private(set) var last: UInt64
+    private let statements: Statements
+    /// The numbers of the destinations that are served now.
+    private let destinations: [Int64]
+
+    private struct Statements {
+        var insert: SQLiteStatement
+        var find: SQLiteStatement
+        var addDelivery: SQLiteStatement
+        var head: SQLiteStatement
+        var setDue: SQLiteStatement
+        var end: SQLiteStatement
+        var again: SQLiteStatement
+        var delivery: SQLiteStatement
+        var due: SQLiteStatement
+        var nextDue: SQLiteStatement
+        var newestDelivered: SQLiteStatement
+    }
+
+    /// Opens the file, or makes it.
+    ///
+    /// - Returns: in `warning`, a sentence about what is unusual.
+    static func open(
+        path: String,
+        durability: SQLiteDatabase.Durability,
+        destinations names: [String]
+    ) throws(AppStoreStoreError) -> (file: StoreFile, warning: String?) {
+        let file: StoreFile
+        do {
+            file = try StoreFile(path: path, durability: durability, destinations: names)
+        } catch {
+            throw AppStoreStoreError("The store cannot be used.", error)
+        }
+        do {
+            let finding = try file.mark.check(last: file.last, of: path)
+            guard finding == .isNew, file.last > 0 else { return (file, nil) }
+        } catch {
+            throw AppStoreStoreError(
+                .damaged,
+                "\(error) What is missing then comes back with `ferry appstore recover`."
+            )
+        }
+        return (
+            file,
+            "The store's mark \(path)-mark was missing, and is made anew. If the store has lost its last commits, this start "
+                + "cannot see it."
+        )
+    }
+
+    private init(path: String, durability: SQLiteDatabase.Durability, destinations names: [String]) throws(SQLiteError)
+    {
+        self.path = path
+        self.database = try SQLiteDatabase(path: path, durability: durability)
+        try Self.migrate(self.database)
+        var last: UInt64 = 0
+        try self.database.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'").run { row in
+            last = UInt64(bitPattern: row.integer(0))
+        }
+        self.last = last
+        self.destinations = try Self.numbers(of: names, self.database)
+        self.statements = try Self.prepare(self.database)
+        self.mark = HighWaterMark(path: "\(path)-mark")
+    }
+
+    private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            var version: Int64 = 0
+            try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
+            guard version < Self.version else { return }
+            try database.execute(
+                """
+                CREATE TABLE notifications (
+                    number INTEGER PRIMARY KEY AUTOINCREMENT, uuid BLOB NOT NULL UNIQUE, type BLOB NOT NULL,
+                    subtype BLOB NOT NULL, version INTEGER NOT NULL, environment BLOB NOT NULL, bundle BLOB NOT NULL,
+                    app INTEGER NOT NULL, customer BLOB NOT NULL, signed INTEGER NOT NULL, received INTEGER NOT NULL,
+                    origin INTEGER NOT NULL, json BLOB NOT NULL, post BLOB NOT NULL
+                );
+                CREATE INDEX notifications_received ON notifications (received);
+                CREATE TABLE destinations (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
+                CREATE TABLE deliveries (
+                    destination INTEGER NOT NULL, number INTEGER NOT NULL, state INTEGER NOT NULL,
+                    attempts INTEGER NOT NULL, due INTEGER NOT NULL, customer BLOB NOT NULL, signed INTEGER NOT NULL,
+                    since INTEGER NOT NULL, PRIMARY KEY (destination, number)
+                ) WITHOUT ROWID;
+                CREATE INDEX deliveries_due ON deliveries (destination, state, due);
+                CREATE INDEX deliveries_customer ON deliveries (destination, customer, state, signed, number);
+                CREATE INDEX deliveries_number ON deliveries (number);
+                PRAGMA user_version = \(Self.version);
+                """
+            )
+        }
+    }
+
+    private static func numbers(of names: [String], _ database: SQLiteDatabase) throws(SQLiteError) -> [Int64] {
+        let insert = try database.prepare("INSERT OR IGNORE INTO destinations (name) VALUES (?)")
+        let find = try database.prepare("SELECT number FROM destinations WHERE name = ?")
+        var numbers: [Int64] = []
+        for name in names {
+            let name = SQLiteValue.blob(Array(name.utf8))
+            try insert.run([name])
+            try find.run([name]) { row in numbers.append(row.integer(0)) }
+        }
+        return numbers
+    }
+
+    private static func prepare(_ database: SQLiteDatabase) throws(SQLiteError) -> Statements {
+        Statements(
+            insert: try database.prepare(
+                """
+                INSERT OR IGNORE INTO notifications (uuid, type, subtype, version, environment, bundle, app, customer,
+                    signed, received, origin, json, post) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """
+            ),
+            find: try database.prepare("SELECT number FROM notifications WHERE uuid = ?"),
+            addDelivery: try database.prepare("INSERT OR REPLACE INTO deliveries VALUES (?, ?, 0, 0, ?, ?, ?, ?)"),
+            head: try database.prepare(
+                """
+                SELECT number, signed, due FROM deliveries WHERE destination = ? AND customer = ? AND state = 0
+                ORDER BY signed, number LIMIT 1
+                """
+            ),
+            setDue: try database.prepare("UPDATE deliveries SET due = ? WHERE destination = ? AND number = ?"),
+            end: try database.prepare(
+                "UPDATE deliveries SET state = ?, attempts = attempts + 1, due = 0 WHERE destination = ? AND number = ?"
+            ),
+            again: try database.prepare(
+                "UPDATE deliveries SET attempts = attempts + 1, due = ? WHERE destination = ? AND number = ?"
+            ),
+            delivery: try database.prepare(
+                "SELECT customer, signed FROM deliveries WHERE destination = ? AND number = ?"
+            ),
+            due: try database.prepare(
+                """
+                SELECT d.number, d.attempts, n.uuid, n.type, n.subtype, n.version, n.environment, n.bundle, n.app,
+                    n.customer, n.signed, n.json, d.since, n.post
+                FROM deliveries d JOIN notifications n ON n.number = d.number
+                WHERE d.destination = ? AND d.state = 0 AND d.due <= ? ORDER BY d.due, d.number LIMIT ?
+                """
+            ),
+            nextDue: try database.prepare("SELECT min(due) FROM deliveries WHERE destination = ? AND state = 0"),
+            newestDelivered: try database.prepare(
+                """
+                SELECT max(signed) FROM deliveries WHERE destination = ? AND customer = ? AND state = 1
+                """
+            )
+        )
+    }
+
+    // MARK: Taking
+
+    /// Stores the entries as one transaction.
+    ///
+    /// - Returns: for each whether it is new.
+    func take(_ entries: [Entry]) throws(SQLiteError) -> [Bool] {
+        var areNew: [Bool] = []
+        let last = self.last
+        do {
+            try self.database.transaction { () throws(SQLiteError) in
+                for entry in entries { areNew.append(try self.take(entry)) }
+            }
+        } catch {
+            // Nothing was stored, and a mark that ran ahead would look like a loss.
+            self.last = last
+            throw error
+        }
+        return areNew
+    }
+
+    private func take(_ entry: Entry) throws(SQLiteError) -> Bool {
+        let notification = entry.notification
+        func text(_ text: String?) -> SQLiteValue { .blob(Array((text ?? "").utf8)) }
+        let signed = notification.signedDate?.milliseconds ?? 0
+        try self.statements.insert.run([
+            text(notification.uuid), text(notification.type.rawValue), text(notification.subtype),
+            .integer(Int64(notification.version.rawValue)), text(notification.environment.rawValue),
+            text(notification.bundleID), .integer(notification.appAppleID ?? 0), text(notification.customer),
+            .integer(signed), .integer(entry.received), .integer(Int64(entry.origin.rawValue)),
+            .blob(notification.json), .blob(entry.post),
+        ])
+        guard self.database.changeCount == 1 else { return false }
+        try self.statements.find.run([text(notification.uuid)]) { row in self.last = UInt64(bitPattern: row.integer(0))
+        }
+        for destination in self.destinations {
+            try self.addDelivery(
+                destination,
+                self.last,
+                customer: Array((notification.customer ?? "").utf8),
+                signed: signed,
+                now: entry.received
+            )
+        }
+        return true
+    }
+
+    private func addDelivery(
+        _ destination: Int64,
+        _ number: UInt64,
+        customer: [UInt8],
+        signed: Int64,
+        now: Int64
+    ) throws(SQLiteError) {
+        let number = Int64(bitPattern: number)
+        var due = now
+        if !customer.isEmpty {
+            var head: (number: Int64, signed: Int64)?
+            try self.statements.head.run([.integer(destination), .blob(customer)]) { row in
+                head = (row.integer(0), row.integer(1))
+            }
+            if let head, head.number != number {
+                if (head.signed, head.number) < (signed, number) {
+                    due = Self.never
+                } else {
+                    // The new one was signed earlier, so it goes first.
+                    try self.statements.setDue.run([
+                        .integer(Self.never), .integer(destination), .integer(head.number),
+                    ])
+                }
+            }
+        }
+        try self.statements.addDelivery.run([
+            .integer(destination), .integer(number), .integer(due), .blob(customer), .integer(signed), .integer(now),
+        ])
+    }
+
+    /// Notes that everything up to ``last`` was acknowledged.
+    func advanceMark() throws(HighWaterMark.Fault) { try self.mark.advance(to: self.last) }
+
+    // MARK: Delivering
+
+    func number(ofDestination index: Int) -> Int64? {
+        self.destinations.indices.contains(index) ? self.destinations[index] : nil
+    }
+
+    /// Returns deliveries that are due, and when the next is due if there are none.
+    func due(
+        _ destination: Int64,
+        now: Int64,
+        limit: Int
+    ) throws(SQLiteError) -> (deliveries: [AppStoreDelivery], next: Int64?) {
+        var found: [(AppStoreNotification, number: UInt64, attempts: Int, since: Int64, post: [UInt8])] = []
+        try self.statements.due.run([.integer(destination), .integer(now), .integer(Int64(limit))]) { row in
+            let notification = Self.notification(row, from: 2)
+            found.append(
+                (notification, UInt64(bitPattern: row.integer(0)), Int(row.integer(1)), row.integer(12), row.blob(13))
+            )
+        }
+        var deliveries: [AppStoreDelivery] = []
+        for (notification, number, attempts, since, post) in found {
+            var newest: Int64 = 0
+            if let customer = notification.customer {
+                try self.statements.newestDelivered.run([
+                    .integer(destination), .blob(Array(customer.utf8)),
+                ]) { row in newest = row.integer(0) }
+            }
+            deliveries.append(
+                AppStoreDelivery(
+                    notification: notification,
+                    attempt: attempts + 1,
+                    isStale: newest > (notification.signedDate?.milliseconds ?? 0),
+                    post: post,
+                    number: number,
+                    age: .milliseconds(max(0, now - since))
+                )
+            )
+        }
+        var next: Int64?
+        if deliveries.isEmpty {
+            try self.statements.nextDue.run([.integer(destination)]) { row in next = row.integer(0) }
+            // Without a row, `min` is NULL, which reads as 0.
+            if next == 0 || next == Self.never { next = nil }
+        }
+        return (deliveries, next)
+    }
+
+    /// Columns from `start`: uuid, type, subtype, version, environment, bundle, app, customer, signed, json.
+    private static func notification(_ row: borrowing SQLiteRow, from start: Int32) -> AppStoreNotification {
+        func text(_ column: Int32, _ row: borrowing SQLiteRow) -> String {
+            String(decoding: row.blob(column), as: UTF8.self)
+        }
+        let (subtype, customer) = (text(start + 2, row), text(start + 7, row))
+        let (app, signed) = (row.integer(start + 6), row.integer(start + 8))
+        return AppStoreNotification(
+            uuid: text(start, row),
+            type: AppStoreNotificationType(rawValue: text(start + 1, row)),
+            subtype: subtype.isEmpty ? nil : subtype,
+            version: AppStoreNotification.Version(rawValue: Int(row.integer(start + 3))) ?? .two,
+            signedDate: signed == 0 ? nil : Date(milliseconds: signed),
+            environment: AppStoreEnvironment(rawValue: text(start + 4, row)),
+            bundleID: text(start + 5, row),
+            appAppleID: app == 0 ? nil : app,
+            customer: customer.isEmpty ? nil : customer,
+            json: row.blob(start + 9)
+        )
+    }
+
+    /// Notes the ends of attempts as one transaction.
+    func settle(_ attempts: [Attempt], now: Int64) throws(SQLiteError) {
+        try self.database.transaction { () throws(SQLiteError) in
+            for attempt in attempts { try self.settle(attempt, now: now) }
+        }
+    }
+
+    private func settle(_ attempt: Attempt, now: Int64) throws(SQLiteError) {
+        let place = [SQLiteValue.integer(attempt.destination), .integer(Int64(bitPattern: attempt.number))]
+        switch attempt.result {
+        case .delivered: try self.statements.end.run([.integer(1)] + place)
+        case .dead: try self.statements.end.run([.integer(2)] + place)
+        case .again(let due): try self.statements.again.run([.integer(due)] + place)
+        }
+        var customer: [UInt8] = []
+        try self.statements.delivery.run(place) { row in customer = row.blob(0) }
+        guard !customer.isEmpty else { return }
+        try self.unblock(attempt.destination, customer, now: now, attempted: attempt)
+    }
+
+    /// Gives the earliest of a customer's waiting deliveries its time.
+    private func unblock(
+        _ destination: Int64,
+        _ customer: [UInt8],
+        now: Int64,
+        attempted: Attempt?
+    ) throws(SQLiteError) {
+        var head: (number: Int64, due: Int64)?
+        try self.statements.head.run([.integer(destination), .blob(customer)]) { row in
+            head = (row.integer(0), row.integer(2))
+        }
+        guard let head else { return }
+        if head.due == Self.never {
+            try self.statements.setDue.run([.integer(now), .integer(destination), .integer(head.number)])
+        }
+        // One that was signed earlier came during the attempt, and goes first.
+        if let attempted, case .again = attempted.result, head.number != Int64(bitPattern: attempted.number) {
+            try self.statements.setDue.run([
+                .integer(Self.never), .integer(destination), .integer(Int64(bitPattern: attempted.number)),
+            ])
+        }
+    }
+
+    // MARK: Reading and mending
+
+    /// Returns notifications, the newest first.
+    ///
+    /// - Parameters:
+    ///   - before: only those with a lower number.
+    ///   - state: only those with a delivery in this state.
+    func list(
+        limit: Int,
+        before: UInt64?,
+        state: StoredNotification.Delivery.State?
+    ) throws(SQLiteError) -> [StoredNotification] {
+        let condition =
+            state.map {
+                "AND EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = \($0.rawValue))"
+            } ?? ""
+        return try self.read(
+            "WHERE n.number < ? \(condition) ORDER BY n.number DESC LIMIT ?",
+            [.integer(before.map { Int64(clamping: $0) } ?? .max), .integer(Int64(limit))]
+        )
+    }
+
+    func find(_ uuid: String) throws(SQLiteError) -> StoredNotification? {
+        try self.read("WHERE n.uuid = ?", [.blob(Array(uuid.utf8))]).first
+    }
+
+    private func read(_ condition: String, _ values: [SQLiteValue]) throws(SQLiteError) -> [StoredNotification] {
+        var rows: [(UInt64, AppStoreNotification, received: Int64, origin: Int64)] = []
+        try self.database.prepare(
+            """
+            SELECT n.number, n.uuid, n.type, n.subtype, n.version, n.environment, n.bundle, n.app, n.customer, n.signed,
+                n.json, n.received, n.origin FROM notifications n \(condition)
+            """
+        ).run(values) { row in
+            rows.append(
+                (UInt64(bitPattern: row.integer(0)), Self.notification(row, from: 1), row.integer(11), row.integer(12))
+            )
+        }
+        let deliveries = try self.database.prepare(
+            """
+            SELECT t.name, d.state, d.attempts FROM deliveries d JOIN destinations t ON t.number = d.destination
+            WHERE d.number = ? ORDER BY d.destination
+            """
+        )
+        var result: [StoredNotification] = []
+        for (number, notification, received, origin) in rows {
+            var list: [StoredNotification.Delivery] = []
+            try deliveries.run([.integer(Int64(bitPattern: number))]) { row in
+                list.append(
+                    StoredNotification.Delivery(
+                        destination: String(decoding: row.blob(0), as: UTF8.self),
+                        state: StoredNotification.Delivery.State(rawValue: Int(row.integer(1))) ?? .dead,
+                        attempts: Int(row.integer(2))
+                    )
+                )
+            }
+            result.append(
+                StoredNotification(
+                    number: number,
+                    notification: notification,
+                    received: Date(milliseconds: received),
+                    origin: StoredNotification.Origin(rawValue: Int(origin)) ?? .post,
+                    deliveries: list
+                )
+            )
+        }
+        return result
+    }
+
+    /// Lets notifications be delivered once more: one, or all that were set aside. Returns how many.
+    func redeliver(_ uuid: String?, now: Int64) throws(SQLiteError) -> Int {
+        var places: [(destination: Int64, number: UInt64, customer: [UInt8], signed: Int64)] = []
+        let condition = uuid == nil ? "d.state = 2" : "n.uuid = ?"
+        let values = uuid.map { [SQLiteValue.blob(Array($0.utf8))] } ?? []
+        return try self.database.transaction { () throws(SQLiteError) in
+            try self.database.prepare(
+                """
+                SELECT d.destination, d.number, d.customer, d.signed FROM deliveries d
+                JOIN notifications n ON n.number = d.number WHERE d.state <> 0 AND \(condition)
+                """
+            ).run(values) { row in
+                places.append((row.integer(0), UInt64(bitPattern: row.integer(1)), row.blob(2), row.integer(3)))
+            }
+            for place in places {
+                try self.addDelivery(
+                    place.destination,
+                    place.number,
+                    customer: place.customer,
+                    signed: place.signed,
+                    now: now
+                )
+            }
+            return Set(places.map(\.number)).count
+        }
+    }
+
+    /// Removes up to `limit` notifications that came before `time` and wait for no delivery. Returns how many.
+    func removeOld(before time: Int64, limit: Int) throws(SQLiteError) -> Int {
+        var numbers: [Int64] = []
+        try self.database.prepare(
+            """
+            SELECT number FROM notifications n WHERE received < ?
+            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = 0) LIMIT ?
+            """
+        ).run([.integer(time), .integer(Int64(limit))]) { row in numbers.append(row.integer(0)) }
+        guard !numbers.isEmpty else { return 0 }
+        try self.database.transaction { () throws(SQLiteError) in
+            let deliveries = try self.database.prepare("DELETE FROM deliveries WHERE number = ?")
+            let notifications = try self.database.prepare("DELETE FROM notifications WHERE number = ?")
+            for number in numbers {
+                try deliveries.run([.integer(number)])
+                try notifications.run([.integer(number)])
+            }
+        }
+        return numbers.count
+    }
+}

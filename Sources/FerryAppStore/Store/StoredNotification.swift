@@ -1,0 +1,56 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A notification in an ``AppStoreStore``.
+public struct StoredNotification: Sendable {
+    /// How a notification came.
+    @nonexhaustive
+    public enum Origin: Int, Sendable {
+        /// Apple sent it.
+        case post
+        /// It was fetched from the history.
+        case recovery
+    }
+
+    /// The state of a delivery to one destination.
+    public struct Delivery: Sendable {
+        @nonexhaustive
+        public enum State: Int, Sendable {
+            /// It was not delivered yet.
+            case waiting
+            case delivered
+            /// It failed for 3 days and was set aside.
+            case dead
+        }
+
+        /// The name of the destination.
+        public let destination: String
+        public let state: State
+        /// How often it was tried.
+        public let attempts: Int
+    }
+
+    /// The order of arrival, from 1.
+    public let number: UInt64
+    public let notification: AppStoreNotification
+    public let received: Date
+    public let origin: Origin
+    public let deliveries: [Delivery]
+}
+
+/// A notification on its way to a destination.
+public struct AppStoreDelivery: Sendable {
+    public let notification: AppStoreNotification
+    /// 1 for the first attempt. After a crash, an attempt may have the number of the one before.
+    public let attempt: Int
+    /// Whether a notification about the same customer that was signed later has been delivered to this destination: then the
+    /// notification tells of the past.
+    public let isStale: Bool
+    /// The body of the post, unchanged. Empty for a notification that was fetched from the history and came in no post.
+    package let post: [UInt8]
+    let number: UInt64
+    let age: Duration
+}
