@@ -2,11 +2,18 @@
 public struct AppStoreDestination: Sendable {
     /// The name in the store, under which it knows what was delivered. Keep it, and give no two the same.
     public let name: String
+    /// Whether a delivery takes Apple's post as it came.
+    let needsPost: Bool
     /// Delivers once; throws if it must be tried again.
     let deliver: @Sendable (AppStoreDelivery) async throws -> Void
 
-    init(name: String, deliver: @escaping @Sendable (AppStoreDelivery) async throws -> Void) {
+    init(
+        name: String,
+        needsPost: Bool = false,
+        deliver: @escaping @Sendable (AppStoreDelivery) async throws -> Void
+    ) {
         self.name = name
+        self.needsPost = needsPost
         self.deliver = deliver
     }
 

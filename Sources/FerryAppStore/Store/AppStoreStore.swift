@@ -242,7 +242,7 @@ public final class AppStoreStore: Service {
     ) async -> HandOverCall.Result {
         let entry = StoreFile.Entry(
             notification: notification,
-            post: post,
+            post: self.destinations.contains(where: \.needsPost) ? post : [],
             origin: origin,
             received: Date.now.milliseconds
         )

@@ -1,0 +1,102 @@
+public import FerryOpenSSL
+internal import NIOHTTP1
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Why a URL or a secret cannot be used. Holds neither.
+public struct AppStoreForwardingError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+}
+
+extension AppStoreDestination {
+    /// How long a forwarded notification may wait for its answer.
+    private static var answerLimit: Duration { .seconds(30) }
+
+    /// A URL of yours that gets each notification in plain JSON, by POST. Every status from 200 to 299 counts as delivered.
+    ///
+    /// ```
+    /// content-type:      application/json
+    /// webhook-id:        the notification's UUID, the same for each attempt
+    /// webhook-timestamp: seconds since 1970 of the attempt
+    /// webhook-signature: v1,base64(HMAC-SHA256(secret, id "." timestamp "." body))
+    /// ferry-attempt:     1 for the first
+    /// ferry-stale:       true if a newer notification of the same customer was delivered before
+    /// ```
+    ///
+    /// The signature is that of Standard Webhooks (standardwebhooks.com), whose libraries check it in most languages.
+    ///
+    /// - Parameters:
+    ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
+    ///   - secrets: each `whsec_` and 24 to 64 bytes in Base64. During a change of secrets, the new one and the old one.
+    ///   - trustRoots: the authorities that may sign the URL's certificate.
+    public static func forward(
+        to url: String,
+        secrets: [String],
+        trustRoots: TrustRoots = .system
+    ) throws -> AppStoreDestination {
+        guard let signature = WebhookSignature(secrets: secrets), !secrets.isEmpty else {
+            throw AppStoreForwardingError(
+                description: "A secret for forwarding is whsec_ and then 24 to 64 random bytes in Base64."
+            )
+        }
+        return try self.posting(to: url, trustRoots: trustRoots, needsPost: false) { delivery in
+            let notification = delivery.notification
+            let signed = signature.headers(
+                id: notification.uuid,
+                seconds: Int64(Date.now.timeIntervalSince1970),
+                body: notification.json
+            )
+            let headers = HTTPHeaders(
+                [("content-type", "application/json")] + signed
+                    + [("ferry-attempt", "\(delivery.attempt)"), ("ferry-stale", "\(delivery.isStale)")]
+            )
+            return (headers, notification.json)
+        }
+    }
+
+    /// A URL that gets Apple's posts unchanged, after they were verified: a subscription service, or a second system of
+    /// yours. Apple knows only one URL for each app.
+    ///
+    /// - Parameters:
+    ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
+    ///   - trustRoots: the authorities that may sign the URL's certificate.
+    public static func forwardPost(to url: String, trustRoots: TrustRoots = .system) throws -> AppStoreDestination {
+        try self.posting(to: url, trustRoots: trustRoots, needsPost: true) { delivery in
+            (HTTPHeaders([("content-type", "application/json")]), delivery.post)
+        }
+    }
+
+    private static func posting(
+        to text: String,
+        trustRoots: TrustRoots,
+        needsPost: Bool,
+        _ request: @escaping @Sendable (AppStoreDelivery) -> (HTTPHeaders, [UInt8])
+    ) throws -> AppStoreDestination {
+        let url: HTTPURL
+        do {
+            url = try HTTPURL(text)
+        } catch {
+            throw AppStoreForwardingError(description: error.description)
+        }
+        var configuration = HTTPClient.Configuration()
+        configuration.trustRoots = trustRoots
+        configuration.idleConnections = DeliveryFlight.limit
+        let client = try HTTPClient(configuration)
+        return AppStoreDestination(name: text, needsPost: needsPost) { delivery in
+            let (headers, body) = request(delivery)
+            // At least once is what is promised, so a request may be repeated.
+            let request = HTTPClientRequest(.POST, url, headers: headers, body: body, isIdempotent: true)
+            let response: HTTPClientResponse
+            do throws(HTTPClientError) {
+                response = try await client.send(request, within: self.answerLimit)
+            } catch {
+                throw DeliveryFailure(error.description)
+            }
+            guard 200...299 ~= response.status else { throw DeliveryFailure("\(url) answered \(response.status)") }
+        }
+    }
+}

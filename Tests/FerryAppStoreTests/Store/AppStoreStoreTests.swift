@@ -1,0 +1,158 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import FerryAppStore
+
+@Suite struct AppStoreStoreTests {
+    private let folder: TemporaryFolder
+    private let signing: Signing
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.signing = try Signing()
+    }
+
+    private var path: String { self.folder.path("store.db") }
+
+    private func notification(
+        _ uuid: String,
+        date: Date = .now,
+        customer: String = "2000000000000001"
+    ) throws -> AppStoreNotification {
+        try self.signing.verifier().verify(
+            signedPayload: self.signing.renewal(uuid: uuid, date: date, transaction: customer)
+        )
+    }
+
+    /// Runs a store until `count` deliveries have succeeded, and returns them in their order.
+    private func deliveries(
+        _ count: Int,
+        _ body: (AppStoreStore) async throws -> Void,
+        failing: @escaping @Sendable (AppStoreDelivery) -> Bool = { _ in false }
+    ) async throws -> [AppStoreDelivery] {
+        struct Failure: Error {}
+        let (stream, continuation) = AsyncStream.makeStream(of: AppStoreDelivery.self)
+        let destination = AppStoreDestination.handler("app") { delivery in
+            if failing(delivery) { throw Failure() }
+            continuation.yield(delivery)
+        }
+        let store = AppStoreStore(path: self.path, destinations: [destination])
+        try await store.open()
+        try await body(store)
+        let running = Task { await store.run() }
+        var result: [AppStoreDelivery] = []
+        for await delivery in stream {
+            result.append(delivery)
+            if result.count == count { break }
+        }
+        running.cancel()
+        await running.value
+        await store.close()
+        return result
+    }
+
+    @Test("A notification is stored once, also after a new start")
+    func once() async throws {
+        let notification = try self.notification("A")
+        let store = AppStoreStore(path: self.path)
+        try await store.open()
+        #expect(await store.take(notification, post: []) == .taken(isNew: true))
+        #expect(await store.take(notification, post: []) == .taken(isNew: false))
+        await store.close()
+        guard case .failed = await store.take(notification, post: []) else {
+            Issue.record("it was taken")
+            return
+        }
+        let again = AppStoreStore(path: self.path)
+        #expect(await again.take(notification, post: []) == .taken(isNew: false))
+        let stored = try #require(try await again.notification(uuid: "A"))
+        #expect(stored.notification == notification)
+        #expect(stored.number == 1)
+        await again.close()
+        let mode = try FileManager.default.attributesOfItem(atPath: self.path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test("Each notification is delivered, one customer's in the order of signing, and what is of the past says so")
+    func order() async throws {
+        let start = Date(timeIntervalSince1970: 1_790_000_000)
+        let deliveries = try await self.deliveries(4) { store in
+            for (uuid, offset) in [("late", 30.0), ("early", 10), ("middle", 20)] {
+                _ = await store.take(try self.notification(uuid, date: start + offset), post: [])
+            }
+            _ = await store.take(try self.notification("other", date: start, customer: "7"), post: [])
+        }
+        let ofCustomer = deliveries.filter { $0.notification.customer != "7" }
+        #expect(ofCustomer.map(\.notification.uuid) == ["early", "middle", "late"])
+        #expect(deliveries.allSatisfy { !$0.isStale && $0.attempt == 1 })
+        let older = try await self.deliveries(1) { store in
+            _ = await store.take(try self.notification("oldest", date: start), post: [])
+        }
+        #expect(older.map(\.isStale) == [true])
+    }
+
+    @Test("A delivery that fails is tried again, and the customer's next one waits for it")
+    func failure() async throws {
+        let start = Date(timeIntervalSince1970: 1_790_000_000)
+        let deliveries = try await self.deliveries(3) { store in
+            _ = await store.take(try self.notification("first", date: start), post: [])
+            _ = await store.take(try self.notification("second", date: start + 1), post: [])
+            _ = await store.take(try self.notification("other", date: start, customer: "7"), post: [])
+        } failing: { delivery in
+            delivery.notification.uuid == "first" && delivery.attempt == 1
+        }
+        #expect(deliveries.map(\.notification.uuid) == ["other", "first", "second"])
+        #expect(deliveries.map(\.attempt) == [1, 2, 1])
+    }
+
+    @Test("What was not delivered before the end is delivered after the next start")
+    func restart() async throws {
+        let store = AppStoreStore(path: self.path, destinations: [.handler("app") { _ in }])
+        try await store.open()
+        for number in 0..<100 {
+            _ = await store.take(try self.notification("N\(number)", customer: "\(number)"), post: [])
+        }
+        await store.close()
+        let delivered = try await self.deliveries(100) { _ in }
+        #expect(Set(delivered.map(\.notification.uuid)).count == 100)
+    }
+
+    @Test("What was delivered is delivered once more when it is asked for")
+    func redelivery() async throws {
+        _ = try await self.deliveries(1) { store in _ = await store.take(try self.notification("A"), post: []) }
+        let again = try await self.deliveries(1) { store in
+            let delivered = try await store.list(state: .delivered)
+            #expect(delivered.map(\.notification.uuid) == ["A"])
+            let counts = [try await store.redeliver(uuid: "B"), try await store.redeliver(uuid: "A")]
+            #expect(counts == [0, 1])
+        }
+        #expect(again.map(\.notification.uuid) == ["A"])
+    }
+
+    @Test("A file that another process has is refused with a sentence, and taken when it is free")
+    func locked() async throws {
+        let first = AppStoreStore(path: self.path)
+        try await first.open()
+        let second = AppStoreStore(path: self.path)
+        await #expect(throws: AppStoreStoreError.self) { try await second.open() }
+        guard case .failed = await second.take(try self.notification("A"), post: []) else {
+            Issue.record("it was taken")
+            return
+        }
+        await first.close()
+        try await second.open()
+        #expect(await second.take(try self.notification("A"), post: []) == .taken(isNew: true))
+        await second.close()
+    }
+
+    @Test("A store that has lost its last commits does not open")
+    func loss() async throws {
+        let store = AppStoreStore(path: self.path)
+        try await store.open()
+        _ = await store.take(try self.notification("A"), post: [])
+        await store.close()
+        try FileManager.default.removeItem(atPath: self.path)
+        await #expect(throws: AppStoreStoreError.self) { try await AppStoreStore(path: self.path).open() }
+    }
+}

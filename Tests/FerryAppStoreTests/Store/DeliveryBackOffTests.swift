@@ -1,0 +1,19 @@
+import Testing
+
+@testable import FerryAppStore
+
+@Suite struct DeliveryBackOffTests {
+    @Test("The pause doubles up to an hour")
+    func delays() {
+        let delays = (1...14).map { DeliveryBackOff.delay(afterAttempt: $0, age: .zero) }
+        #expect(delays.prefix(4) == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
+        #expect(delays.last == .seconds(3600))
+        #expect(DeliveryBackOff.delay(afterAttempt: .max, age: .zero) == .seconds(3600))
+    }
+
+    @Test("After three days a delivery is set aside")
+    func limit() {
+        #expect(DeliveryBackOff.delay(afterAttempt: 80, age: .seconds(3 * 86_400 - 1)) != nil)
+        #expect(DeliveryBackOff.delay(afterAttempt: 80, age: .seconds(3 * 86_400)) == nil)
+    }
+}
