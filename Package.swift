@@ -165,7 +165,7 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
                 "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),

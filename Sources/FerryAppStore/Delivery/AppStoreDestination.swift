@@ -28,4 +28,9 @@ public struct AppStoreDestination: Sendable {
     ) -> AppStoreDestination {
         AppStoreDestination(name: name, deliver: handler)
     }
+
+    /// The destination as a handler of a receiver without a store.
+    package var handler: @Sendable (AppStoreNotification) async throws -> Void {
+        { try await self.deliver(.first($0)) }
+    }
 }

@@ -16,19 +16,16 @@ final class DeliveryLoop: Sendable {
     private static let storePause: Duration = .seconds(1)
 
     private let store: AppStoreStore
-    private let index: Int
     private let destination: AppStoreDestination
     private let flight = Locked(DeliveryFlight())
     private let onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
 
     init(
         _ store: AppStoreStore,
-        _ index: Int,
         _ destination: AppStoreDestination,
         onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
     ) {
         self.store = store
-        self.index = index
         self.destination = destination
         self.onEvent = onEvent
     }
@@ -39,7 +36,7 @@ final class DeliveryLoop: Sendable {
                 let seen = self.store.arrivals.count
                 var pause = Self.storePause
                 // More than may be under way: the rows of those that are under way come back, too.
-                if let due = try? await self.store.due(self.index, limit: 4 * DeliveryFlight.limit) {
+                if let due = try? await self.store.due(to: self.destination.name, limit: 4 * DeliveryFlight.limit) {
                     for delivery in due.deliveries where self.flight.withLock({ $0.begin(delivery) }) {
                         group.addTask { await self.deliver(delivery, to: due.destination) }
                     }

@@ -99,7 +99,7 @@ public final class AppStoreReceiver: Sendable {
         let action = self.state.withLock { state in
             state.isShutDown ? nil : state.table.arrived(uuid) { HandOverCall() }
         }
-        let result: HandOverCall.Result?
+        let result: HandOverResult?
         var isCopy = false
         switch action {
         case .begin(let call):
@@ -133,12 +133,14 @@ public final class AppStoreReceiver: Sendable {
         }
     }
 
-    private func run(_ notification: AppStoreNotification, _ post: [UInt8]) async -> HandOverCall.Result {
+    private func run(_ notification: AppStoreNotification, _ post: [UInt8]) async -> HandOverResult {
         switch self.handOver {
         case .handler(let handler):
             do {
                 try await handler(notification)
                 return .taken(isNew: true)
+            } catch let failure as DeliveryFailure {
+                return .failed(failure.description)
             } catch {
                 return .failed("the handler threw \(type(of: error))")
             }

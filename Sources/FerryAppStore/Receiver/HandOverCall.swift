@@ -1,5 +1,13 @@
 internal import FerryCore
 
+/// What became of a notification that was handed over.
+package enum HandOverResult: Sendable, Equatable {
+    /// The notification is safe. `isNew` is false if it was so before.
+    case taken(isNew: Bool)
+    /// The notification is not safe. The text says why.
+    case failed(String)
+}
+
 /// One hand-over of a notification. All copies that come meanwhile wait for it. Any thread.
 ///
 /// ```
@@ -7,26 +15,19 @@ internal import FerryCore
 ///   running ────────▶ ended
 /// ```
 final class HandOverCall: Sendable {
-    enum Result: Sendable, Equatable {
-        /// The notification is safe. `isNew` is false if it was so before.
-        case taken(isNew: Bool)
-        /// The notification is not safe. The text says why.
-        case failed(String)
-    }
-
     private struct Waiter {
-        var continuation: CheckedContinuation<Result?, Never>
+        var continuation: CheckedContinuation<HandOverResult?, Never>
         var timer: Task<Void, Never>?
     }
 
     private enum State {
         case running([UInt64: Waiter], next: UInt64)
-        case ended(Result)
+        case ended(HandOverResult)
     }
 
     private let state = Locked(State.running([:], next: 0))
 
-    func end(_ result: Result) {
+    func end(_ result: HandOverResult) {
         let waiters = self.state.withLock { state -> [Waiter] in
             guard case .running(let waiters, _) = state else { return [] }
             state = .ended(result)
@@ -39,7 +40,7 @@ final class HandOverCall: Sendable {
     }
 
     /// Returns the result; nil if there is none within `limit`. The call goes on then.
-    func result(within limit: Duration) async -> Result? {
+    func result(within limit: Duration) async -> HandOverResult? {
         await withCheckedContinuation { continuation in
             switch self.add(continuation) {
             case .ended(let result): continuation.resume(returning: result)
@@ -54,11 +55,11 @@ final class HandOverCall: Sendable {
     }
 
     private enum Entry {
-        case ended(Result)
+        case ended(HandOverResult)
         case waits(UInt64)
     }
 
-    private func add(_ continuation: CheckedContinuation<Result?, Never>) -> Entry {
+    private func add(_ continuation: CheckedContinuation<HandOverResult?, Never>) -> Entry {
         self.state.withLock { state in
             switch state {
             case .ended(let result): return .ended(result)

@@ -30,7 +30,7 @@ public final class AppStoreStore: Service {
 
     private struct Take: Sendable {
         var entry: StoreFile.Entry
-        var continuation: CheckedContinuation<HandOverCall.Result, Never>
+        var continuation: CheckedContinuation<HandOverResult, Never>
     }
 
     private struct Queue {
@@ -39,6 +39,8 @@ public final class AppStoreStore: Service {
         var isScheduled = false
         /// Whether no delivery begins any more.
         var isEnding = false
+        /// Whether ``AppStoreStore/run()`` runs.
+        var isDelivering = false
         var isClosed = false
     }
 
@@ -51,7 +53,8 @@ public final class AppStoreStore: Service {
     }
 
     private let path: String
-    private let destinations: [AppStoreDestination]
+    /// Nil: those of the last opening get what is taken, and nothing is delivered.
+    private let destinations: [AppStoreDestination]?
     private let onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
     private let durability: SQLiteDatabase.Durability
     private let thread = NIOThreadPool(numberOfThreads: 1)
@@ -77,6 +80,15 @@ public final class AppStoreStore: Service {
         self.destinations = destinations
         self.onEvent = onEvent
         self.durability = survivesPowerLoss ? .power : .process
+        self.thread.start()
+    }
+
+    /// Names a file whose owner does not run, for what looks into it or adds to it.
+    package init(withoutOwner path: String) {
+        self.path = path
+        self.destinations = nil
+        self.onEvent = nil
+        self.durability = .power
         self.thread.start()
     }
 
@@ -106,12 +118,14 @@ public final class AppStoreStore: Service {
     /// When the group shuts down, deliveries that are under way end first; each has 60 s. When the task is cancelled, they are
     /// cancelled, too.
     public func run() async {
+        self.queue.withLock { $0.isDelivering = true }
+        defer { self.queue.withLock { $0.isDelivering = false } }
         await withGracefulShutdownHandler {
             await withTaskGroup { group in
                 group.addTask { await self.removeOldHourly() }
                 await withDiscardingTaskGroup { group in
-                    for (index, destination) in self.destinations.enumerated() {
-                        let loop = DeliveryLoop(self, index, destination, onEvent: self.onEvent)
+                    for destination in self.destinations ?? [] {
+                        let loop = DeliveryLoop(self, destination, onEvent: self.onEvent)
                         group.addTask { await loop.run() }
                     }
                     while !self.isEnding {
@@ -123,6 +137,16 @@ public final class AppStoreStore: Service {
         } onGracefulShutdown: {
             self.queue.withLock { $0.isEnding = true }
             self.arrivals.poke()
+        }
+    }
+
+    /// Begins no delivery any more, and waits for those that are under way, as long as ``run()`` runs.
+    package func end(within limit: Duration) async {
+        self.queue.withLock { $0.isEnding = true }
+        self.arrivals.poke()
+        let end = ContinuousClock.now + limit
+        while self.queue.withLock(\.isDelivering), ContinuousClock.now < end {
+            do { try await Task.sleep(for: .milliseconds(10)) } catch { break }
         }
     }
 
@@ -142,10 +166,13 @@ public final class AppStoreStore: Service {
     private func openNow() throws(AppStoreStoreError) -> String? {
         guard self.core.file == nil else { return nil }
         self.core.lastTry = .now
+        let destinations = self.destinations.map { destinations in
+            destinations.map { StoreFile.Destination(name: $0.name, needsPost: $0.needsPost) }
+        }
         let (file, warning) = try StoreFile.open(
             path: self.path,
             durability: self.durability,
-            destinations: self.destinations.map(\.name)
+            destinations: destinations
         )
         self.core.file = file
         return warning
@@ -235,14 +262,14 @@ public final class AppStoreStore: Service {
     // MARK: Taking
 
     /// Stores a notification, and returns when it is on disk.
-    func take(
+    package func take(
         _ notification: AppStoreNotification,
         post: [UInt8],
         origin: StoredNotification.Origin = .post
-    ) async -> HandOverCall.Result {
+    ) async -> HandOverResult {
         let entry = StoreFile.Entry(
             notification: notification,
-            post: self.destinations.contains(where: \.needsPost) ? post : [],
+            post: post,
             origin: origin,
             received: Date.now.milliseconds
         )
@@ -262,11 +289,11 @@ public final class AppStoreStore: Service {
 
     /// Returns deliveries to a destination that are due now, and when the next one is due if there are none.
     func due(
-        _ index: Int,
+        to name: String,
         limit: Int
     ) async throws(AppStoreStoreError) -> (destination: Int64, deliveries: [AppStoreDelivery], next: Date?) {
         try await self.reading { file throws(SQLiteError) in
-            guard let destination = file.number(ofDestination: index) else { return (0, [], nil) }
+            guard let destination = file.number(ofDestination: name) else { return (0, [], nil) }
             let (deliveries, next) = try file.due(destination, now: Date.now.milliseconds, limit: limit)
             return (destination, deliveries, next.map(Date.init(milliseconds:)))
         }

@@ -13,6 +13,13 @@ internal import Foundation
 ///
 /// Not `Sendable`: the store's thread uses it.
 final class StoreFile {
+    /// What gets each notification.
+    struct Destination: Sendable {
+        var name: String
+        /// Whether it gets Apple's posts as they came.
+        var needsPost: Bool
+    }
+
     /// A notification to store.
     struct Entry: Sendable {
         var notification: AppStoreNotification
@@ -40,13 +47,14 @@ final class StoreFile {
     private static let never = Int64.max
     private static let version: Int64 = 1
 
-    private let path: String
     private let database: SQLiteDatabase
     private let mark: HighWaterMark
     private(set) var last: UInt64
     private let statements: Statements
-    /// The numbers of the destinations that are served now.
-    private let destinations: [Int64]
+    /// The numbers of the destinations that get each notification, by their names.
+    private let destinations: [String: Int64]
+    /// Whether a destination needs Apple's posts as they came. They take more room than all the rest.
+    private let keepsPosts: Bool
 
     private struct Statements {
         var insert: SQLiteStatement
@@ -64,15 +72,16 @@ final class StoreFile {
 
     /// Opens the file, or makes it.
     ///
+    /// - Parameter destinations: what gets each notification from now on. Nil: as it was at the last opening.
     /// - Returns: in `warning`, a sentence about what is unusual.
     static func open(
         path: String,
         durability: SQLiteDatabase.Durability,
-        destinations names: [String]
+        destinations: [Destination]?
     ) throws(AppStoreStoreError) -> (file: StoreFile, warning: String?) {
         let file: StoreFile
         do {
-            file = try StoreFile(path: path, durability: durability, destinations: names)
+            file = try StoreFile(path: path, durability: durability, destinations: destinations)
         } catch {
             throw AppStoreStoreError("The store cannot be used.", error)
         }
@@ -92,9 +101,11 @@ final class StoreFile {
         )
     }
 
-    private init(path: String, durability: SQLiteDatabase.Durability, destinations names: [String]) throws(SQLiteError)
-    {
-        self.path = path
+    private init(
+        path: String,
+        durability: SQLiteDatabase.Durability,
+        destinations: [Destination]?
+    ) throws(SQLiteError) {
         self.database = try SQLiteDatabase(path: path, durability: durability)
         try Self.migrate(self.database)
         var last: UInt64 = 0
@@ -102,7 +113,15 @@ final class StoreFile {
             last = UInt64(bitPattern: row.integer(0))
         }
         self.last = last
-        self.destinations = try Self.numbers(of: names, self.database)
+        if let destinations { try Self.set(destinations, self.database) }
+        var keepsPosts = false
+        var numbers: [String: Int64] = [:]
+        try self.database.prepare("SELECT number, name, post FROM destinations WHERE active = 1").run { row in
+            numbers[String(decoding: row.blob(1), as: UTF8.self)] = row.integer(0)
+            keepsPosts = keepsPosts || row.integer(2) == 1
+        }
+        self.destinations = numbers
+        self.keepsPosts = keepsPosts
         self.statements = try Self.prepare(self.database)
         self.mark = HighWaterMark(path: "\(path)-mark")
     }
@@ -121,7 +140,9 @@ final class StoreFile {
                     origin INTEGER NOT NULL, json BLOB NOT NULL, post BLOB NOT NULL
                 );
                 CREATE INDEX notifications_received ON notifications (received);
-                CREATE TABLE destinations (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE);
+                CREATE TABLE destinations (
+                    number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, active INTEGER NOT NULL, post INTEGER NOT NULL
+                );
                 CREATE TABLE deliveries (
                     destination INTEGER NOT NULL, number INTEGER NOT NULL, state INTEGER NOT NULL,
                     attempts INTEGER NOT NULL, due INTEGER NOT NULL, customer BLOB NOT NULL, signed INTEGER NOT NULL,
@@ -136,16 +157,19 @@ final class StoreFile {
         }
     }
 
-    private static func numbers(of names: [String], _ database: SQLiteDatabase) throws(SQLiteError) -> [Int64] {
-        let insert = try database.prepare("INSERT OR IGNORE INTO destinations (name) VALUES (?)")
-        let find = try database.prepare("SELECT number FROM destinations WHERE name = ?")
-        var numbers: [Int64] = []
-        for name in names {
-            let name = SQLiteValue.blob(Array(name.utf8))
-            try insert.run([name])
-            try find.run([name]) { row in numbers.append(row.integer(0)) }
+    private static func set(_ destinations: [Destination], _ database: SQLiteDatabase) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            try database.execute("UPDATE destinations SET active = 0")
+            let insert = try database.prepare(
+                """
+                INSERT INTO destinations (name, active, post) VALUES (?, 1, ?)
+                ON CONFLICT (name) DO UPDATE SET active = 1, post = excluded.post
+                """
+            )
+            for destination in destinations {
+                try insert.run([.blob(Array(destination.name.utf8)), .integer(destination.needsPost ? 1 : 0)])
+            }
         }
-        return numbers
     }
 
     private static func prepare(_ database: SQLiteDatabase) throws(SQLiteError) -> Statements {
@@ -220,12 +244,12 @@ final class StoreFile {
             .integer(Int64(notification.version.rawValue)), text(notification.environment.rawValue),
             text(notification.bundleID), .integer(notification.appAppleID ?? 0), text(notification.customer),
             .integer(signed), .integer(entry.received), .integer(Int64(entry.origin.rawValue)),
-            .blob(notification.json), .blob(entry.post),
+            .blob(notification.json), .blob(self.keepsPosts ? entry.post : []),
         ])
         guard self.database.changeCount == 1 else { return false }
         try self.statements.find.run([text(notification.uuid)]) { row in self.last = UInt64(bitPattern: row.integer(0))
         }
-        for destination in self.destinations {
+        for destination in self.destinations.values {
             try self.addDelivery(
                 destination,
                 self.last,
@@ -272,9 +296,7 @@ final class StoreFile {
 
     // MARK: Delivering
 
-    func number(ofDestination index: Int) -> Int64? {
-        self.destinations.indices.contains(index) ? self.destinations[index] : nil
-    }
+    func number(ofDestination name: String) -> Int64? { self.destinations[name] }
 
     /// Returns deliveries that are due, and when the next is due if there are none.
     func due(

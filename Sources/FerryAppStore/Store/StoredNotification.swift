@@ -53,4 +53,9 @@ public struct AppStoreDelivery: Sendable {
     package let post: [UInt8]
     let number: UInt64
     let age: Duration
+
+    /// The delivery of a notification that no store keeps.
+    static func first(_ notification: AppStoreNotification) -> AppStoreDelivery {
+        AppStoreDelivery(notification: notification, attempt: 1, isStale: false, post: [], number: 0, age: .zero)
+    }
 }

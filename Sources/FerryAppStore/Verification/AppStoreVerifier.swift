@@ -15,6 +15,9 @@ public final class AppStoreVerifier: Sendable {
         /// The shared secrets that prove notifications of version 1. Empty: version 1 is refused.
         public var sharedSecrets: [String] = []
 
+        /// Whether every app counts: for a person who looks at one notification.
+        package var takesAnyApp = false
+
         public init(apps: [AppStoreApp]) { self.apps = apps }
     }
 
@@ -41,7 +44,14 @@ public final class AppStoreVerifier: Sendable {
     }
 
     /// Verifies the body of a post with all checks that the configuration asks for.
-    func verified(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
+    package func verified(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.verify(post: body)
+    }
+
+    /// Verifies the text of `signedPayload` with all checks that the configuration asks for.
+    package func verified(
+        signedPayload: String
+    ) async throws(AppStoreVerificationError) -> AppStoreNotification {
+        try self.verify(signedPayload: signedPayload)
     }
 }

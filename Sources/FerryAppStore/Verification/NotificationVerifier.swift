@@ -16,12 +16,14 @@ struct NotificationVerifier: Sendable {
     }
 
     private let apps: [String: AppStoreApp]
+    private let takesAnyApp: Bool
     private let environments: Set<AppStoreEnvironment>
     private let signatures: SignatureVerifier
     private let version1: Version1Verifier?
 
     init(_ configuration: AppStoreVerifier.Configuration) throws(TLSError) {
         self.apps = Dictionary(configuration.apps.map { ($0.bundleID, $0) }) { $1 }
+        self.takesAnyApp = configuration.takesAnyApp
         self.environments = configuration.environments
         self.signatures = try SignatureVerifier(configuration.trustRoots)
         self.version1 = configuration.sharedSecrets.isEmpty ? nil : Version1Verifier(configuration.sharedSecrets)
@@ -156,7 +158,7 @@ struct NotificationVerifier: Sendable {
         version: AppStoreNotification.Version = .two,
         place: String
     ) throws(AppStoreVerificationError) {
-        guard let app = self.apps[bundleID] else {
+        guard let app = self.apps[bundleID] ?? (self.takesAnyApp ? AppStoreApp(bundleID: bundleID) : nil) else {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
         }
         // The sandbox and version 1 do not have the number.

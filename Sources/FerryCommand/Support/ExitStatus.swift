@@ -25,4 +25,5 @@ struct CommandFailure: Error, Equatable {
 
     /// Returns the failure for bad usage or bad input.
     static func usage(_ message: String) -> CommandFailure { CommandFailure(.badUsage, message) }
+    static func refused(_ message: String) -> CommandFailure { CommandFailure(.notAllAccepted, message) }
 }

@@ -7,6 +7,9 @@ extension Listener {
         package var host = "127.0.0.1"
         /// The port to bind; 0 for any.
         package var port = 0
+        /// The path of a socket in the file system (AF_UNIX) in place of host and port. A file of that name is replaced; the
+        /// socket is for its owner alone.
+        package var socketPath: String?
         /// The TLS context of the server side; nil: connections are not encrypted.
         package var tls: TLSContext?
         /// The limits of the listener and its connections.

@@ -1,6 +1,14 @@
 package import NIOCore
 internal import NIOPosix
 
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
 /// A socket that listens, and the connections that it accepted. Safe from any thread.
 ///
 /// Stop every listener: releasing the last reference closes nothing.
@@ -46,8 +54,8 @@ package final class Listener: Sendable {
             // Set on the listening socket: a later value would miss the first TCP window that a client sees.
             bootstrap = bootstrap.serverChannelOption(.socketOption(.so_rcvbuf), value: SocketOptionValue(bytes))
         }
-        let channel =
-            try await bootstrap
+        bootstrap =
+            bootstrap
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let handler = AcceptHandler(limit: limit) { open.count { $0.waits += 1 } }
@@ -59,11 +67,22 @@ package final class Listener: Sendable {
                     try AcceptedConnection.accept(channel, configuration, open, accept)
                 }
             }
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(host: configuration.host, port: configuration.port)
-            .get()
+        let channel = try await self.bind(bootstrap, configuration)
         return Listener(channel, open, host: configuration.host)
+    }
+
+    private static func bind(
+        _ bootstrap: ServerBootstrap,
+        _ configuration: Configuration
+    ) async throws -> any Channel {
+        guard let path = configuration.socketPath else {
+            return try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .bind(host: configuration.host, port: configuration.port).get()
+        }
+        let channel = try await bootstrap.bind(unixDomainSocketPath: path, cleanupExistingSocketFile: true).get()
+        chmod(path, 0o600)
+        return channel
     }
 
     /// The counts of the connections so far. Holds a lock for a few instructions.

@@ -1,0 +1,83 @@
+internal import FerryAppStore
+internal import FerryCore
+
+/// What `ferry appstore serve` tells a person, on standard error: at most ten lines a second, and how many there were more.
+///
+/// Anybody may post to the receiver, so a flood of posts must not become a flood of lines.
+final class AppStoreMessages: Sendable {
+    private struct State {
+        var taken = 0
+        var duplicates = 0
+        var refused = 0
+        var postponed = 0
+        var delivered = 0
+        var failed = 0
+        var setAside = 0
+        var second: Int64 = 0
+        var lines = 0
+        var hidden = 0
+    }
+
+    private static let linesPerSecond = 10
+
+    private let state = Locked(State())
+    private let start = ContinuousClock.now
+    private let write: @Sendable (String) -> Void
+
+    init(write: @escaping @Sendable (String) -> Void = { Console.error($0) }) { self.write = write }
+
+    func say(_ event: AppStoreReceiverEvent) {
+        switch event {
+        case .taken: self.state.withLock { $0.taken += 1 }
+        case .duplicate: self.state.withLock { $0.duplicates += 1 }
+        case .refused(let error, let status):
+            self.state.withLock { $0.refused += 1 }
+            self.say("refused with \(status): \(error.description)")
+        case .postponed(let uuid, let reason):
+            self.state.withLock { $0.postponed += 1 }
+            self.say("\(uuid) was not taken, and Apple was asked to come again: \(reason)")
+        @unknown default: break
+        }
+    }
+
+    func say(_ event: AppStoreDeliveryEvent) {
+        switch event {
+        case .delivered: self.state.withLock { $0.delivered += 1 }
+        case .failed(let uuid, let destination, let reason, let again):
+            self.state.withLock { state in
+                if again == nil { state.setAside += 1 } else { state.failed += 1 }
+            }
+            let place = (try? HTTPURL(destination).description) ?? "its destination"
+            let next =
+                again.map { "the next attempt is in \($0.components.seconds) s" }
+                ?? "it was set aside; 'ferry appstore redeliver' tries again"
+            self.say("\(uuid) was not delivered to \(place): \(reason); \(next)")
+        @unknown default: break
+        }
+    }
+
+    func sayEnd() {
+        let state = self.state.withLock(\.self)
+        if state.hidden > 0 { self.write("ferry: \(state.hidden) more lines are not shown") }
+        self.write(
+            "ferry: \(state.taken) taken, \(state.duplicates) copies, \(state.refused) refused, \(state.postponed) postponed; "
+                + "\(state.delivered) delivered, \(state.failed) attempts failed, \(state.setAside) set aside"
+        )
+    }
+
+    private func say(_ sentence: String) {
+        let second = (ContinuousClock.now - self.start).components.seconds
+        let (isShown, hidden) = self.state.withLock { state in
+            var hidden = 0
+            if state.second != second {
+                hidden = state.hidden
+                (state.second, state.lines, state.hidden) = (second, 0, 0)
+            }
+            state.lines += 1
+            if state.lines > Self.linesPerSecond { state.hidden += 1 }
+            return (state.lines <= Self.linesPerSecond, hidden)
+        }
+        if hidden > 0 { self.write("ferry: \(hidden) more lines are not shown") }
+        if isShown { self.write("ferry: \(sentence)") }
+    }
+}

@@ -1,0 +1,201 @@
+internal import ArgumentParser
+internal import FerryAppStore
+internal import FerryCore
+internal import FerryOpenSSL
+
+/// The command `ferry appstore serve`.
+struct AppStoreServeCommand: AsyncParsableCommand, SocketCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Receives notifications at the URL that App Store Connect has.",
+        discussion: """
+            Prints the port as one JSON line as soon as it listens, and runs until SIGINT, SIGTERM or SIGHUP.
+
+            With --store, a notification is answered with 200 when it is on disk, and delivered later, at least once, one \
+            customer's in their order. Without it, the one --forward URL must answer within 3 s; otherwise Apple comes \
+            again.
+
+            A forwarded notification is plain JSON. Its signature is that of Standard Webhooks; a secret is made by:
+              echo "whsec_$(openssl rand -base64 32)" > secret.txt
+
+            Examples:
+              ferry appstore serve --app com.example.app:1234567890 --listen 443 --host 0.0.0.0 \\
+                --cert fullchain.pem --key privkey.pem --store notifications.db \\
+                --forward http://localhost:8080/appstore --forward-secret-file secret.txt
+              ferry appstore serve --app com.example.app --listen 8443 --plain --path /appstore --store notifications.db
+            """
+    )
+
+    @OptionGroup var options: AppStoreOptions
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("The port to listen on; 0 for any.", valueName: "port"))
+    var listen: Int
+
+    @Option(help: ArgumentHelp("The address to listen on.", valueName: "address"))
+    var host = "127.0.0.1"
+
+    @Option(help: ArgumentHelp("The path of the URL.", valueName: "path"))
+    var path = "/"
+
+    @OptionGroup(title: "The certificate of the URL's host") var identity: ReceiverIdentityOptions
+
+    @Flag(help: "No TLS: a proxy in front has it.")
+    var plain = false
+
+    @Option(help: ArgumentHelp("Where notifications are kept; made if there is none.", valueName: "file"))
+    var store: String?
+
+    @Option(help: ArgumentHelp("A URL that gets each notification in plain JSON. May be repeated.", valueName: "url"))
+    var forward: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with the secret for signing what is forwarded; a second line for the old secret during a change.",
+            valueName: "file"
+        )
+    )
+    var forwardSecretFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A URL that gets Apple's posts unchanged, such as a subscription service. May be repeated.",
+            valueName: "url"
+        )
+    )
+    var forwardPost: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "The authorities that may sign the certificates of --forward URLs, in PEM form.",
+            valueName: "file"
+        )
+    )
+    var forwardCA: String?
+
+    // Connections are bounded by the listener.
+    var socketCount: Int { 64 }
+
+    func validate() throws {
+        try HostName.require(self.host, "--host")
+        guard 0...65_535 ~= self.listen else { throw ValidationError("--listen takes a port, 0 to 65535.") }
+        guard self.path.hasPrefix("/"), self.path.utf8.allSatisfy({ 0x21...0x7e ~= $0 && $0 != UInt8(ascii: "?") })
+        else {
+            throw ValidationError("--path begins with a slash and has no query.")
+        }
+        guard !self.options.app.isEmpty else {
+            throw ValidationError("Say which app is served: --app com.example.app.")
+        }
+        guard self.plain != self.identity.areGiven else {
+            throw ValidationError(
+                "Give the URL's certificate, --cert and --key; or --plain behind a proxy that has it."
+            )
+        }
+        guard self.forward.isEmpty || self.forwardSecretFile != nil else {
+            throw ValidationError("--forward needs --forward-secret-file.")
+        }
+        let urls = self.forward + self.forwardPost
+        guard Set(urls).count == urls.count else { throw ValidationError("A URL to forward to is named twice.") }
+        guard self.store != nil || self.forwardPost.isEmpty else {
+            throw ValidationError("--forward-post needs --store.")
+        }
+        guard self.store != nil || urls.count == 1 else {
+            throw ValidationError(
+                urls.isEmpty
+                    ? "Say what becomes of notifications: --store FILE, --forward URL, or both."
+                    : "Without --store there can be only one URL to forward to."
+            )
+        }
+    }
+
+    func run() async throws {
+        let verifier = try self.options.verifier()
+        let destinations = try self.destinations()
+        let messages = AppStoreMessages()
+        var server = AppStoreServer.Configuration()
+        server.host = self.host
+        server.port = self.listen
+        server.path = self.path
+        server.identity = try self.identity.identity()
+        guard let path = self.store else {
+            let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
+            return try await self.serve(receiver, server, messages) {}
+        }
+        let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
+        do {
+            if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
+        } catch {
+            throw CommandFailure.usage(error.description)
+        }
+        let control: ControlServer
+        do {
+            control = try await ControlServer.start(store: path, StoreDesk(store, verifier: verifier))
+        } catch {
+            throw CommandFailure.usage("\(ControlServer.path(store: path)) cannot be made: \(Sentence.of(error))")
+        }
+        let receiver = AppStoreReceiver(verifier, handOver: .store(store)) { messages.say($0) }
+        let delivering = Task { await store.run() }
+        defer { delivering.cancel() }
+        try await self.serve(receiver, server, messages) {
+            await control.stop()
+            await store.end(within: Self.endLimit)
+            await store.close()
+        }
+    }
+
+    /// How long deliveries that are under way may take at the end.
+    private static let endLimit: Duration = .seconds(30)
+
+    private func serve(
+        _ receiver: AppStoreReceiver,
+        _ configuration: AppStoreServer.Configuration,
+        _ messages: AppStoreMessages,
+        end: () async -> Void
+    ) async throws {
+        let server: AppStoreServer
+        do {
+            server = try await AppStoreServer.start(receiver, configuration)
+        } catch {
+            throw CommandFailure.usage(
+                "\(Endpoint.text(configuration.host, configuration.port)) cannot be listened on: \(Sentence.of(error))"
+            )
+        }
+        let name = self.plain ? "http" : "https"
+        try await Signals.wait { try Console.print("{\"\(name)\":\(server.port)}") }
+        await server.stop(within: .seconds(5))
+        await end()
+        messages.sayEnd()
+    }
+
+    private func destinations() throws -> [AppStoreDestination] {
+        let secrets = try self.forwardSecretFile.map { try SecretLines.read("--forward-secret-file", $0) } ?? []
+        let roots: TrustRoots = try self.forwardCA.map { try .ofOption("--forward-ca", $0) } ?? .system
+        do {
+            let plain = try self.forward.map {
+                try AppStoreDestination.forward(to: $0, secrets: secrets, trustRoots: roots)
+            }
+            return plain + (try self.forwardPost.map { try AppStoreDestination.forwardPost(to: $0, trustRoots: roots) })
+        } catch {
+            throw CommandFailure.usage(Sentence.of(error))
+        }
+    }
+}
+
+/// Options for the certificate of a receiver.
+struct ReceiverIdentityOptions: ParsableArguments, IdentityOptions {
+    @Option(help: ArgumentHelp("The certificate with its chain, in PEM or DER form.", valueName: "file"))
+    var cert: String?
+
+    @Option(help: ArgumentHelp("Its private key; without it, the key stands in the file of --cert.", valueName: "file"))
+    var key: String?
+
+    @Option(help: ArgumentHelp("The certificate and key in one PKCS#12 file.", valueName: "file"))
+    var p12: String?
+
+    @Option(help: ArgumentHelp("A file whose first line opens --key or --p12.", valueName: "file"))
+    var passphraseFile: String?
+
+    func validate() throws {
+        try self.validateFiles()
+        try self.validatePassphrase()
+    }
+}
