@@ -31,8 +31,8 @@ package struct RootCommand: AsyncParsableCommand {
         subcommands: [
             PushCommand.self, ChannelsCommand.self, FeedbackCommand.self, TokenCommand.self, DoctorCommand.self,
             SimulateCommand.self,
-            GatewayCommand.self, AppStoreCommand.self, IdentityCommand.self, RecordCommand.self, ReplayCommand.self, DemoCommand.self,
-            BenchCommand.self,
+            GatewayCommand.self, AppStoreCommand.self, IdentityCommand.self, RecordCommand.self, ReplayCommand.self,
+            DemoCommand.self, BenchCommand.self,
         ]
     )
 

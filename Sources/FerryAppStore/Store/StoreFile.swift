@@ -176,7 +176,7 @@ final class StoreFile {
         Statements(
             insert: try database.prepare(
                 """
-                INSERT OR IGNORE INTO notifications (uuid, type, subtype, version, environment, bundle, app, customer,
+                INSERT INTO notifications (uuid, type, subtype, version, environment, bundle, app, customer,
                     signed, received, origin, json, post) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
             ),
@@ -239,6 +239,9 @@ final class StoreFile {
         let notification = entry.notification
         func text(_ text: String?) -> SQLiteValue { .blob(Array((text ?? "").utf8)) }
         let signed = notification.signedDate?.milliseconds ?? 0
+        var isKnown = false
+        try self.statements.find.run([text(notification.uuid)]) { _ in isKnown = true }
+        guard !isKnown else { return false }
         try self.statements.insert.run([
             text(notification.uuid), text(notification.type.rawValue), text(notification.subtype),
             .integer(Int64(notification.version.rawValue)), text(notification.environment.rawValue),
