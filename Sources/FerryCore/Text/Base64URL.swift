@@ -3,6 +3,12 @@
 /// Source: RFC 4648, section 5; RFC 7515 (JWS), section 2.
 package enum Base64URL {
     package static func encode(_ bytes: some Collection<UInt8>) -> [UInt8] {
+        // A generic loop in another module costs a call for each byte.
+        bytes.withContiguousStorageIfAvailable { self.encode($0) }
+            ?? Array(bytes).withUnsafeBufferPointer { self.encode($0) }
+    }
+
+    private static func encode(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count * 4 + 2) / 3)
         var bits: UInt32 = 0
@@ -22,6 +28,11 @@ package enum Base64URL {
     /// Returns the bytes. Returns nil for other characters, for padding and for an ending that no encoder writes, so
     /// that every result has exactly one text.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+        text.withContiguousStorageIfAvailable { self.decode($0) }
+            ?? Array(text).withUnsafeBufferPointer { self.decode($0) }
+    }
+
+    private static func decode(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
         var bits: UInt32 = 0
