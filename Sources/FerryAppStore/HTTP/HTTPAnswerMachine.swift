@@ -1,0 +1,81 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// The answer to one request, without I/O.
+///
+/// ```
+///             head                end
+///   waiting ────────▶ receiving ────────▶ ended
+///      │                  │                 ▲
+///      └──────────────────┴── end of the ───┘
+///                             connection, or too long
+/// ```
+struct HTTPAnswerMachine {
+    enum Action {
+        case wait
+        /// The answer is complete. The connection can take another request if `keepsConnection`.
+        case answer(HTTPClientResponse, keepsConnection: Bool)
+        /// There is no answer. Close the connection.
+        case fail(HTTPFault)
+    }
+
+    private enum State {
+        case waiting
+        case receiving(HTTPResponseHead)
+        case ended
+    }
+
+    private let limit: Int
+    private let hasBody: Bool
+    private var state = State.waiting
+    private var body: [UInt8] = []
+
+    /// - Parameters:
+    ///   - limit: the bytes of the body that are taken.
+    ///   - hasBody: false for `HEAD`, whose `Content-Length` speaks of a body that does not come.
+    init(limit: Int, hasBody: Bool = true) {
+        self.limit = limit
+        self.hasBody = hasBody
+    }
+
+    /// How far the answer is, for a time-out.
+    var stage: HTTPFault.Stage { if case .waiting = self.state { .waiting } else { .receiving } }
+
+    mutating func received(_ part: HTTPClientResponsePart) -> Action {
+        switch (self.state, part) {
+        case (.waiting, .head(let head)):
+            let length = head.headers.first(name: "Content-Length").flatMap { Int($0) }
+            guard !self.hasBody || length ?? 0 <= self.limit else { return self.fail(.tooLong(limit: self.limit)) }
+            self.state = .receiving(head)
+            return .wait
+        case (.receiving, .body(let bytes)):
+            guard self.body.count + bytes.readableBytes <= self.limit else {
+                return self.fail(.tooLong(limit: self.limit))
+            }
+            self.body += bytes.readableBytesView
+            return .wait
+        case (.receiving(let head), .end):
+            self.state = .ended
+            let response = HTTPClientResponse(status: Int(head.status.code), headers: head.headers, body: self.body)
+            return .answer(response, keepsConnection: head.isKeepAlive)
+        case (.ended, _):
+            return .wait
+        case (.waiting, _), (.receiving, .head):
+            return self.fail(.malformed)
+        }
+    }
+
+    /// The connection ended.
+    mutating func ended() -> Action {
+        switch self.state {
+        case .waiting: self.fail(.lost)
+        case .receiving: self.fail(.cut)
+        case .ended: .wait
+        }
+    }
+
+    private mutating func fail(_ fault: HTTPFault) -> Action {
+        self.state = .ended
+        return .fail(fault)
+    }
+}

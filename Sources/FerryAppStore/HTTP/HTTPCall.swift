@@ -1,0 +1,168 @@
+internal import FerryCore
+internal import FerryOpenSSL
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+
+/// One request from its start to its answer, over one connection or, if a connection that waited had ended, two.
+///
+/// ```
+///    new ──▶ dialing ──▶ exchanging ──▶ done
+///     │         ▲             │           ▲
+///     │         └─ repeated ──┘           │
+///     └──── cancelled, time ran out ──────┘
+/// ```
+///
+/// `@unchecked Sendable`: all members are used on the event loop only.
+final class HTTPCall: @unchecked Sendable {
+    typealias Completion = @Sendable (Result<HTTPClientResponse, HTTPClientError>) -> Void
+
+    private enum State {
+        case new
+        case dialing([any Channel])
+        case exchanging(HTTPConnection, isReused: Bool)
+        case done
+    }
+
+    private let request: HTTPClientRequest
+    private let deadline: NIODeadline
+    private let eventLoop: any EventLoop
+    private let pool: HTTPConnectionPool
+    private let context: TLSContext
+    private var state = State.new
+    private var wasSent = false
+    private var timer: Scheduled<Void>?
+    private var completion: Completion?
+
+    init(
+        _ request: HTTPClientRequest,
+        deadline: NIODeadline,
+        on eventLoop: any EventLoop,
+        pool: HTTPConnectionPool,
+        context: TLSContext
+    ) {
+        self.request = request
+        self.deadline = deadline
+        self.eventLoop = eventLoop
+        self.pool = pool
+        self.context = context
+    }
+
+    /// - Parameter idle: a connection of this event loop that waited.
+    func start(_ idle: HTTPConnection?, completion: @escaping Completion) {
+        self.completion = completion
+        let fault: HTTPFault? = if case .done = self.state { .cancelled } else { self.request.fault }
+        if let fault {
+            if let idle { self.pool.put(idle) }
+            return self.complete(fault)
+        }
+        self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: self.deadline) { self.expire() }
+        if let idle, idle.isReady {
+            idle.onEnd = nil
+            self.exchange(idle, isReused: true)
+        } else {
+            self.dial()
+        }
+    }
+
+    func cancel() { self.stop(.cancelled) }
+
+    private func expire() {
+        let stage: HTTPFault.Stage =
+            switch self.state {
+            case .exchanging(let connection, _): connection.stage
+            case .new, .dialing, .done: .connecting
+            }
+        self.stop(.silent(stage))
+    }
+
+    private func stop(_ fault: HTTPFault) {
+        let last = self.state
+        self.state = .done
+        switch last {
+        case .new, .done: break
+        case .dialing(let channels): for channel in channels { channel.close(promise: nil) }
+        case .exchanging(let connection, _): connection.close()
+        }
+        self.complete(fault)
+    }
+
+    private func complete(_ fault: HTTPFault) {
+        self.complete(.failure(fault.error(self.request.url.origin, wasSent: self.wasSent)))
+    }
+
+    private func complete(_ result: Result<HTTPClientResponse, HTTPClientError>) {
+        self.state = .done
+        self.timer?.cancel()
+        self.timer = nil
+        guard let completion = self.completion else { return }
+        self.completion = nil
+        completion(result)
+    }
+
+    // MARK: The connection
+
+    private func dial() {
+        self.state = .dialing([])
+        let connecting = ClientBootstrap(group: self.eventLoop)
+            .connectTimeout(max(self.deadline - .now(), .nanoseconds(1)))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try self.prepare(channel) }
+            }
+            .connect(host: self.request.url.host, port: self.request.url.port)
+        connecting.assumeIsolated().whenComplete { result in
+            guard case .dialing = self.state else { return }
+            switch result {
+            case .success(let channel): self.connected(channel)
+            case .failure(let error): self.complete(HTTPFault(connecting: error))
+            }
+        }
+    }
+
+    private func prepare(_ channel: any Channel) throws {
+        guard case .dialing(let channels) = self.state else { throw ChannelError.ioOnClosedChannel }
+        self.state = .dialing(channels + [channel])
+        let pipeline = channel.pipeline.syncOperations
+        if self.request.url.scheme == .https {
+            var limits = TLSHandler.Limits()
+            // The request's own time ends a handshake.
+            limits.handshake = .seconds(86_400)
+            limits.shutdown = .seconds(1)
+            let tls = try TLSHandler(client: self.context, serverName: self.request.url.host, limits: limits)
+            try pipeline.addHandler(tls)
+        }
+        try pipeline.addHandler(HTTPRequestEncoder())
+        // Bytes after an answer are none of another: requests are not sent ahead.
+        try pipeline.addHandler(ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes)))
+        try pipeline.addHandler(HTTPConnection(self.request.url.origin, on: self.eventLoop))
+    }
+
+    private func connected(_ channel: any Channel) {
+        guard let connection = try? channel.pipeline.syncOperations.handler(type: HTTPConnection.self) else {
+            return self.complete(.closedEarly)
+        }
+        self.state = .exchanging(connection, isReused: false)
+        connection.whenOpen { fault in
+            guard case .exchanging = self.state else { return }
+            if let fault { self.complete(fault) } else { self.exchange(connection, isReused: false) }
+        }
+    }
+
+    private func exchange(_ connection: HTTPConnection, isReused: Bool) {
+        self.state = .exchanging(connection, isReused: isReused)
+        self.wasSent = true
+        connection.send(self.request) { result in
+            guard case .exchanging = self.state else { return }
+            switch result {
+            case .answer(let response):
+                self.pool.put(connection)
+                self.complete(.success(response))
+            case .failed(.lost) where isReused && self.request.isIdempotent:
+                self.dial()
+            case .failed(let fault):
+                self.complete(fault)
+            }
+        }
+    }
+}

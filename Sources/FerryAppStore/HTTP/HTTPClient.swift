@@ -1,0 +1,59 @@
+internal import FerryCore
+package import FerryOpenSSL
+package import NIOCore
+internal import NIOPosix
+
+/// A client of HTTP/1.1 for single requests with a whole answer. Any thread.
+///
+/// It follows no redirect, keeps no cookie and asks for no compression. Connections are kept for a while and used again.
+package final class HTTPClient: Sendable {
+    package struct Configuration: Sendable {
+        /// The authorities that may sign the certificates of servers.
+        package var trustRoots = TrustRoots.system
+        /// The connections to one origin that wait for their next request.
+        package var idleConnections = 4
+        /// How long a connection waits for its next request.
+        package var idleTime: Duration = .seconds(30)
+        /// The event loops of connections. They must outlive the client. Nil: the singleton group of SwiftNIO.
+        package var group: (any EventLoopGroup)?
+
+        package init() {}
+    }
+
+    private let context: TLSContext
+    private let pool: HTTPConnectionPool
+    private let group: any EventLoopGroup
+
+    /// - Throws: ``TLSError`` when the trust roots cannot be read.
+    package init(_ configuration: Configuration = Configuration()) throws(TLSError) {
+        self.context = try TLSContext(client: .init(trustRoots: configuration.trustRoots))
+        self.pool = HTTPConnectionPool(limit: configuration.idleConnections, time: configuration.idleTime)
+        self.group = configuration.group ?? MultiThreadedEventLoopGroup.singleton
+    }
+
+    deinit { self.pool.close() }
+
+    /// Closes the connections that wait. Requests under way go on.
+    package func close() { self.pool.close() }
+
+    /// Sends a request, and returns its answer, whatever the status is.
+    ///
+    /// - Parameter limit: for everything: name, connection, TLS, and the answer to its last byte.
+    package func send(
+        _ request: HTTPClientRequest,
+        within limit: Duration
+    ) async throws(HTTPClientError) -> HTTPClientResponse {
+        let deadline = NIODeadline.now() + TimeAmount(limit)
+        let idle = self.pool.take(request.url.origin)
+        let eventLoop = idle?.eventLoop ?? self.group.next()
+        let call = HTTPCall(request, deadline: deadline, on: eventLoop, pool: self.pool, context: self.context)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                eventLoop.execute { call.start(idle) { continuation.resume(returning: $0) } }
+            }
+        } onCancel: {
+            eventLoop.execute { call.cancel() }
+        }
+        return try result.get()
+    }
+}

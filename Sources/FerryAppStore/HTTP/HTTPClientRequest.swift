@@ -1,0 +1,71 @@
+package import NIOHTTP1
+
+/// A request of HTTP/1.1.
+package struct HTTPClientRequest: Sendable {
+    package var method: HTTPMethod
+    package var url: HTTPURL
+    /// Without `Host`, `Content-Length` and `User-Agent`, which the client adds.
+    package var headers: HTTPHeaders
+    package var body: [UInt8]
+    /// The bytes of the answer's body that are taken. More is an error.
+    package var bodyLimit = 1 << 20
+    /// Whether it does no harm if the server gets the request twice.
+    ///
+    /// A connection that waited may have been closed by the server. The client sees that only when it has written the
+    /// request. It then repeats a request without harm on a new connection, and reports an error for another one.
+    package var isIdempotent: Bool
+
+    /// - Parameter isIdempotent: nil: as the method says (RFC 9110, section 9.2.2).
+    package init(
+        _ method: HTTPMethod,
+        _ url: HTTPURL,
+        headers: HTTPHeaders = [:],
+        body: [UInt8] = [],
+        isIdempotent: Bool? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.isIdempotent = isIdempotent ?? [.GET, .HEAD, .PUT, .DELETE, .OPTIONS].contains(method)
+    }
+}
+
+/// The answer to a request, whole. Any status is an answer; redirects are not followed.
+package struct HTTPClientResponse: Equatable, Sendable {
+    package var status: Int
+    package var headers: HTTPHeaders
+    package var body: [UInt8]
+
+    package init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+extension HTTPClientRequest {
+    /// What a server could take for another header or request; nil if the request is in order.
+    var fault: HTTPFault? {
+        for (name, value) in self.headers {
+            let isName = !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7e ~= $0 && $0 != UInt8(ascii: ":") }
+            guard isName, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+                return .invalidRequest("a header has characters that HTTP does not allow")
+            }
+        }
+        return nil
+    }
+
+    /// The request line and all headers.
+    var head: HTTPRequestHead {
+        var headers = self.headers
+        headers.replaceOrAdd(name: "Host", value: self.url.origin.hostField)
+        if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "Ferry") }
+        headers.remove(name: "Transfer-Encoding")
+        headers.remove(name: "Content-Length")
+        if !self.body.isEmpty || [.POST, .PUT].contains(self.method) {
+            headers.add(name: "Content-Length", value: "\(self.body.count)")
+        }
+        return HTTPRequestHead(version: .http1_1, method: self.method, uri: self.url.target, headers: headers)
+    }
+}

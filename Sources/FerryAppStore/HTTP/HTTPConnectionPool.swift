@@ -1,0 +1,38 @@
+internal import FerryCore
+internal import NIOCore
+
+/// The idle connections of a client, and their time. Any thread.
+final class HTTPConnectionPool: Sendable {
+    private let idle: Locked<HTTPIdleConnections<HTTPConnection>>
+    private let time: TimeAmount
+
+    init(limit: Int, time: Duration) {
+        self.idle = Locked(HTTPIdleConnections(limit: limit))
+        self.time = TimeAmount(time)
+    }
+
+    /// Takes a connection for one request. It may have ended meanwhile: ask ``HTTPConnection/isReady`` on its event loop.
+    func take(_ origin: HTTPURL.Origin) -> HTTPConnection? { self.idle.withLock { $0.take(origin) } }
+
+    /// Keeps a connection for its next request, or closes it. On its event loop.
+    func put(_ connection: HTTPConnection) {
+        let origin = connection.origin
+        guard connection.isReady, let id = self.idle.withLock({ $0.put(connection, for: origin) }) else {
+            return connection.close()
+        }
+        let timer = connection.eventLoop.assumeIsolated().scheduleTask(in: self.time) {
+            if self.idle.withLock({ $0.remove(id, of: origin) }) { connection.close() }
+        }
+        connection.onEnd = {
+            timer.cancel()
+            _ = self.idle.withLock { $0.remove(id, of: origin) }
+        }
+    }
+
+    /// Closes the idle connections. Others are closed after their answers.
+    func close() {
+        for connection in self.idle.withLock({ $0.close() }) {
+            connection.eventLoop.execute { connection.close() }
+        }
+    }
+}

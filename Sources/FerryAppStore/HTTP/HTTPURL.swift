@@ -1,0 +1,141 @@
+internal import NIOCore
+
+/// An address of HTTP: scheme, host, port, path and query.
+///
+/// Its description shows scheme, host and port only, because path and query may hold secrets.
+package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
+    package enum Scheme: String, Sendable {
+        case http
+        case https
+
+        /// The port without one in the text (RFC 9110, section 4.2).
+        package var defaultPort: Int { self == .http ? 80 : 443 }
+    }
+
+    /// Why a text is no such address. The description quotes nothing of the text.
+    package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Where connections go: the part that two addresses must have in common to share one.
+    package struct Origin: Hashable, Sendable {
+        package var scheme: Scheme
+        /// In lower case, and without brackets.
+        package var host: String
+        package var port: Int
+    }
+
+    package let origin: Origin
+    /// Path and query as they are sent. Begins with a slash.
+    package let target: String
+
+    package var scheme: Scheme { self.origin.scheme }
+    package var host: String { self.origin.host }
+    package var port: Int { self.origin.port }
+
+    private init(_ origin: Origin, target: String) {
+        self.origin = origin
+        self.target = target
+    }
+
+    /// Reads an address such as `https://host.example:8443/path?query`.
+    package init(_ text: String) throws(Fault) {
+        guard text.utf8.allSatisfy({ 0x21...0x7e ~= $0 }) else {
+            throw Fault(description: "The URL has characters outside of ASCII, or spaces: encode them with %.")
+        }
+        guard let mark = text.firstRange(of: "://"),
+            let scheme = Scheme(rawValue: text[..<mark.lowerBound].lowercased())
+        else { throw Fault(description: "The URL begins with neither https:// nor http://.") }
+        let rest = text[mark.upperBound...]
+        let authority = rest.prefix { !"/?#".contains($0) }
+        let target = rest[authority.endIndex...]
+        guard !authority.contains("@") else {
+            throw Fault(description: "The URL holds a user or a password: take them out, up to and with the @.")
+        }
+        guard !target.contains("#") else {
+            throw Fault(description: "The URL has a fragment (#), which is never sent: take it out.")
+        }
+        guard target.utf8.allSatisfy(Self.isOfTarget) else {
+            throw Fault(description: "The URL's path or query has characters that must be encoded with %.")
+        }
+        self.target = target.hasPrefix("/") ? String(target) : "/\(target)"
+        let (host, port) = try Self.split(authority)
+        self.origin = Origin(scheme: scheme, host: host, port: port ?? scheme.defaultPort)
+    }
+
+    /// Divides `host`, `host:port`, `[address]` or `[address]:port`.
+    private static func split(_ authority: Substring) throws(Fault) -> (String, Int?) {
+        guard authority.hasPrefix("[") else {
+            let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let host = parts.first, !host.isEmpty else { throw Fault(description: "The URL has no host.") }
+            guard host.utf8.allSatisfy(self.isOfName) else {
+                throw Fault(description: "The URL's host is not a name of letters, digits, points and hyphens.")
+            }
+            return (host.lowercased(), try parts.count > 1 ? self.port(parts[1]) : nil)
+        }
+        let inner = authority.dropFirst().prefix { $0 != "]" }
+        let rest = authority[inner.endIndex...].dropFirst()
+        guard inner.contains(":"), inner.utf8.allSatisfy({ $0 != UInt8(ascii: "%") }),
+            (try? SocketAddress(ipAddress: String(inner), port: 0)) != nil, inner.endIndex < authority.endIndex
+        else { throw Fault(description: "The URL's host in brackets is not an address of IPv6.") }
+        guard rest.isEmpty || rest.hasPrefix(":") else {
+            throw Fault(description: "The URL has characters between the address and the port.")
+        }
+        return (inner.lowercased(), try rest.isEmpty ? nil : self.port(rest.dropFirst()))
+    }
+
+    private static func port(_ text: Substring) throws(Fault) -> Int {
+        guard text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }), let port = Int(text),
+            1...65_535 ~= port
+        else { throw Fault(description: "The URL's port is not 1 to 65535.") }
+        return port
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    /// Printable, and not one of the characters that RFC 3986 wants encoded.
+    private static func isOfTarget(_ byte: UInt8) -> Bool { !#""<>\^`{|}"#.utf8.contains(byte) }
+
+    /// Returns the address of another path and query on the same origin. `target` begins with a slash.
+    package func with(target: String) throws(Fault) -> HTTPURL {
+        guard target.hasPrefix("/"), target.utf8.allSatisfy({ 0x21...0x7e ~= $0 && Self.isOfTarget($0) }),
+            !target.contains("#")
+        else { throw Fault(description: "The path or query has characters that must be encoded with %.") }
+        return HTTPURL(self.origin, target: target)
+    }
+
+    /// Encodes a part of a path or query: all bytes but the unreserved characters of RFC 3986, section 2.3.
+    package static func encoded(_ part: String) -> String {
+        var text = ""
+        for byte in part.utf8 {
+            if self.isOfName(byte) || byte == UInt8(ascii: "~") {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let digits = String(byte, radix: 16, uppercase: true)
+                text += digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return text
+    }
+
+    package var description: String { "\(self.scheme.rawValue)://\(self.origin.hostField)" }
+}
+
+extension HTTPURL.Origin {
+    private var bracketed: String { self.host.contains(":") ? "[\(self.host)]" : self.host }
+
+    /// The value of the field `Host` (RFC 9110, section 7.2): the port only where it is not the scheme's own.
+    package var hostField: String {
+        self.port == self.scheme.defaultPort ? self.bracketed : "\(self.bracketed):\(self.port)"
+    }
+
+    /// Host and port, for messages.
+    package var inWords: String { "\(self.bracketed):\(self.port)" }
+}

@@ -1,0 +1,261 @@
+import FerryAppStore
+import FerryOpenSSL
+import NIOHTTP1
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct HTTPClientTests {
+    private let authority: ThrowAwayCA
+    private let client: HTTPClient
+
+    init() throws {
+        self.authority = try ThrowAwayCA()
+        var configuration = HTTPClient.Configuration()
+        configuration.trustRoots = self.authority.trustRoots
+        self.client = try HTTPClient(configuration)
+    }
+
+    private func failure(
+        _ request: HTTPClientRequest,
+        within limit: Duration = .seconds(10)
+    ) async -> HTTPClientError? {
+        do throws(HTTPClientError) {
+            _ = try await self.client.send(request, within: limit)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("A request over TLS arrives whole, and so does its answer")
+    func roundTrip() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { request in
+            .answer(201, headers: ["X-Path": request.uri], request.body.reversed())
+        }
+        var request = HTTPClientRequest(.POST, try server.url("/a?b=c"), headers: ["Authorization": "Bearer t"])
+        request.body = Array((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
+        let answer = try await self.client.send(request, within: .seconds(10))
+        #expect(answer.status == 201)
+        #expect(answer.headers.first(name: "x-path") == "/a?b=c")
+        #expect(answer.body == request.body.reversed())
+        let received = try #require(server.requests.first)
+        #expect(received.header("Host") == "localhost:\(server.port)")
+        #expect(received.header("Authorization") == "Bearer t")
+        #expect(received.header("Content-Length") == "200000")
+        await server.stop()
+    }
+
+    @Test("Plain HTTP works without TLS, and HEAD has no body")
+    func plain() async throws {
+        let server = try await TestHTTPServer.start { request in
+            request.method == .HEAD
+                ? .raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", thenCloses: false) : .answer(204)
+        }
+        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(10)).status == 204)
+        #expect(try await self.client.send(.init(.HEAD, server.url()), within: .seconds(10)).body == [])
+        #expect(server.requests.first?.header("Content-Length") == nil)
+        await server.stop()
+    }
+
+    @Test("A redirect is an answer and is not followed")
+    func redirect() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in
+            .answer(302, headers: ["Location": "/elsewhere"])
+        }
+        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(10)).status == 302)
+        #expect(server.requests.count == 1)
+        await server.stop()
+    }
+
+    @Test("A server that stays silent costs the time limit and no more")
+    func silent() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in .silence }
+        let error = await self.failure(.init(.GET, try server.url("/secret")), within: .milliseconds(300))
+        #expect(error?.code == .timedOut)
+        #expect(error?.wasSent == true)
+        #expect(error?.description == "localhost:\(server.port) took the request, and did not answer in time.")
+        await server.stop()
+    }
+
+    @Test("An answer that stops in its middle costs the time limit and no more")
+    func slow() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in
+            .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: false)
+        }
+        let error = await self.failure(.init(.GET, try server.url()), within: .milliseconds(300))
+        #expect(error?.code == .timedOut)
+        #expect(error?.description == "localhost:\(server.port) did not complete its answer in time.")
+        await server.stop()
+    }
+
+    @Test("A server without TLS gets nothing of a request over https")
+    func noHandshake() async throws {
+        let server = try await TestHTTPServer.start { _ in .silence }
+        let url = try HTTPURL("https://127.0.0.1:\(server.port)/")
+        let error = await self.failure(.init(.GET, url), within: .seconds(5))
+        // The server's HTTP parser closes the connection at once.
+        #expect(error?.code == .connectFailed)
+        #expect(error?.wasSent == false)
+        await server.stop()
+    }
+
+    @Test("A connection that is cut is told apart: before the answer, and within it")
+    func cut() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { request in
+            request.uri == "/lost"
+                ? .close : .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: true)
+        }
+        #expect(await self.failure(.init(.POST, try server.url("/lost")))?.code == .connectionLost)
+        #expect(await self.failure(.init(.GET, try server.url("/cut")))?.code == .answerCut)
+        await server.stop()
+    }
+
+    @Test("A body that ends with the connection is whole only with TLS's own end")
+    func untilClose() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in
+            .raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall", thenCloses: true)
+        }
+        let answer = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        #expect(answer.body == Array("all".utf8))
+        await server.stop()
+    }
+
+    @Test(
+        "A body over the limit is refused, announced or not",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n6\r\nabcdef\r\n",
+        ]
+    )
+    func tooLong(_ text: String) async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in .raw(text, thenCloses: false) }
+        var request = HTTPClientRequest(.GET, try server.url())
+        request.bodyLimit = 10
+        #expect(await self.failure(request)?.code == .answerTooLong)
+        await server.stop()
+    }
+
+    @Test("What is no HTTP is malformed")
+    func malformed() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in
+            .raw("SSH-2.0-OpenSSH\r\n\r\n", thenCloses: false)
+        }
+        #expect(await self.failure(.init(.GET, try server.url()))?.code == .malformedAnswer)
+        await server.stop()
+    }
+
+    @Test("A certificate for another name, and one of another authority, are refused")
+    func untrusted() async throws {
+        let named = try await TestHTTPServer.start(self.authority, dnsNames: ["other.example"]) { _ in .answer(200) }
+        let foreign = try await TestHTTPServer.start(ThrowAwayCA()) { _ in .answer(200) }
+        for server in [named, foreign] {
+            let error = await self.failure(.init(.GET, try server.url()))
+            #expect(error?.code == .peerNotTrusted)
+            #expect(error?.wasSent == false)
+            #expect(server.requests.isEmpty)
+            await server.stop()
+        }
+    }
+
+    @Test("A port without a server is refused at once, and a name without address is named")
+    func unreachable() async throws {
+        let server = try await TestHTTPServer.start { _ in .silence }
+        let url = try server.url()
+        await server.stop()
+        let refused = await self.failure(.init(.GET, url))
+        #expect(refused?.code == .connectFailed)
+        #expect(refused?.description == "No connection to 127.0.0.1:\(url.port): Connection refused.")
+        let unresolved = await self.failure(.init(.GET, try HTTPURL("http://no-such-host.invalid/")))
+        #expect(unresolved?.code == .connectFailed)
+        #expect(unresolved?.description.contains("no-such-host.invalid:80") == true)
+    }
+
+    @Test("Requests one after another share a connection")
+    func reuse() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in .answer(200) }
+        for _ in 0..<5 {
+            _ = try await self.client.send(.init(.POST, server.url(), body: [1]), within: .seconds(10))
+        }
+        #expect(server.connectionCount == 1)
+        self.client.close()
+        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        #expect(server.connectionCount == 2)
+        await server.stop()
+    }
+
+    @Test("A server that ends the connection with its answer gets a new one")
+    func noReuse() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in
+            .answer(200, headers: ["Connection": "close"])
+        }
+        for _ in 0..<3 { _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10)) }
+        #expect(server.connectionCount == 3)
+        await server.stop()
+    }
+
+    @Test("Requests at one time have connections of their own, and a few of those are kept")
+    func together() async throws {
+        let server = try await TestHTTPServer.start(self.authority) { _ in .answer(200) }
+        let url = try server.url()
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<12 {
+                group.addTask { try await self.client.send(.init(.GET, url), within: .seconds(20)).status }
+            }
+            for try await status in group { #expect(status == 200) }
+        }
+        #expect(server.requests.count == 12)
+        await server.stop()
+    }
+
+    @Test("A request without harm is repeated when a kept connection had ended; another one is not")
+    func stale() async throws {
+        // The first request of a connection is answered, and the second closes it: as if it had just timed out there.
+        let seen = Seen()
+        let server = try await TestHTTPServer.start(self.authority) { request in
+            seen.isFirst(request.connection) ? .answer(200) : .close
+        }
+        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(10)).status == 200)
+        #expect(server.connectionCount == 2)
+        let lost = await self.failure(.init(.POST, try server.url(), body: [1]))
+        #expect(lost?.code == .connectionLost)
+        #expect(lost?.wasSent == true)
+        #expect(server.connectionCount == 2)
+        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        let again = HTTPClientRequest(.POST, try server.url(), body: [1], isIdempotent: true)
+        #expect(try await self.client.send(again, within: .seconds(10)).status == 200)
+        #expect(server.connectionCount == 4)
+        await server.stop()
+    }
+
+    @Test("A cancelled request ends at once, before and after it was sent")
+    func cancelled() async throws {
+        let arrived = Signal()
+        let server = try await TestHTTPServer.start(self.authority) { _ in
+            arrived.set()
+            return .silence
+        }
+        let url = try server.url()
+        let waiting = Task { await self.failure(.init(.GET, url), within: .seconds(50)) }
+        await arrived.wait()
+        waiting.cancel()
+        #expect(await waiting.value?.code == .cancelled)
+        let late = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await self.failure(.init(.GET, url), within: .seconds(50))
+        }
+        #expect(await late.value?.code == .cancelled)
+        #expect(server.requests.count == 1)
+        await server.stop()
+    }
+
+    @Test("A header that would begin another line is not sent")
+    func headers() async throws {
+        let server = try await TestHTTPServer.start { _ in .answer(200) }
+        let request = HTTPClientRequest(.GET, try server.url(), headers: ["X": "secret\r\nY: z"])
+        let error = await self.failure(request)
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.description.contains("secret") == false)
+        #expect(server.requests.isEmpty)
+        await server.stop()
+    }
+}
