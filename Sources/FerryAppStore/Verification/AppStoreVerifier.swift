@@ -36,4 +36,17 @@ public final class AppStoreVerifier: Sendable {
     public func verify(signedPayload: String) throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.notifications.verify(signedPayload: Array(signedPayload.utf8)).notification
     }
+
+    /// Verifies a signed transaction or renewal, as answers of the App Store Server API have them.
+    ///
+    /// A transaction names its app, which must be served here. A renewal names none.
+    public func verify(signedObject: String) throws(AppStoreVerificationError) -> AppStoreSignedObject {
+        try self.verify(signedObject: signedObject, place: "The signed text")
+    }
+
+    /// - Parameter place: the member that held the text, for errors.
+    func verify(signedObject: String, place: String) throws(AppStoreVerificationError) -> AppStoreSignedObject {
+        let verified = try self.notifications.verify(signedObject: Array(signedObject.utf8), place: place)
+        return AppStoreSignedObject(json: verified.payload.text)
+    }
 }
