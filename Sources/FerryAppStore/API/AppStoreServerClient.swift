@@ -97,7 +97,7 @@ public final class AppStoreServerClient: Sendable {
             case .giveUp: throw failure.error
             case .repeatAfter(let wait):
                 guard self.time.elapsed() - start + wait <= self.configuration.callLimit else { throw failure.error }
-                try await self.wait(wait)
+                try await self.pause(wait)
             }
         }
     }
@@ -113,10 +113,10 @@ public final class AppStoreServerClient: Sendable {
                 retryAfter: self.now + wait.timeInterval
             )
         }
-        if wait > .zero { try await self.wait(wait) }
+        if wait > .zero { try await self.pause(wait) }
     }
 
-    private func wait(_ duration: Duration) async throws(AppStoreServerError) {
+    func pause(_ duration: Duration) async throws(AppStoreServerError) {
         do {
             try await self.time.wait(duration)
         } catch {
