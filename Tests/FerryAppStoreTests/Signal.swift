@@ -17,3 +17,12 @@ final class Seen: Sendable {
 
     func isFirst(_ number: Int) -> Bool { self.numbers.withLock { $0.insert(number).inserted } }
 }
+
+/// Values in the order of their arrival.
+final class Collected<Value: Sendable>: Sendable {
+    private let values = Locked<[Value]>([])
+
+    var all: [Value] { self.values.withLock { $0 } }
+
+    func append(_ value: Value) { self.values.withLock { $0.append(value) } }
+}

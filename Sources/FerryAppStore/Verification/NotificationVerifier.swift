@@ -100,6 +100,29 @@ struct NotificationVerifier: Sendable {
         return Verified(notification: notification, chains: chains)
     }
 
+    /// Verifies a signed text that stands alone.
+    func verify(
+        signedObject: [UInt8],
+        place: String
+    ) throws(AppStoreVerificationError) -> SignatureVerifier.Signed {
+        let text = try self.signatures.read(signedObject, place: place)
+        // Renewals name no app.
+        if let bundleID = text.payload.string("bundleId"), self.apps[bundleID] == nil {
+            throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
+        }
+        let environment = text.payload.string("environment") ?? text.payload.string("receiptType")
+        guard let environment else {
+            throw AppStoreVerificationError(.malformed, "\(place) has no environment.")
+        }
+        guard self.environments.contains(AppStoreEnvironment(rawValue: environment)) else {
+            throw AppStoreVerificationError(
+                .otherEnvironment,
+                "\(place) is of an environment that is not served here (environment)."
+            )
+        }
+        return try self.signatures.verify(text)
+    }
+
     /// A key of a table and of a file's name: printable, and short.
     private static func isKey(_ uuid: String) -> Bool {
         1...64 ~= uuid.utf8.count && uuid.utf8.allSatisfy { 0x21...0x7e ~= $0 }

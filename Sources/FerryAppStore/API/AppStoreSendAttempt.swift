@@ -1,0 +1,50 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// One attempt of the App Store to send a notification, as the history tells it.
+public struct AppStoreSendAttempt: Hashable, Sendable {
+    public var date: Date
+    public var result: Result
+
+    public init(date: Date, result: Result) {
+        self.date = date
+        self.result = result
+    }
+
+    /// What became of an attempt, in Apple's words. An unknown one is kept as it is.
+    ///
+    /// Source: the page "sendAttemptResult" of the App Store Server API.
+    public struct Result: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public var description: String { self.rawValue }
+
+        public static let success = Result(rawValue: "SUCCESS")
+        public static let timedOut = Result(rawValue: "TIMED_OUT")
+        public static let tlsIssue = Result(rawValue: "TLS_ISSUE")
+        public static let circularRedirect = Result(rawValue: "CIRCULAR_REDIRECT")
+        public static let noResponse = Result(rawValue: "NO_RESPONSE")
+        public static let socketIssue = Result(rawValue: "SOCKET_ISSUE")
+        public static let unsupportedCharset = Result(rawValue: "UNSUPPORTED_CHARSET")
+        public static let invalidResponse = Result(rawValue: "INVALID_RESPONSE")
+        public static let prematureClose = Result(rawValue: "PREMATURE_CLOSE")
+        public static let unsuccessfulStatus = Result(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")
+        public static let other = Result(rawValue: "OTHER")
+    }
+}
+
+extension AppStoreSendAttempt {
+    /// Reads `sendAttempts`. An attempt without a date is left out.
+    static func list(_ object: JSONObject) -> [AppStoreSendAttempt] {
+        (object.objects("sendAttempts") ?? []).compactMap { attempt in
+            guard let date = attempt.integer("attemptDate") else { return nil }
+            let result = attempt.string("sendAttemptResult") ?? Result.other.rawValue
+            return AppStoreSendAttempt(date: Date(milliseconds: date), result: Result(rawValue: result))
+        }
+    }
+}

@@ -1,0 +1,180 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension AppStoreServerClient {
+    // MARK: Test notifications
+
+    /// Asks Apple to send a test notification to the URL in App Store Connect. Returns its token, for ``testNotification(_:)``.
+    ///
+    /// - Throws: ``AppStoreServerError`` with `noNotificationURL` when App Store Connect has no URL.
+    public func requestTestNotification() async throws(AppStoreServerError) -> String {
+        // Twice would send two.
+        let call = Call(kind: .testNotification, path: "/inApps/v1/notifications/test", body: [], isIdempotent: false)
+        let object = try await self.object(call)
+        guard let token = object.string("testNotificationToken") else { throw ServerAnswer.misshapen(self.host) }
+        return token
+    }
+
+    /// Returns what became of a test notification.
+    ///
+    /// - Throws: ``AppStoreServerError`` with `testNotificationNotFound` while Apple has not sent it.
+    public func testNotification(_ token: String) async throws(AppStoreServerError) -> AppStoreTestNotification {
+        let object = try await self.object(
+            Call(
+                kind: .testNotificationStatus,
+                path: "/inApps/v1/notifications/test/\(HTTPURL.encoded(token))"
+            )
+        )
+        guard let payload = object.string("signedPayload") else { throw ServerAnswer.misshapen(self.host) }
+        do {
+            return AppStoreTestNotification(
+                attempts: AppStoreSendAttempt.list(object),
+                notification: try self.verifier.verify(signedPayload: payload)
+            )
+        } catch {
+            throw self.refused(error)
+        }
+    }
+
+    // MARK: Histories
+
+    /// Returns a page of the notifications that Apple sent: each as it was when it was first sent.
+    ///
+    /// A notification that is refused is part of the page, with its reason.
+    ///
+    /// - Parameter page: the token of the page before; nil for the first.
+    public func notificationHistory(
+        _ query: AppStoreHistoryQuery,
+        page: String? = nil
+    ) async throws(AppStoreServerError) -> AppStoreHistoryPage {
+        let suffix = page.map { "?paginationToken=\(HTTPURL.encoded($0))" } ?? ""
+        let object = try await self.object(
+            Call(
+                kind: .notificationHistory,
+                path: "/inApps/v1/notifications/history\(suffix)",
+                body: query.json
+            )
+        )
+        guard let entries = object.objects("notificationHistory") else { throw ServerAnswer.misshapen(self.host) }
+        var items: [AppStoreHistoryItem] = []
+        for entry in entries {
+            let payload = entry.string("signedPayload") ?? ""
+            let notification: Result<AppStoreNotification, AppStoreVerificationError>
+            do {
+                notification = .success(try self.verifier.verify(signedPayload: payload))
+            } catch {
+                notification = .failure(error)
+            }
+            items.append(
+                AppStoreHistoryItem(
+                    signedPayload: payload,
+                    attempts: AppStoreSendAttempt.list(entry),
+                    notification: notification
+                )
+            )
+        }
+        return AppStoreHistoryPage(items: items, nextPage: try self.nextPage(object, "paginationToken", after: page))
+    }
+
+    /// Returns a page of a customer's transactions.
+    ///
+    /// - Parameters:
+    ///   - transaction: any transaction identifier of the customer.
+    ///   - start: the earliest purchase; nil for all.
+    ///   - end: the end of purchases, not included; nil for all.
+    ///   - page: the token of the page before; nil for the first.
+    public func transactionHistory(
+        _ transaction: String,
+        from start: Date? = nil,
+        to end: Date? = nil,
+        newestFirst: Bool = false,
+        page: String? = nil
+    ) async throws(AppStoreServerError) -> AppStoreTransactionPage {
+        let items: [(String, String?)] = [
+            ("revision", page), ("startDate", start.map { "\($0.milliseconds)" }),
+            ("endDate", end.map { "\($0.milliseconds)" }), ("sort", newestFirst ? "DESCENDING" : nil),
+        ]
+        let query = items.compactMap { name, value in value.map { "\(name)=\(HTTPURL.encoded($0))" } }
+        let suffix = query.isEmpty ? "" : "?\(query.joined(separator: "&"))"
+        let object = try await self.object(
+            Call(kind: .transactionHistory, path: "/inApps/v2/history/\(HTTPURL.encoded(transaction))\(suffix)")
+        )
+        guard let texts = object.strings("signedTransactions") else { throw ServerAnswer.misshapen(self.host) }
+        var transactions: [AppStoreSignedObject] = []
+        for text in texts { transactions.append(try self.verified(text, "signedTransactions")) }
+        return AppStoreTransactionPage(
+            transactions: transactions,
+            nextPage: try self.nextPage(object, "revision", after: page)
+        )
+    }
+
+    // MARK: Subscriptions
+
+    /// Returns the present state of a customer's subscriptions.
+    ///
+    /// - Parameter transaction: any transaction identifier of the customer.
+    public func subscriptionStatuses(
+        _ transaction: String
+    ) async throws(AppStoreServerError) -> AppStoreSubscriptionStatuses {
+        let object = try await self.object(
+            Call(kind: .subscriptionStatuses, path: "/inApps/v1/subscriptions/\(HTTPURL.encoded(transaction))")
+        )
+        guard let groups = object.objects("data") else { throw ServerAnswer.misshapen(self.host) }
+        var subscriptions: [AppStoreSubscriptionStatuses.Subscription] = []
+        for group in groups {
+            for item in group.objects("lastTransactions") ?? [] {
+                guard let status = item.integer("status"), let transaction = item.string("signedTransactionInfo") else {
+                    throw ServerAnswer.misshapen(self.host)
+                }
+                let renewal = item.string("signedRenewalInfo")
+                subscriptions.append(
+                    AppStoreSubscriptionStatuses.Subscription(
+                        group: group.string("subscriptionGroupIdentifier") ?? "",
+                        originalTransactionID: item.string("originalTransactionId") ?? "",
+                        status: .init(rawValue: status),
+                        transaction: try self.verified(transaction, "signedTransactionInfo"),
+                        renewal: try renewal.map { text throws(AppStoreServerError) in
+                            try self.verified(text, "signedRenewalInfo")
+                        }
+                    )
+                )
+            }
+        }
+        return AppStoreSubscriptionStatuses(subscriptions: subscriptions)
+    }
+
+    // MARK: Parts
+
+    /// The token of the next page. The same token again would never end.
+    private func nextPage(
+        _ object: JSONObject,
+        _ name: String,
+        after page: String?
+    ) throws(AppStoreServerError) -> String? {
+        guard object.bool("hasMore") == true else { return nil }
+        guard let next = object.string(name), !next.isEmpty, next != page else {
+            throw ServerAnswer.misshapen(self.host)
+        }
+        return next
+    }
+
+    private func verified(_ text: String, _ place: String) throws(AppStoreServerError) -> AppStoreSignedObject {
+        do {
+            return try self.verifier.verify(signedObject: text, place: place)
+        } catch {
+            throw self.refused(error)
+        }
+    }
+
+    private func refused(_ error: AppStoreVerificationError) -> AppStoreServerError {
+        AppStoreServerError(
+            .notVerified,
+            "A signed text in the answer of \(self.host) was refused. \(error.description)",
+            status: 200,
+            cause: error
+        )
+    }
+}

@@ -1,0 +1,67 @@
+internal import FerryCore
+public import FerryOpenSSL
+
+extension AppStoreServerClient {
+    /// The app, its key, and the limits of requests.
+    ///
+    /// The key is one for in-app purchases: App Store Connect, Users and Access, Integrations, In-App Purchase. There are
+    /// its key id and the issuer id, too.
+    public struct Configuration: Sendable {
+        public var environment: AppStoreEnvironment
+        public var bundleID: String
+        public var issuerID: String
+        public var keyID: String
+        public var key: ES256Key
+        /// Verifies the signed texts in answers. It must serve the app and the environment.
+        public var verifier: AppStoreVerifier
+        /// The server in Apple's place, for tests: `https://localhost:8443`. Nil: the environment's own.
+        public var baseURL: String?
+        /// The authorities that may sign the server's certificate.
+        public var trustRoots = TrustRoots.system
+        /// For one attempt.
+        public var attemptLimit: Duration = .seconds(30)
+        /// For a call with all its waits and attempts.
+        public var callLimit: Duration = .seconds(180)
+        /// The attempts of a call, the first included.
+        public var attempts = 5
+
+        public init(
+            environment: AppStoreEnvironment,
+            bundleID: String,
+            issuerID: String,
+            keyID: String,
+            key: ES256Key,
+            verifier: AppStoreVerifier
+        ) {
+            self.environment = environment
+            self.bundleID = bundleID
+            self.issuerID = issuerID
+            self.keyID = keyID
+            self.key = key
+            self.verifier = verifier
+        }
+
+        /// Source: "App Store Server API" (Apple).
+        func url() throws(AppStoreServerError) -> HTTPURL {
+            guard !self.bundleID.isEmpty, !self.issuerID.isEmpty, !self.keyID.isEmpty else {
+                throw AppStoreServerError(.invalidConfiguration, "Bundle id, issuer id and key id must not be empty.")
+            }
+            let text: String
+            switch (self.baseURL, self.environment) {
+            case (let url?, _): text = url
+            case (nil, .production): text = "https://api.storekit.apple.com"
+            case (nil, .sandbox): text = "https://api.storekit-sandbox.apple.com"
+            case (nil, let other):
+                throw AppStoreServerError(
+                    .invalidConfiguration,
+                    "Apple has no server for the environment \(other.rawValue.printable): choose Production or Sandbox."
+                )
+            }
+            do {
+                return try HTTPURL(text)
+            } catch {
+                throw AppStoreServerError(.invalidConfiguration, error.description, cause: error)
+            }
+        }
+    }
+}

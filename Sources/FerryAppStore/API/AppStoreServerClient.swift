@@ -1,0 +1,168 @@
+internal import FerryCore
+internal import FerryOpenSSL
+internal import NIOHTTP1
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A client of Apple's App Store Server API, for one app in one environment.
+///
+/// Safe from any thread; share one, because it keeps to Apple's limits of requests. It makes its own tokens, waits
+/// rather than exceed a limit, and repeats what may be repeated: too many requests, errors of Apple, trouble with the
+/// connection.
+public final class AppStoreServerClient: Sendable {
+    public let environment: AppStoreEnvironment
+    public let bundleID: String
+    let verifier: AppStoreVerifier
+    private let configuration: Configuration
+    private let url: HTTPURL
+    private let client: HTTPClient
+    private let time: ServerTime
+    private let token: Locked<ServerToken>
+    private let rates: Locked<[RateKind: RequestRate]>
+
+    /// - Throws: ``AppStoreServerError`` with `invalidConfiguration`.
+    public convenience init(_ configuration: Configuration) throws(AppStoreServerError) {
+        try self.init(configuration, time: .system)
+    }
+
+    package init(_ configuration: Configuration, time: ServerTime) throws(AppStoreServerError) {
+        self.url = try configuration.url()
+        self.environment = configuration.environment
+        self.bundleID = configuration.bundleID
+        self.verifier = configuration.verifier
+        self.configuration = configuration
+        self.time = time
+        self.token = Locked(
+            ServerToken(
+                key: configuration.key,
+                keyID: configuration.keyID,
+                issuerID: configuration.issuerID,
+                bundleID: configuration.bundleID
+            )
+        )
+        self.rates = Locked(
+            Dictionary(
+                uniqueKeysWithValues: RateKind.allCases.map {
+                    ($0, RequestRate(perSecond: $0.perSecond(configuration.environment)))
+                }
+            )
+        )
+        var client = HTTPClient.Configuration()
+        client.trustRoots = configuration.trustRoots
+        do {
+            self.client = try HTTPClient(client)
+        } catch {
+            throw AppStoreServerError(.invalidConfiguration, error.description, cause: error)
+        }
+    }
+
+    /// The server, for messages: host and port.
+    var host: String { self.url.origin.inWords }
+
+    /// Now, in the client's time.
+    var now: Date { self.time.now() }
+
+    /// One call of the API.
+    struct Call {
+        var kind: RateKind
+        /// Below the base address, with a query.
+        var path: String
+        /// Nil: GET.
+        var body: [UInt8]?
+        /// Whether it does no harm if Apple gets it twice.
+        var isIdempotent = true
+    }
+
+    /// Makes a call, with the waits and repeats that it needs.
+    func object(_ call: Call) async throws(AppStoreServerError) -> JSONObject {
+        let start = self.time.elapsed()
+        var retry = RequestRetry(attempts: self.configuration.attempts, isIdempotent: call.isIdempotent)
+        while true {
+            try await self.takePlace(call.kind, since: start)
+            let failure: (error: AppStoreServerError, kind: RequestRetry.Failure)
+            switch try await self.attempt(call) {
+            case .object(let object): return object
+            case .failure(let error, let kind): failure = (error, kind)
+            }
+            if case .rateLimited(let told?) = failure.kind {
+                // The other calls of this kind would be refused, too.
+                let until = self.time.elapsed() + max(told, .zero)
+                self.rates.withLock { $0[call.kind]?.hold(until: until) }
+            }
+            switch retry.next(failure.kind, chance: .random(in: 0...1)) {
+            case .giveUp: throw failure.error
+            case .repeatAfter(let wait):
+                guard self.time.elapsed() - start + wait <= self.configuration.callLimit else { throw failure.error }
+                try await self.pause(wait)
+            }
+        }
+    }
+
+    /// Waits for the turn of a request within Apple's limits.
+    private func takePlace(_ kind: RateKind, since start: Duration) async throws(AppStoreServerError) {
+        let now = self.time.elapsed()
+        let wait = self.rates.withLock { $0[kind]?.reserve(at: now) } ?? .zero
+        guard now - start + wait <= self.configuration.callLimit else {
+            throw AppStoreServerError(
+                .rateLimitExceeded,
+                "The request to \(self.host) was not sent: Apple's limit of requests would be exceeded. Ask less often.",
+                retryAfter: self.now + wait.timeInterval
+            )
+        }
+        if wait > .zero { try await self.pause(wait) }
+    }
+
+    func pause(_ duration: Duration) async throws(AppStoreServerError) {
+        do {
+            try await self.time.wait(duration)
+        } catch {
+            throw AppStoreServerError(.cancelled, "The request to \(self.host) was cancelled.", cause: error)
+        }
+    }
+
+    private func attempt(_ call: Call) async throws(AppStoreServerError) -> ServerAnswer {
+        let request = try self.request(call)
+        do throws(HTTPClientError) {
+            let response = try await self.client.send(request, within: self.configuration.attemptLimit)
+            return ServerAnswer(response, from: self.host, now: self.now)
+        } catch {
+            let code: AppStoreServerError.Code =
+                switch error.code {
+                case .cancelled: .cancelled
+                case .timedOut: .timedOut
+                case .connectFailed, .connectionLost, .answerCut, .peerNotTrusted: .connectionFailed
+                default: .unexpectedAnswer
+                }
+            let failure = AppStoreServerError(code, error.description, cause: error)
+            let isTrouble = [.timedOut, .connectFailed, .connectionLost, .answerCut].contains(error.code)
+            return .failure(failure, isTrouble ? .connection(wasSent: error.wasSent) : .lasting)
+        }
+    }
+
+    private func request(_ call: Call) throws(AppStoreServerError) -> HTTPClientRequest {
+        let prefix = self.url.target.hasSuffix("/") ? String(self.url.target.dropLast()) : self.url.target
+        do {
+            let token = try self.token.withLock { token throws(TLSError) in
+                try token.text(at: Int64(self.now.timeIntervalSince1970))
+            }
+            var headers: HTTPHeaders = ["Authorization": "Bearer \(token)", "Accept": "application/json"]
+            if call.body?.isEmpty == false { headers.add(name: "Content-Type", value: "application/json") }
+            var request = HTTPClientRequest(
+                call.body == nil ? .GET : .POST,
+                try self.url.with(target: prefix + call.path),
+                headers: headers,
+                body: call.body ?? [],
+                isIdempotent: call.isIdempotent
+            )
+            // 20 notifications of up to 19 KB, and much room.
+            request.bodyLimit = 8 << 20
+            return request
+        } catch {
+            throw AppStoreServerError(.invalidConfiguration, "\(error)", cause: error)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+extension AppStoreServerError {
+    /// The kind of error: a number of Apple's, or a name of Ferry's. Open: unknown numbers are kept.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Kind: Hashable {
+            case apple(Int64)
+            case ferry(String)
+        }
+
+        private let kind: Kind
+
+        private init(_ name: String) { self.kind = .ferry(name) }
+
+        /// The kind with Apple's number, such as 4040007.
+        public init(number: Int64) { self.kind = .apple(number) }
+
+        /// Apple's number (`errorCode`); nil for an error without one.
+        public var number: Int64? { if case .apple(let number) = self.kind { number } else { nil } }
+
+        public var description: String {
+            switch self.kind {
+            case .apple(let number): "\(number)"
+            case .ferry(let name): name
+            }
+        }
+
+        // MARK: Apple's. Source: the error codes of the App Store Server API, and Apple's app-store-server-library 6.0.0.
+
+        /// The transaction's identifier is not one.
+        public static let invalidTransactionID = Code(number: 4_000_006)
+        /// The start of the history lies before what is kept.
+        public static let startDateTooFarInPast = Code(number: 4_000_012)
+        /// The start of the history lies after its end.
+        public static let startDateAfterEndDate = Code(number: 4_000_013)
+        /// The page's token is not one.
+        public static let invalidPaginationToken = Code(number: 4_000_014)
+        /// The start of the history cannot be read.
+        public static let invalidStartDate = Code(number: 4_000_015)
+        /// The end of the history cannot be read.
+        public static let invalidEndDate = Code(number: 4_000_016)
+        /// The page's token has expired.
+        public static let paginationTokenExpired = Code(number: 4_000_017)
+        /// There is no such type or subtype of notifications.
+        public static let invalidNotificationType = Code(number: 4_000_018)
+        /// The history was asked for a transaction and a type at once.
+        public static let multipleFilters = Code(number: 4_000_019)
+        /// The test notification's token is not one.
+        public static let invalidTestToken = Code(number: 4_000_020)
+        /// App Store Connect has no URL for notifications of this environment.
+        public static let noNotificationURL = Code(number: 4_040_007)
+        /// There is no such test notification, or not yet.
+        public static let testNotificationNotFound = Code(number: 4_040_008)
+        /// There were too many requests.
+        public static let rateLimitExceeded = Code(number: 4_290_000)
+        /// An error at Apple.
+        public static let generalInternal = Code(number: 5_000_000)
+        /// An error at Apple that may pass.
+        public static let generalInternalRetryable = Code(number: 5_000_001)
+
+        // MARK: Ferry's
+
+        /// The client's settings cannot work.
+        public static let invalidConfiguration = Code("invalidConfiguration")
+        /// Apple does not take the token: status 401, without details.
+        public static let unauthorized = Code("unauthorized")
+        /// No connection, or one that ended.
+        public static let connectionFailed = Code("connectionFailed")
+        /// The time ran out.
+        public static let timedOut = Code("timedOut")
+        /// The answer has a status without Apple's number, or another form.
+        public static let unexpectedAnswer = Code("unexpectedAnswer")
+        /// A signed text in the answer was refused. The cause is an ``AppStoreVerificationError``.
+        public static let notVerified = Code("notVerified")
+        /// The task was cancelled.
+        public static let cancelled = Code("cancelled")
+    }
+}
+
+extension AppStoreServerError.Code {
+    /// What to do about it, as sentences. Nil: unknown.
+    var advice: String? {
+        switch self {
+        case .invalidTransactionID:
+            "The transaction's identifier is not one of this app. Give a transactionId or originalTransactionId."
+        case .startDateTooFarInPast:
+            "The start lies before what Apple keeps: 180 days in production, 30 in the sandbox. Choose a later start."
+        case .startDateAfterEndDate: "The start lies after the end. Exchange them."
+        case .invalidPaginationToken: "The token of the page is not one. Begin again without a token."
+        case .invalidStartDate: "The start cannot be read. Give milliseconds since 1970."
+        case .invalidEndDate: "The end cannot be read. Give milliseconds since 1970."
+        case .paginationTokenExpired: "The token of the page has expired. Begin again without a token."
+        case .invalidNotificationType:
+            "Apple knows no such notificationType or subtype, or not together. Check their spelling."
+        case .multipleFilters: "The history takes a transaction or a type, not both. Leave one out."
+        case .invalidTestToken: "The token of the test notification is not one. Request a new test notification."
+        case .noNotificationURL:
+            "App Store Connect has no URL for this environment. Enter one under App Information, App Store Server "
+                + "Notifications, for the sandbox or production, and choose version 2."
+        case .testNotificationNotFound:
+            "There is no such test notification, or Apple has not sent it yet. Ask again in a few seconds; a token is good "
+                + "for some time only."
+        case .rateLimitExceeded:
+            "There were too many requests. Wait until the time that Apple named, and ask less often."
+        case .generalInternal: "Apple has an error of its own. Try again later."
+        case .generalInternalRetryable: "Apple has an error of its own that may pass. Try again."
+        case .unauthorized:
+            "Apple does not take the token, and says no more. Check that key, key id and issuer id belong together and "
+                + "are those of the App Store Server API (Users and Access, Integrations, In-App Purchase), that the bundle "
+                + "id is the app's, and that this machine's clock is right. In production it also happens before the "
+                + "app's first release."
+        default: nil
+        }
+    }
+}

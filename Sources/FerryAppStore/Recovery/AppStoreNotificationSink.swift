@@ -1,0 +1,16 @@
+/// What takes recovered notifications: a store, a queue.
+public protocol AppStoreNotificationSink: Sendable {
+    /// Takes a notification. Returns when it is safe, or known to be there already.
+    func take(_ notification: AppStoreNotification) async -> AppStoreSinkAnswer
+}
+
+/// What a sink did with a notification.
+@nonexhaustive
+public enum AppStoreSinkAnswer: Hashable, Sendable {
+    /// It is safe now, and was not there before.
+    case stored
+    /// It was there before.
+    case duplicate
+    /// It is not safe. The recovery offers it again, and stops if that does not help.
+    case failed(String)
+}

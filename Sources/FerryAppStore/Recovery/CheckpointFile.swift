@@ -1,0 +1,114 @@
+internal import FerryCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// The file of a checkpoint. Only its owner may read it.
+///
+/// A new version is written beside it and takes its place in one step, so a reader finds the old one or the new one, whole.
+struct CheckpointFile: Sendable {
+    /// The bytes that are read. A checkpoint has a few thousand.
+    private static let limit = 1 << 20
+
+    let path: String
+
+    /// Nil: there is no file.
+    func read() throws(AppStoreRecoveryError) -> RecoveryCheckpoint? {
+        let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw self.unreadable(String(cString: strerror(errno)))
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = buffer.withUnsafeMutableBytes { read_(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw self.unreadable(String(cString: strerror(errno))) }
+            guard count > 0 else { break }
+            bytes += buffer[..<count]
+            guard bytes.count <= Self.limit else { throw self.unreadable("it is too long for one") }
+        }
+        guard let checkpoint = try? JSONDecoder().decode(RecoveryCheckpoint.self, from: Data(bytes)),
+            checkpoint.format == RecoveryCheckpoint.currentFormat
+        else { throw self.unreadable("it is not one, or of another version") }
+        return checkpoint
+    }
+
+    func write(_ checkpoint: RecoveryCheckpoint) throws(AppStoreRecoveryError) {
+        let draft = "\(self.path).\(getpid())"
+        do {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            try self.write(Array(try encoder.encode(checkpoint)) + [UInt8(ascii: "\n")], to: draft)
+            guard rename(draft, self.path) == 0 else { throw SystemFault() }
+            self.syncDirectory()
+        } catch {
+            unlink(draft)
+            throw AppStoreRecoveryError(
+                .checkpointUnwritable,
+                FileName(self.path).sentence("cannot be written as a checkpoint: \(error)"),
+                report: checkpoint.report,
+                cause: error
+            )
+        }
+    }
+
+    private struct SystemFault: Error, CustomStringConvertible {
+        let code = errno
+        var description: String { String(cString: strerror(self.code)) }
+    }
+
+    private func write(_ bytes: [UInt8], to draft: String) throws {
+        // What a process with the same number left.
+        unlink(draft)
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemFault() }
+        defer { close(descriptor) }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write_(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw SystemFault() }
+            rest = rest.dropFirst(count)
+        }
+        guard fsync(descriptor) == 0 else { throw SystemFault() }
+    }
+
+    /// Without it, the old file may be back after a power failure. That costs a page twice, so a fault is ignored.
+    private func syncDirectory() {
+        let slash = self.path.lastIndex(of: "/")
+        let directory = slash.map { String(self.path[...$0]) } ?? "."
+        let descriptor = open(directory, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+
+    private func unreadable(_ reason: String) -> AppStoreRecoveryError {
+        AppStoreRecoveryError(
+            .checkpointUnreadable,
+            FileName(self.path).sentence("cannot be read as a checkpoint: \(reason)")
+        )
+    }
+}
+
+/// The methods of ``CheckpointFile`` hide the functions of these names.
+private func read_(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(descriptor, bytes, count)
+}
+
+private func write_(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(descriptor, bytes, count)
+}

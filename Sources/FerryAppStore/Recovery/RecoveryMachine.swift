@@ -1,0 +1,158 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// The walk through the pages of the notification history, without I/O and without a clock.
+///
+/// ```
+///               received             all handled, another page
+///    asking ──────────────▶ handling ───────────────────────────▶ asking
+///     │  ▲                     │
+///     │  └─ place expired:     │ all handled, the last page
+///     │     begin anew         ▼
+///     └───────────────────▶ finished
+/// ```
+struct RecoveryMachine {
+    enum Action: Hashable {
+        /// Ask for a page.
+        case ask(AppStoreHistoryQuery, page: String?)
+        /// The window was read to its end.
+        case finish
+        /// Apple refuses, and no other question helps.
+        case stop
+    }
+
+    /// What became of one notification of a page.
+    enum Outcome: Hashable {
+        /// `isStillComing`: Apple would bring it by itself.
+        case stored(isStillComing: Bool)
+        case duplicate
+        case setAside(AppStoreVerificationError)
+    }
+
+    private enum State {
+        case asking
+        case handling(next: String?)
+        case finished
+    }
+
+    /// The reasons for setting aside that are told apart.
+    static let reasonLimit = 20
+    /// How often a window is begun anew in a row without a page between.
+    static let restartLimit = 2
+    /// Apple's clock and the time on the way: a start so long after the end of Apple's reach is taken surely.
+    static let reachMargin: Int64 = 5 * 60 * 1000
+
+    private var state: State
+    private var restartsInARow = 0
+    private let environment: AppStoreEnvironment
+    /// What is written to go on from here.
+    private(set) var checkpoint: RecoveryCheckpoint
+
+    init(_ checkpoint: RecoveryCheckpoint) {
+        self.checkpoint = checkpoint
+        self.environment = AppStoreEnvironment(rawValue: checkpoint.environment)
+        self.state = checkpoint.isComplete ? .finished : .asking
+    }
+
+    /// What to do next.
+    var next: Action {
+        switch self.state {
+        case .asking: .ask(self.query, page: self.checkpoint.paginationToken)
+        case .handling, .finished: .finish
+        }
+    }
+
+    private var query: AppStoreHistoryQuery {
+        AppStoreHistoryQuery(
+            from: Date(milliseconds: self.checkpoint.from),
+            to: Date(milliseconds: self.checkpoint.to),
+            onlyFailures: self.checkpoint.onlyFailures
+        )
+    }
+
+    /// A page came. Its notifications are handled one by one, and then ``pageHandled()`` is called.
+    mutating func received(next: String?) {
+        self.restartsInARow = 0
+        self.state = .handling(next: next)
+    }
+
+    mutating func handled(_ outcome: Outcome) {
+        self.checkpoint.fetched += 1
+        switch outcome {
+        case .stored(let isStillComing):
+            self.checkpoint.stored += 1
+            if isStillComing { self.checkpoint.stillComing += 1 }
+        case .duplicate:
+            self.checkpoint.duplicates += 1
+        case .setAside(let error):
+            self.setAside(error)
+        }
+    }
+
+    private mutating func setAside(_ error: AppStoreVerificationError) {
+        let place = self.checkpoint.setAside.firstIndex { $0.reason == error.description }
+        if let place {
+            self.checkpoint.setAside[place].count += 1
+        } else if self.checkpoint.setAside.count < Self.reasonLimit {
+            self.checkpoint.setAside.append(.init(code: error.code.rawValue, reason: error.description, count: 1))
+        } else {
+            self.checkpoint.setAside[Self.reasonLimit - 1].reason = "Other reasons."
+            self.checkpoint.setAside[Self.reasonLimit - 1].count += 1
+        }
+    }
+
+    /// All notifications of the page are safe: the checkpoint may be written.
+    mutating func pageHandled() {
+        guard case .handling(let next) = self.state else { return }
+        self.checkpoint.pages += 1
+        self.checkpoint.paginationToken = next
+        self.checkpoint.isComplete = next == nil
+        self.state = next == nil ? .finished : .asking
+    }
+
+    /// Apple refused a question.
+    mutating func refused(_ code: AppStoreServerError.Code, now: Date) -> Action {
+        guard case .asking = self.state, self.restartsInARow < Self.restartLimit else { return .stop }
+        switch code {
+        case .paginationTokenExpired, .invalidPaginationToken:
+            guard self.checkpoint.paginationToken != nil else { return .stop }
+        case .startDateTooFarInPast:
+            // Time passed since the window was made.
+            self.checkpoint.from = Self.reachable(self.checkpoint.from, self.environment, now: now)
+            guard self.checkpoint.from < self.checkpoint.to else { return .stop }
+        default:
+            return .stop
+        }
+        self.restartsInARow += 1
+        self.checkpoint.restarts += 1
+        self.checkpoint.paginationToken = nil
+        self.checkpoint.storedBefore = self.checkpoint.stored
+        (self.checkpoint.pages, self.checkpoint.fetched, self.checkpoint.duplicates) = (0, 0, 0)
+        self.checkpoint.setAside = []
+        return self.next
+    }
+
+    /// The later of a start and the first moment that Apple surely still has. In milliseconds since 1970.
+    static func reachable(_ start: Int64, _ environment: AppStoreEnvironment, now: Date) -> Int64 {
+        let reach = AppStoreHistoryQuery.reach(environment).components.seconds * 1000
+        return max(start, now.milliseconds - reach + Self.reachMargin)
+    }
+
+    /// Whether Apple will send a notification again by itself, after the attempts so far.
+    static func isStillComing(
+        _ attempts: [AppStoreSendAttempt],
+        signed: Date?,
+        schedule: RetrySchedule,
+        now: Date
+    ) -> Bool {
+        guard !attempts.contains(where: { $0.result == .success }) else { return false }
+        if let last = attempts.map(\.date).max() {
+            guard attempts.count <= schedule.delays.count else { return false }
+            return last + schedule.delays[attempts.count - 1].timeInterval > now
+        }
+        return signed.map { schedule.lastChance(from: $0) > now } ?? false
+    }
+}

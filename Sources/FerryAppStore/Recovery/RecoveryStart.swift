@@ -1,0 +1,83 @@
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Where a recovery begins: with a window, or with a checkpoint. Without I/O.
+struct RecoveryStart {
+    /// A window that follows another begins so long before its end: a notification may enter the history later than it was
+    /// sent, and what comes twice is recognized.
+    static let overlap: TimeInterval = 10 * 60
+
+    var bundleID: String
+    var environment: AppStoreEnvironment
+    var onlyFailures: Bool
+
+    /// Chooses the beginning.
+    ///
+    /// - Parameters:
+    ///   - from: the first moment; nil: where the checkpoint is.
+    ///   - to: the end; nil: now.
+    ///   - checkpoint: what an earlier recovery left.
+    func checkpoint(
+        from: Date?,
+        to: Date?,
+        after checkpoint: RecoveryCheckpoint?,
+        now: Date
+    ) throws(AppStoreRecoveryError) -> RecoveryCheckpoint {
+        if let checkpoint {
+            try self.check(checkpoint)
+            guard checkpoint.isComplete else {
+                guard from == nil || from?.milliseconds == checkpoint.asked else {
+                    throw AppStoreRecoveryError(
+                        .otherCheckpoint,
+                        "The checkpoint is of a recovery with another beginning, which is not complete. Go on with that one "
+                            + "(leave the beginning out), or remove the checkpoint.",
+                        report: checkpoint.report
+                    )
+                }
+                return checkpoint
+            }
+        }
+        let follows = checkpoint.map { Date(milliseconds: $0.to) - Self.overlap }
+        guard let start = from ?? follows else {
+            throw AppStoreRecoveryError(.noStart, "The recovery has no beginning: give a time, or a checkpoint.")
+        }
+        let end = min(to ?? now, now).milliseconds
+        guard start.milliseconds < end else {
+            throw AppStoreRecoveryError(
+                .emptyWindow,
+                "The recovery's beginning does not lie before its end, or not before now."
+            )
+        }
+        let reachable = RecoveryMachine.reachable(start.milliseconds, self.environment, now: now)
+        guard reachable < end else {
+            throw AppStoreRecoveryError(
+                .emptyWindow,
+                "Apple no longer has notifications of that time: it keeps them for 180 days in production and 30 in the "
+                    + "sandbox."
+            )
+        }
+        return RecoveryCheckpoint(
+            bundleId: self.bundleID,
+            environment: self.environment.rawValue,
+            onlyFailures: self.onlyFailures,
+            asked: start.milliseconds,
+            from: reachable,
+            to: end
+        )
+    }
+
+    private func check(_ checkpoint: RecoveryCheckpoint) throws(AppStoreRecoveryError) {
+        let isOurs =
+            checkpoint.bundleId == self.bundleID && checkpoint.environment == self.environment.rawValue
+            && checkpoint.onlyFailures == self.onlyFailures
+        guard isOurs else {
+            throw AppStoreRecoveryError(
+                .otherCheckpoint,
+                "The checkpoint is of a recovery for another app, environment or choice of notifications. Name another file."
+            )
+        }
+    }
+}
