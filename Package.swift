@@ -165,8 +165,8 @@ let package = Package(
         .target(
             name: "FerryCommand",
             dependencies: [
-                "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
-                "FerryTesting",
+                "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2", "FerryMachine",
+                "FerryOpenSSL", "FerryTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -329,9 +329,11 @@ let package = Package(
         .testTarget(
             name: "FerryTestingTests",
             dependencies: [
-                "FerryTesting", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine", "FerryOpenSSL",
+                "FerryTesting", "FerryAppStore", "FerryBinary", "FerryCore", "FerryHTTP2", "FerryMachine",
+                "FerryOpenSSL", "FerryServer",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ],

@@ -39,11 +39,17 @@ package final class ThrowAwaySigningChain: Sendable {
     /// - Throws: ``TLSError`` with `internalFailure`.
     package init(name: String = "Ferry throw-away", shape: Shape = Shape()) throws(TLSError) {
         let null: [UInt8] = [0x05, 0x00]
-        func request(_ name: String, _ validity: ClosedRange<Int>, mark: String?) -> CertificateRequest {
+        func request(
+            _ name: String,
+            _ validity: ClosedRange<Int>,
+            mark: String?,
+            hasPolicy: Bool = true
+        ) -> CertificateRequest {
             CertificateRequest(
-                subject: [("CN", name)],
+                subject: [("CN", name), ("OU", "Throw-away signing"), ("O", "Ferry"), ("C", "US")],
                 validity: (validity.lowerBound, validity.upperBound),
-                rawExtensions: mark.map { [($0, null)] } ?? [],
+                rawExtensions: (hasPolicy ? [(ReliancePolicy.oid, ReliancePolicy.der)] : [])
+                    + (mark.map { [($0, null)] } ?? []),
                 digest: .sha384
             )
         }
@@ -54,7 +60,7 @@ package final class ThrowAwaySigningChain: Sendable {
             (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
         ]
         let responder = shape.ocsp.map { [(NID_info_access, "OCSP;URI:\($0)")] } ?? []
-        self.root = try CertificateIssuer(request("\(name) root", shape.authorityValidity, mark: nil))
+        self.root = try CertificateIssuer(request("\(name) root", shape.authorityValidity, mark: nil, hasPolicy: false))
             .selfSigned(generateKey(.p384), extensions: authority + keyIdentifier)
         self.intermediate = try CertificateIssuer(
             request(

@@ -1,0 +1,214 @@
+public import FerryOpenSSL
+public import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A sender that posts notifications to a server over real sockets, as the App Store does: HTTP/1.1, with retries and
+/// faults.
+///
+/// ```swift
+/// var maker = try NotificationMaker(app: AppStoreApp(bundleID: "com.example.app"))
+/// let sender = try AppStoreSender(.init(url: "http://127.0.0.1:8080/app-store", signer: maker.signer))
+/// sender.add(try maker.make(.init(.didRenew)))
+/// await sender.run()                      // with all retries: 157 hours of the sender's clock, if the server is down
+/// sender.records[0].attempts.map(\.answer.result)
+/// ```
+///
+/// Safe from any thread.
+public final class AppStoreSender: Sendable {
+    /// Where notifications go, and how.
+    public struct Configuration: Sendable {
+        /// The address to post to, with `http` or `https`.
+        public var url: String
+        /// The authorities that may sign the server's certificate.
+        public var trustRoots = TrustRoots.system
+        /// Signs copies of notifications.
+        public var signer: AppStoreSigner
+        /// Retries and faults.
+        public var options = NotificationSender.Options()
+        /// The clock of attempts.
+        public var clock = AppStoreClock.jumping(from: Date())
+        /// The limit of one attempt, in real time: connecting, and then handshake, post and answer. Apple's limit is not
+        /// documented.
+        public var timeout: Duration = .seconds(10)
+        /// How many posts may be under way at a time, each on a connection of its own.
+        public var concurrency = 16
+        /// Called after each attempt, from any thread.
+        public var onAttempt: (@Sendable (SimulatedNotification, NotificationSender.Attempt) -> Void)?
+
+        public init(url: String, signer: AppStoreSigner) {
+            self.url = url
+            self.signer = signer
+        }
+    }
+
+    /// The error of an address that is not one of HTTP or HTTPS.
+    public struct AddressError: Error, Hashable, Sendable, CustomStringConvertible {
+        public var description: String { "The address of the server is not one of http or https." }
+    }
+
+    private enum Event: Sendable {
+        /// A notification was added, or an attempt is due.
+        case wake
+        case finished(PostConnection?)
+    }
+
+    private struct State {
+        var machine: NotificationSender
+        var clock: StartedClock
+        /// Wakes the run; nil: the sender does not run.
+        var events: AsyncStream<Event>.Continuation?
+    }
+
+    private let configuration: Configuration
+    private let dialer: PostDialer
+    private let state: Mutex<State>
+
+    /// - Parameter group: the event loops to run on. The group must outlive the sender. Nil: the singleton group of SwiftNIO.
+    /// - Throws: ``AddressError``, or ``TLSError`` when the trust roots cannot be read.
+    public init(_ configuration: Configuration, on group: (any EventLoopGroup)? = nil) throws {
+        guard let target = PostTarget(configuration.url) else { throw AddressError() }
+        self.configuration = configuration
+        self.dialer = try PostDialer(
+            target,
+            trustRoots: configuration.trustRoots,
+            group: group ?? MultiThreadedEventLoopGroup.singleton
+        )
+        let machine = NotificationSender(configuration.options, signer: configuration.signer)
+        self.state = Mutex(State(machine: machine, clock: StartedClock(configuration.clock)))
+    }
+
+    /// The time of the sender's clock.
+    public var now: Date { self.state.withLock { $0.clock.now } }
+
+    /// All notifications so far, with their attempts.
+    public var records: [NotificationSender.Record] { self.state.withLock { $0.machine.records } }
+
+    /// The record of a notification; nil if it was not added.
+    public func record(uuid: String) -> NotificationSender.Record? {
+        self.state.withLock { $0.machine.record(uuid: uuid) }
+    }
+
+    /// Adds a notification. Its first attempt is due at once; a run makes it.
+    public func add(_ notification: SimulatedNotification) {
+        self.state.withLock { state in
+            state.machine.add(notification, at: state.clock.now)
+            state.events?.yield(.wake)
+        }
+    }
+
+    /// Makes all attempts that are due until `end` on the sender's clock, and leaves the clock there. Only one run at a
+    /// time.
+    ///
+    /// - Parameter end: nil: all attempts, until every notification is delivered or abandoned.
+    public func run(until end: Date? = nil) async { await self.run(until: end, endsWhenDone: true) }
+
+    /// Makes all attempts that are due, also of notifications that are added later, until the task is cancelled. Only one run
+    /// at a time.
+    public func serve() async { await self.run(until: nil, endsWhenDone: false) }
+
+    // MARK: The run
+
+    private enum Step {
+        case post(NotificationSender.Post)
+        /// Nothing is due yet.
+        case wait(Duration)
+        /// Nothing is due before the end.
+        case done
+        case again
+    }
+
+    private func run(until end: Date?, endsWhenDone: Bool) async {
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self)
+        self.state.withLock { $0.events = continuation }
+        defer { self.state.withLock { $0.events = nil } }
+        continuation.yield(.wake)
+        await withTaskGroup(of: Void.self) { group in
+            var (free, active): ([PostConnection], Int) = ([], 0)
+            var alarm: Task<Void, Never>?
+            defer { alarm?.cancel() }
+            loop: for await event in events {
+                if case .finished(let connection) = event {
+                    active -= 1
+                    if let connection { free.append(connection) }
+                }
+                alarm?.cancel()
+                steps: while active < self.configuration.concurrency {
+                    switch self.step(until: end, isIdle: active == 0) {
+                    case .again: continue steps
+                    case .post(let post):
+                        active += 1
+                        let connection = Self.take(&free)
+                        group.addTask { continuation.yield(.finished(await self.send(post, over: connection))) }
+                    case .wait(let time):
+                        alarm = Task {
+                            if (try? await Task.sleep(for: time)) != nil { continuation.yield(.wake) }
+                        }
+                        break steps
+                    case .done:
+                        if endsWhenDone, active == 0 { break loop }
+                        break steps
+                    }
+                }
+            }
+            for connection in free { connection.close() }
+        }
+    }
+
+    private func step(until end: Date?, isIdle: Bool) -> Step {
+        self.state.withLock { state in
+            do throws(TLSError) {
+                if let post = try state.machine.next(at: state.clock.now) { return .post(post) }
+            } catch {
+                // OpenSSL has no memory: the copy that it could not sign is lost.
+                return .again
+            }
+            guard let due = state.machine.nextDue, end.map({ due <= $0 }) ?? true else {
+                if let end, isIdle {
+                    if let wait = state.clock.wait(for: end), wait > .zero { return .wait(wait) }
+                    state.clock.jump(to: end)
+                }
+                return .done
+            }
+            if let wait = state.clock.wait(for: due) { return .wait(wait) }
+            // Time stands still while posts are under way.
+            guard isIdle else { return .done }
+            state.clock.jump(to: due)
+            return .again
+        }
+    }
+
+    /// Returns a connection that the server has not closed.
+    private static func take(_ free: inout [PostConnection]) -> PostConnection? {
+        while let connection = free.popLast() {
+            if connection.isOpen { return connection }
+        }
+        return nil
+    }
+
+    /// - Returns: the connection, if it may be used again.
+    private func send(_ post: NotificationSender.Post, over free: PostConnection?) async -> PostConnection? {
+        var connection = free
+        var answer = NotificationAnswer.failure(.socketIssue)
+        var isReusable = false
+        do {
+            let timeout = self.configuration.timeout
+            let open = if let free { free } else { try await self.dialer.connect(within: timeout).get() }
+            connection = open
+            (answer, isReusable) = await open.post(post.notification.post, delivery: post.delivery, within: timeout)
+        } catch let error as ChannelError {
+            if case .connectTimeout = error { answer = .failure(.timedOut) }
+        } catch {}
+        let attempt = self.state.withLock { state in
+            state.machine.answered(post.id, answer, at: state.clock.now)
+        }
+        if let attempt { self.configuration.onAttempt?(post.notification, attempt) }
+        return isReusable ? connection : nil
+    }
+}

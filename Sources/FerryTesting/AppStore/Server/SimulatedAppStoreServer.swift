@@ -1,0 +1,211 @@
+internal import FerryOpenSSL
+internal import FerryServer
+public import NIOCore
+internal import Synchronization
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// A simulated App Store Server API over HTTPS, for tests: notification history, test notifications, subscription statuses
+/// and transaction history.
+///
+/// What it knows are the notifications of an ``AppStoreSender``. It checks the bearer token of each request, keeps Apple's
+/// rate limits, and answers with Apple's error codes.
+///
+/// ```swift
+/// let credentials = try TestCredentials()
+/// var maker = try NotificationMaker(app: AppStoreApp(bundleID: "com.example.app"))
+/// let sender = try AppStoreSender(.init(url: "http://127.0.0.1:8080/app-store", signer: maker.signer))
+/// let server = try await SimulatedAppStoreServer.start(.init(credentials: credentials, maker: maker, sender: sender))
+/// sender.add(try maker.make(.init(.didRenew)))       // posted at once, and then in the history
+/// // … ask https://localhost:PORT/inApps/v1/notifications/history with a token of credentials.tokenKey …
+/// await server.stop()
+/// ```
+///
+/// Source of all calls: the pages of the App Store Server API. Its methods may be called from any thread. Stop every server:
+/// releasing the last reference does not close its connections.
+public final class SimulatedAppStoreServer: Sendable {
+    /// The address, the app and the behaviour of a server.
+    public struct Configuration: Sendable {
+        /// The address to bind.
+        public var host = "127.0.0.1"
+        /// The port to bind; 0 for any.
+        public var port = 0
+        /// The identity of the server, and the key of bearer tokens with its identifier.
+        public var credentials: TestCredentials
+        /// Makes the test notifications that are asked for. Its app and its environment are those of the API.
+        public var maker: NotificationMaker
+        /// Sends test notifications, and keeps what the history returns. Nil: no server URL is set, and the history is empty.
+        public var sender: AppStoreSender?
+        /// Whether the server runs ``AppStoreSender/serve()``. If not, the owner runs the sender.
+        public var runsSender = true
+        /// `iss` of bearer tokens. The default is the team of ``TestCredentials``.
+        public var issuerID: String
+        /// Nil: Apple's limits in the maker's environment.
+        public var rateLimits: AppStoreRateLimits?
+        /// The fraction of requests that meet a random fault.
+        public var faults = 0.0
+        /// Decides which requests meet which fault.
+        public var seed: UInt64 = 0
+
+        public init(credentials: TestCredentials, maker: NotificationMaker, sender: AppStoreSender? = nil) {
+            self.credentials = credentials
+            self.maker = maker
+            self.sender = sender
+            self.issuerID = credentials.teamID
+        }
+    }
+
+    /// What goes wrong with a request.
+    public enum Fault: Hashable, Sendable {
+        /// 500 with error code 5000000.
+        case internalError
+        /// 500 with error code 5000001, which asks to try again.
+        case tryAgain
+        /// 429 with error code 4290000, and `Retry-After` so much later.
+        case rateLimited(Duration)
+        /// The right answer, so much later.
+        case slow(Duration)
+        /// The connection is reset in the middle of the answer.
+        case cut
+    }
+
+    /// The bound host, as the configuration names it.
+    public var host: String { self.service.host }
+    /// The bound port.
+    public var port: Int { self.service.port }
+    private let service: SimulatedService<AppStoreCounts>
+    private let desk: AppStoreDesk
+    private let sending: Task<Void, Never>?
+
+    private init(_ service: SimulatedService<AppStoreCounts>, _ desk: AppStoreDesk, _ sending: Task<Void, Never>?) {
+        self.service = service
+        self.desk = desk
+        self.sending = sending
+    }
+
+    /// Starts a server.
+    ///
+    /// - Parameter group: the event loops to run on. The group must outlive the server. Nil: the singleton group of SwiftNIO.
+    /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
+    public static func start(
+        _ configuration: Configuration,
+        on group: (any EventLoopGroup)? = nil
+    ) async throws -> SimulatedAppStoreServer {
+        let tls = try TLSContext.simulated(
+            as: configuration.credentials,
+            maximum: .tls13,
+            protocols: ["http/1.1"]
+        )
+        let tally = Tally<AppStoreCounts>()
+        let desk = AppStoreDesk(configuration, tally)
+        let service = try await SimulatedService.start(
+            Listener.Configuration(host: configuration.host, port: configuration.port, tls: tls),
+            counting: tally,
+            on: group,
+            handler: { AppStoreRequestHandler(desk, socket: $0.socket) }
+        )
+        let sender = configuration.runsSender ? configuration.sender : nil
+        return SimulatedAppStoreServer(service, desk, sender.map { sender in Task { await sender.serve() } })
+    }
+
+    /// The counts so far. Holds a lock for a few instructions.
+    public var counts: AppStoreCounts { self.service.counts }
+
+    /// Lets the next requests meet a fault.
+    public func failNext(_ fault: Fault, times: Int = 1) { self.desk.failNext(fault, times: times) }
+
+    /// Closes the listener and all connections, without close_notify, and ends the run of the sender.
+    ///
+    /// - Parameter limit: how long to wait for the sockets to close. Sockets that are still open then close later, by
+    ///   themselves.
+    public func stop(within limit: Duration = .seconds(5)) async {
+        self.sending?.cancel()
+        await self.service.stop(within: limit)
+        await self.sending?.value
+    }
+}
+
+/// The counts of a ``SimulatedAppStoreServer`` since it started.
+public struct AppStoreCounts: Hashable, Sendable {
+    /// Connections that were accepted.
+    public var connections = 0
+    /// Connections whose TLS handshake succeeded.
+    public var handshakes = 0
+    /// Connections that failed before their TLS handshake ended.
+    public var handshakeFailures = 0
+    /// Requests that were read.
+    public var requests = 0
+    /// Requests that met a fault.
+    public var faults = 0
+}
+
+extension AppStoreCounts: ServiceCounts {}
+
+/// The place where all connections bring their requests. Safe from any thread.
+final class AppStoreDesk: Sendable {
+    private struct State {
+        var api: AppStoreAPI
+        /// The faults of the next requests.
+        var faults: [SimulatedAppStoreServer.Fault] = []
+        var values: NotificationValues
+    }
+
+    private static let randomFaults: [SimulatedAppStoreServer.Fault] = [
+        .internalError, .tryAgain, .cut, .slow(.milliseconds(500)), .rateLimited(.seconds(1)),
+    ]
+
+    private let state: Mutex<State>
+    private let sender: AppStoreSender?
+    private let faultFraction: Double
+    private let tally: Tally<AppStoreCounts>
+
+    init(_ configuration: SimulatedAppStoreServer.Configuration, _ tally: Tally<AppStoreCounts>) {
+        let values = NotificationValues(seed: configuration.seed)
+        self.state = Mutex(State(api: AppStoreAPI(configuration), values: values))
+        self.sender = configuration.sender
+        self.faultFraction = configuration.faults
+        self.tally = tally
+    }
+
+    func failNext(_ fault: SimulatedAppStoreServer.Fault, times: Int) {
+        self.state.withLock { $0.faults += Array(repeating: fault, count: max(0, times)) }
+    }
+
+    /// Answers a request.
+    ///
+    /// - Returns: the answer, and the fault that it meets on its way.
+    func answer(_ request: AppStoreRequest) -> (AppStoreAnswer, SimulatedAppStoreServer.Fault?) {
+        let fault = self.state.withLock { state -> SimulatedAppStoreServer.Fault? in
+            guard state.faults.isEmpty else { return state.faults.removeFirst() }
+            guard self.faultFraction > 0, state.values.fraction() < self.faultFraction else { return nil }
+            return Self.randomFaults[Int(state.values.fraction() * Double(Self.randomFaults.count))]
+        }
+        self.tally.update { counts in
+            counts.requests += 1
+            if fault != nil { counts.faults += 1 }
+        }
+        switch fault {
+        case .internalError: return (AppStoreAnswer(.internalFault), fault)
+        case .tryAgain: return (AppStoreAnswer(.tryAgain), fault)
+        case .rateLimited(let wait):
+            var answer = AppStoreAnswer(.rateLimited)
+            answer.retryAfter = Date().addingTimeInterval(wait / .seconds(1)).millisecondsSince1970
+            return (answer, fault)
+        case .slow, .cut, nil: return (self.judge(request), fault)
+        }
+    }
+
+    private func judge(_ request: AppStoreRequest) -> AppStoreAnswer {
+        let (records, now) = (self.sender?.records ?? [], Date())
+        let appStoreNow = self.sender?.now ?? now
+        let (answer, test) = self.state.withLock { state in
+            state.api.answer(request, records: records, now: now, appStoreNow: appStoreNow)
+        }
+        if let test { self.sender?.add(test) }
+        return answer
+    }
+}
