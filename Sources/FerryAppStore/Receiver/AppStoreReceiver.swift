@@ -75,7 +75,7 @@ public final class AppStoreReceiver: Sendable {
         guard request.body.count <= self.bodyLimit else { return 413 }
         do throws(AppStoreVerificationError) {
             let start = ContinuousClock.now
-            let notification = try await self.verifier.verified(post: request.body)
+            let notification = try await self.verifier.verifyOnline(post: request.body)
             let left = Self.answerLimit - (ContinuousClock.now - start)
             return await self.handOver(notification, post: request.body, within: left)
         } catch {

@@ -43,18 +43,18 @@ public final class AppStoreVerifier: Sendable {
         try self.notifications.verify(signedPayload: Array(signedPayload.utf8)).notification
     }
 
-<<<<<<< HEAD
     /// Verifies the body of a post with all checks that the configuration asks for.
-    package func verified(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
+    package func verifyOnline(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.verify(post: body)
     }
 
     /// Verifies the text of `signedPayload` with all checks that the configuration asks for.
-    package func verified(
+    package func verifyOnline(
         signedPayload: String
     ) async throws(AppStoreVerificationError) -> AppStoreNotification {
         try self.verify(signedPayload: signedPayload)
-=======
+    }
+
     /// Verifies a signed transaction or renewal, as answers of the App Store Server API have them.
     ///
     /// A transaction names its app, which must be served here. A renewal names none.
@@ -66,6 +66,5 @@ public final class AppStoreVerifier: Sendable {
     func verify(signedObject: String, place: String) throws(AppStoreVerificationError) -> AppStoreSignedObject {
         let verified = try self.notifications.verify(signedObject: Array(signedObject.utf8), place: place)
         return AppStoreSignedObject(json: verified.payload.text)
->>>>>>> appstore-api
     }
 }

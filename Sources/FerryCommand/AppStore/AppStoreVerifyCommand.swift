@@ -91,8 +91,8 @@ struct AppStoreVerifyCommand: AsyncParsableCommand {
         let end = start.lastIndex { !space.contains($0) }.map { $0 + 1 } ?? start.startIndex
         let text = Array(start[..<end])
         guard text.first == UInt8(ascii: "{") else {
-            return try await verifier.verified(signedPayload: String(decoding: text, as: UTF8.self))
+            return try await verifier.verifyOnline(signedPayload: String(decoding: text, as: UTF8.self))
         }
-        return try await verifier.verified(post: text)
+        return try await verifier.verifyOnline(post: text)
     }
 }

@@ -26,13 +26,9 @@ final class TestHTTPServer: Sendable {
         case close
         case silence
 
-<<<<<<< HEAD
-        static func json(_ status: Int = 200, headers: HTTPHeaders = [:], _ text: String) -> Reply {
-=======
         static func json(_ text: String) -> Reply { .json(200, text) }
 
         static func json(_ status: Int, headers: HTTPHeaders = [:], _ text: String) -> Reply {
->>>>>>> appstore-api
             .answer(status, headers: headers, Array(text.utf8))
         }
     }
