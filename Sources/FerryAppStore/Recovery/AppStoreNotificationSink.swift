@@ -1,7 +1,9 @@
 /// What takes recovered notifications: a store, a queue.
 public protocol AppStoreNotificationSink: Sendable {
     /// Takes a notification. Returns when it is safe, or known to be there already.
-    func take(_ notification: AppStoreNotification) async -> AppStoreSinkAnswer
+    ///
+    /// - Parameter signedPayload: what Apple signed, verified.
+    func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer
 }
 
 /// What a sink did with a notification.

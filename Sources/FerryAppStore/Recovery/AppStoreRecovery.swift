@@ -95,7 +95,7 @@ public struct AppStoreRecovery: Sendable {
         var reason = ""
         for attempt in 0..<Self.attempts {
             if attempt > 0 { try await self.pause(attempt, report) }
-            switch await self.sink.take(notification) {
+            switch await self.sink.take(notification, signedPayload: item.signedPayload) {
             case .stored:
                 let schedule = RetrySchedule(
                     version: notification.version.rawValue,

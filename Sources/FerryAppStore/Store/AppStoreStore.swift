@@ -364,3 +364,14 @@ public final class AppStoreStore: Service {
         }
     }
 }
+
+extension AppStoreStore: AppStoreNotificationSink {
+    public func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer {
+        let post = JSONText.object([("signedPayload", JSONText.quoted(signedPayload))])
+        return switch await self.take(notification, post: post, origin: .recovery) {
+        case .taken(isNew: true): .stored
+        case .taken(isNew: false): .duplicate
+        case .failed(let reason): .failed(reason)
+        }
+    }
+}

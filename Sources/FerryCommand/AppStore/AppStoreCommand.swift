@@ -22,7 +22,7 @@ struct AppStoreCommand: AsyncParsableCommand {
             """,
         subcommands: [
             AppStoreServeCommand.self, AppStoreVerifyCommand.self, AppStoreListCommand.self, AppStoreShowCommand.self,
-            AppStoreRedeliverCommand.self,
+            AppStoreRedeliverCommand.self, AppStoreTestCommand.self, AppStoreRecoverCommand.self,
         ]
     )
 }

@@ -8,31 +8,34 @@ struct StoreOptions: ParsableArguments {
     var store: String
 
     /// Asks the process that has the store; without such a process, opens the store.
-    func ask(_ request: ControlRequest, verifier: AppStoreVerifier? = nil) async throws -> [[UInt8]] {
+    func ask(_ request: ControlRequest) async throws -> [[UInt8]] { try await Self.ask(self.store, request) }
+
+    static func ask(_ path: String, _ request: ControlRequest) async throws -> [[UInt8]] {
         let lines: [[UInt8]]
         do throws(ControlClient.Failure) {
-            lines = try ControlClient(store: self.store).ask(request)
-        } catch .noProcess {
-            lines = try await self.askFile(request, verifier)
-        } catch .failed(let sentence) {
-            throw CommandFailure.usage(sentence)
+            lines = try ControlClient(store: path).ask(request)
+        } catch {
+            switch error {
+            case .noProcess: lines = try await self.askFile(path, request)
+            case .failed(let sentence): throw CommandFailure.usage(sentence)
+            }
         }
         if let error = lines.first.flatMap({ Self.error($0) }) { throw CommandFailure.refused(error) }
         return lines
     }
 
-    private func askFile(_ request: ControlRequest, _ verifier: AppStoreVerifier?) async throws -> [[UInt8]] {
+    private static func askFile(_ path: String, _ request: ControlRequest) async throws -> [[UInt8]] {
         // Opening would make a new file.
-        guard FileIdentity(path: self.store) != nil else {
-            throw CommandFailure.usage(FileName(self.store).sentence("does not exist", option: "--store"))
+        guard FileIdentity(path: path) != nil else {
+            throw CommandFailure.usage(FileName(path).sentence("does not exist", option: "--store"))
         }
-        let store = AppStoreStore(withoutOwner: self.store)
+        let store = AppStoreStore(withoutOwner: path)
         do {
             if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
         } catch {
             throw CommandFailure.usage(error.description)
         }
-        let lines = await StoreDesk(store, verifier: verifier).answer(request)
+        let lines = await StoreDesk(store, verifier: nil).answer(request)
         await store.close()
         return lines
     }
