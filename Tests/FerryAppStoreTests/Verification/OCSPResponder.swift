@@ -81,8 +81,10 @@ final class OCSPResponder {
         try? FileManager.default.removeItem(atPath: self.directory)
     }
 
+    /// Ends the process. With SIGKILL: a child has the signal mask of the thread that started it, and Swift's threads block
+    /// the others.
     func stop() {
-        if self.process.isRunning { self.process.terminate() }
+        if self.process.isRunning { kill(self.process.processIdentifier, SIGKILL) }
     }
 
     private func listen() async throws {

@@ -142,8 +142,8 @@ import Testing
             } throws: { error in
                 (error as? AppStoreVerificationError)?.code == .tryAgain
             }
-            // Three signed texts in one post, and two certificates: each is asked about once.
-            #expect(server.requests.count == 2)
+            // Three signed texts in one post, and two certificates: each is asked about once, and the first answer settles.
+            #expect(1...2 ~= server.requests.count)
             #expect(server.requests.allSatisfy { $0.header("Content-Type") == "application/ocsp-request" })
             await server.stop()
         }
