@@ -11,6 +11,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
@@ -124,6 +125,17 @@ static inline STACK_OF(PKCS12_SAFEBAG) *CFerryOpenSSL_PKCS12_bags(PKCS7 *part, c
     return PKCS7_type_is_data(part)        ? PKCS12_unpack_p7data(part)
            : PKCS7_type_is_encrypted(part) ? PKCS12_unpack_p7encdata(part, passphrase, length)
                                            : NULL;
+}
+
+// The first OCSP address that a certificate names; NULL without one. Free it with CFerryOpenSSL_free.
+static inline char *CFerryOpenSSL_ocsp_address(X509 *certificate) {
+    STACK_OF(OPENSSL_STRING) *addresses = X509_get1_ocsp(certificate);
+    char *address = NULL;
+    if (addresses != NULL && sk_OPENSSL_STRING_num(addresses) > 0) {
+        address = OPENSSL_strdup(sk_OPENSSL_STRING_value(addresses, 0));
+    }
+    X509_email_free(addresses);
+    return address;
 }
 
 // Whether no provider knows an algorithm.

@@ -14,6 +14,8 @@ struct Signing {
         self.signer = AppStoreSigner(try ThrowAwaySigningChain(shape: shape))
     }
 
+    init(signer: AppStoreSigner) { self.signer = signer }
+
     var configuration: AppStoreVerifier.Configuration {
         var configuration = AppStoreVerifier.Configuration(
             apps: [AppStoreApp(bundleID: Self.bundleID, appAppleID: Self.appAppleID)]

@@ -32,7 +32,7 @@ extension AppStoreServerClient {
         do {
             return AppStoreTestNotification(
                 attempts: AppStoreSendAttempt.list(object),
-                notification: try self.verifier.verify(signedPayload: payload)
+                notification: try await self.verifier.verifyOnline(signedPayload: payload)
             )
         } catch {
             throw self.refused(error)
@@ -64,7 +64,7 @@ extension AppStoreServerClient {
             let payload = entry.string("signedPayload") ?? ""
             let notification: Result<AppStoreNotification, AppStoreVerificationError>
             do {
-                notification = .success(try self.verifier.verify(signedPayload: payload))
+                notification = .success(try await self.verifier.verifyOnline(signedPayload: payload))
             } catch {
                 notification = .failure(error)
             }
@@ -104,7 +104,7 @@ extension AppStoreServerClient {
         )
         guard let texts = object.strings("signedTransactions") else { throw ServerAnswer.misshapen(self.host) }
         var transactions: [AppStoreSignedObject] = []
-        for text in texts { transactions.append(try self.verified(text, "signedTransactions")) }
+        for text in texts { transactions.append(try await self.verified(text, "signedTransactions")) }
         return AppStoreTransactionPage(
             transactions: transactions,
             nextPage: try self.nextPage(object, "revision", after: page)
@@ -129,16 +129,13 @@ extension AppStoreServerClient {
                 guard let status = item.integer("status"), let transaction = item.string("signedTransactionInfo") else {
                     throw ServerAnswer.misshapen(self.host)
                 }
-                let renewal = item.string("signedRenewalInfo")
                 subscriptions.append(
                     AppStoreSubscriptionStatuses.Subscription(
                         group: group.string("subscriptionGroupIdentifier") ?? "",
                         originalTransactionID: item.string("originalTransactionId") ?? "",
                         status: .init(rawValue: status),
-                        transaction: try self.verified(transaction, "signedTransactionInfo"),
-                        renewal: try renewal.map { text throws(AppStoreServerError) in
-                            try self.verified(text, "signedRenewalInfo")
-                        }
+                        transaction: try await self.verified(transaction, "signedTransactionInfo"),
+                        renewal: try await self.verified(item.string("signedRenewalInfo"))
                     )
                 )
             }
@@ -161,9 +158,17 @@ extension AppStoreServerClient {
         return next
     }
 
-    private func verified(_ text: String, _ place: String) throws(AppStoreServerError) -> AppStoreSignedObject {
+    private func verified(_ renewal: String?) async throws(AppStoreServerError) -> AppStoreSignedObject? {
+        guard let renewal else { return nil }
+        return try await self.verified(renewal, "signedRenewalInfo")
+    }
+
+    private func verified(
+        _ text: String,
+        _ place: String
+    ) async throws(AppStoreServerError) -> AppStoreSignedObject {
         do {
-            return try self.verifier.verify(signedObject: text, place: place)
+            return try await self.verifier.verifyOnline(signedObject: text, place: place)
         } catch {
             throw self.refused(error)
         }

@@ -36,7 +36,7 @@ package struct StoreDesk: Sendable {
         guard let verifier else { return Self.error("Nothing is verified here.") }
         let notification: AppStoreNotification
         do {
-            notification = try verifier.verify(signedPayload: text)
+            notification = try await verifier.verifyOnline(signedPayload: text)
         } catch {
             return JSONText.object([
                 ("result", JSONText.quoted("refused")), ("reason", JSONText.quoted(error.description)),

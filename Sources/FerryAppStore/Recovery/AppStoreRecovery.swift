@@ -86,11 +86,9 @@ public struct AppStoreRecovery: Sendable {
         _ report: AppStoreRecoveryReport
     ) async throws(AppStoreRecoveryError) -> RecoveryMachine.Outcome {
         let notification: AppStoreNotification
-        do {
-            notification = try await self.verified(item)
-        } catch {
-            guard error.code == .tryAgain else { return .setAside(error) }
-            throw AppStoreRecoveryError(.notVerifiable, error.description, report: report, cause: error)
+        switch try await self.verified(item, report) {
+        case .success(let verified): notification = verified
+        case .failure(let error): return .setAside(error)
         }
         var reason = ""
         for attempt in 0..<Self.attempts {
@@ -122,8 +120,22 @@ public struct AppStoreRecovery: Sendable {
     }
 
     /// Verifies again what could not be judged with the page.
-    private func verified(_ item: AppStoreHistoryItem) async throws(AppStoreVerificationError) -> AppStoreNotification {
-        try item.notification.get()
+    private func verified(
+        _ item: AppStoreHistoryItem,
+        _ report: AppStoreRecoveryReport
+    ) async throws(AppStoreRecoveryError) -> Result<AppStoreNotification, AppStoreVerificationError> {
+        var result = item.notification
+        for attempt in 1..<Self.attempts {
+            guard case .failure(let error) = result, error.code == .tryAgain else { return result }
+            try await self.pause(attempt, report)
+            do {
+                result = .success(try await self.client.verifier.verifyOnline(signedPayload: item.signedPayload))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        guard case .failure(let error) = result, error.code == .tryAgain else { return result }
+        throw AppStoreRecoveryError(.notVerifiable, error.description, report: report, cause: error)
     }
 
     private func pause(_ attempt: Int, _ report: AppStoreRecoveryReport) async throws(AppStoreRecoveryError) {

@@ -75,9 +75,13 @@ struct AppStoreOptions: ParsableArguments {
     )
     var sharedSecretFile: String?
 
+    @Flag(help: "Ask Apple whether it revoked the certificates (OCSP). Without an answer, the post is answered with 503.")
+    var checkRevocation = false
+
     func configuration() throws(CommandFailure) -> AppStoreVerifier.Configuration {
         var configuration = AppStoreVerifier.Configuration(apps: self.app.map(\.app))
         configuration.environments = self.environment.environments
+        configuration.checksRevocation = self.checkRevocation
         if let root {
             do {
                 configuration.trustRoots = .pem(try OptionFile("--root", root).bytes())

@@ -16,9 +16,9 @@ struct CertificateReader {
     var commonName: String? { subjectEntry(NID_commonName) }
     var userID: String? { subjectEntry(NID_userId) }
     /// Seconds since 1970.
-    var notBefore: Int? { seconds(X509_get0_notBefore(certificate)) }
+    var notBefore: Int? { Self.seconds(X509_get0_notBefore(certificate)) }
     /// Seconds since 1970.
-    var notAfter: Int? { seconds(X509_get0_notAfter(certificate)) }
+    var notAfter: Int? { Self.seconds(X509_get0_notAfter(certificate)) }
 
     var isSelfSigned: Bool {
         defer { ErrorQueue.clear() }
@@ -92,7 +92,8 @@ struct CertificateReader {
         Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string))))
     }
 
-    private func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {
+    /// Seconds since 1970.
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int? {
         guard let time, let epoch = OwnedString(ASN1_TIME_set(nil, 0)) else { return nil }
         var days: Int32 = 0
         var seconds: Int32 = 0

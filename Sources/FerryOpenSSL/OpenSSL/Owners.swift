@@ -138,6 +138,42 @@ struct OwnedString: ~Copyable {
     deinit { ASN1_STRING_free(pointer) }
 }
 
+struct OwnedOCSPRequest: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { OCSP_REQUEST_free(pointer) }
+}
+
+struct OwnedOCSPResponse: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { OCSP_RESPONSE_free(pointer) }
+}
+
+struct OwnedOCSPBasicResponse: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { OCSP_BASICRESP_free(pointer) }
+}
+
+struct OwnedOCSPCertificateID: ~Copyable {
+    let pointer: OpaquePointer
+    init?(_ pointer: OpaquePointer?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { OCSP_CERTID_free(pointer) }
+}
+
 /// OpenSSL's legacy algorithms (DES, RC2, RC4) in a separate library context. The providers of the host process stay as
 /// they were.
 struct LegacyLibrary: ~Copyable {

@@ -3,7 +3,7 @@ internal import CFerryOpenSSL
 /// Certificates of the shape that the App Store signs with: a P-384 root and intermediate, a P-256 leaf, all signed with
 /// SHA-384, and Apple's two marks.
 ///
-/// Safe from any thread. The keys of root and intermediate are dropped; the leaf's stays in memory.
+/// Safe from any thread. The keys stay in memory.
 package final class ThrowAwaySigningChain: Sendable {
     /// What is unusual about a chain, for tests of verifiers.
     package struct Shape: Sendable {
@@ -21,6 +21,8 @@ package final class ThrowAwaySigningChain: Sendable {
         package var isIntermediateAuthority = true
         /// The address of the OCSP responder that leaf and intermediate name.
         package var ocsp: String?
+        /// The address that the intermediate names, if another: its responder speaks for the root.
+        package var intermediateOCSP: String?
 
         package init() {}
     }
@@ -59,7 +61,9 @@ package final class ThrowAwaySigningChain: Sendable {
         let authority = [
             (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
         ]
-        let responder = shape.ocsp.map { [(NID_info_access, "OCSP;URI:\($0)")] } ?? []
+        func responder(_ address: String?) -> [(Int32, String)] {
+            address.map { [(NID_info_access, "OCSP;URI:\($0)")] } ?? []
+        }
         self.root = try CertificateIssuer(request("\(name) root", shape.authorityValidity, mark: nil, hasPolicy: false))
             .selfSigned(generateKey(.p384), extensions: authority + keyIdentifier)
         self.intermediate = try CertificateIssuer(
@@ -73,7 +77,7 @@ package final class ThrowAwaySigningChain: Sendable {
             by: self.root,
             to: generateKey(.p384),
             extensions: (shape.isIntermediateAuthority ? authority : [(NID_basic_constraints, "critical,CA:FALSE")])
-                + identifiers + responder
+                + identifiers + responder(shape.intermediateOCSP ?? shape.ocsp)
         )
         self.leaf = try CertificateIssuer(
             request("\(name) leaf", shape.leafValidity, mark: shape.marksLeaf ? Self.leafMark : nil)
@@ -82,13 +86,26 @@ package final class ThrowAwaySigningChain: Sendable {
             by: self.intermediate,
             to: generateKey(.p256),
             extensions: [(NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature")]
-                + identifiers + responder
+                + identifiers + responder(shape.ocsp)
         )
         self.key = try ES256Key(p8: pemBytes(key: self.leaf.key.pointer))
     }
 
     /// The root as PEM text. Verifiers must trust it.
     package var rootPEM: [UInt8] { certificatePEMBytes([self.root.certificate.pointer]) }
+
+    /// An authority of the chain, with which an OCSP responder signs.
+    package enum Authority: Sendable {
+        case root, intermediate
+    }
+
+    /// The certificate and the key of an authority as PEM text.
+    ///
+    /// - Throws: ``TLSError`` with `internalFailure`.
+    package func pem(_ authority: Authority) throws(TLSError) -> (certificate: [UInt8], key: [UInt8]) {
+        let material = authority == .root ? self.root : self.intermediate
+        return (certificatePEMBytes([material.certificate.pointer]), try pemBytes(key: material.key.pointer))
+    }
 
     /// Leaf, intermediate and root in DER form.
     package var certificates: [[UInt8]] {

@@ -69,7 +69,7 @@ final class TestSink: AppStoreNotificationSink {
 
     var keys: [String] { self.state.withLock { $0.keys } }
 
-    func take(_ notification: AppStoreNotification) async -> AppStoreSinkAnswer {
+    func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer {
         self.state.withLock { state in
             if state.failures > 0 {
                 state.failures -= 1

@@ -122,10 +122,10 @@ import Testing
     )
     func malformed(post: String) throws {
         let verifier = try Signing().verifier()
-        do {
+        do throws(AppStoreVerificationError) {
             _ = try verifier.verify(post: Array(post.utf8))
             Issue.record("it was taken")
-        } catch let error as AppStoreVerificationError {
+        } catch {
             #expect(error.code == .malformed)
         }
     }

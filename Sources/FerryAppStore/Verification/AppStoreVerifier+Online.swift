@@ -1,0 +1,45 @@
+extension AppStoreVerifier {
+    /// Verifies the body of a post as ``verify(post:)`` does, and then that no certificate was revoked, if
+    /// ``Configuration/checksRevocation`` says so.
+    ///
+    /// Cost: up to 2 s when no answer about the certificates is known.
+    ///
+    /// - Throws: also `tryAgain`, when the certificates' issuer gives no answer.
+    public func verifyOnline(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
+        let verified = try self.notifications.verify(post: body)
+        try await self.revocation?.check(verified.chains)
+        return verified.notification
+    }
+
+    /// Verifies the text of `signedPayload` as ``verify(signedPayload:)`` does, and then that no certificate was revoked, if
+    /// ``Configuration/checksRevocation`` says so.
+    ///
+    /// - Throws: also `tryAgain`, when the certificates' issuer gives no answer.
+    public func verifyOnline(
+        signedPayload: String
+    ) async throws(AppStoreVerificationError) -> AppStoreNotification {
+        let verified = try self.notifications.verify(signedPayload: Array(signedPayload.utf8))
+        try await self.revocation?.check(verified.chains)
+        return verified.notification
+    }
+
+    /// Verifies a signed transaction or renewal as ``verify(signedObject:)`` does, and then that no certificate was revoked,
+    /// if ``Configuration/checksRevocation`` says so.
+    ///
+    /// - Throws: also `tryAgain`, when the certificates' issuer gives no answer.
+    public func verifyOnline(
+        signedObject: String
+    ) async throws(AppStoreVerificationError) -> AppStoreSignedObject {
+        try await self.verifyOnline(signedObject: signedObject, place: "The signed text")
+    }
+
+    /// - Parameter place: the member that held the text, for errors.
+    func verifyOnline(
+        signedObject: String,
+        place: String
+    ) async throws(AppStoreVerificationError) -> AppStoreSignedObject {
+        let verified = try self.notifications.verify(signedObject: Array(signedObject.utf8), place: place)
+        try await self.revocation?.check([verified.chain])
+        return AppStoreSignedObject(json: verified.payload.text)
+    }
+}

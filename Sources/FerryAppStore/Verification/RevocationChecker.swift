@@ -1,0 +1,116 @@
+internal import FerryCore
+internal import FerryOpenSSL
+internal import NIOHTTP1
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+/// Asks the issuers of certificates whether they revoked them, by OCSP (RFC 6960). Any thread.
+final class RevocationChecker: Sendable {
+    private struct State {
+        var cache = RevocationCache()
+        /// Questions under way. Notifications that come together share one.
+        var running: [OCSPQuestion: Task<OCSPVerdict, Never>] = [:]
+    }
+
+    /// For one question. Apple's responders take 200 to 600 ms, and Apple itself waits for an answer to its post.
+    static let limit: Duration = .seconds(2)
+    /// The bytes of an answer. One has about 2,000.
+    private static let answerLimit = 65_536
+
+    private let client: HTTPClient
+    private let state = Locked(State())
+
+    init() throws(TLSError) { self.client = try HTTPClient() }
+
+    /// Checks leaf and intermediate of each chain.
+    ///
+    /// - Throws: `forged` for a revoked certificate, `tryAgain` when a responder gives no usable answer.
+    func check(_ chains: [SigningChain]) async throws(AppStoreVerificationError) {
+        var seen: Set<ObjectIdentifier> = []
+        var waiting: [(OCSPSubject, Task<OCSPVerdict, Never>)] = []
+        for chain in chains where seen.insert(ObjectIdentifier(chain)).inserted {
+            let now = Self.now
+            // Responders need not know expired certificates (RFC 5019, section 4).
+            guard chain.validity.contains(now) else {
+                throw AppStoreVerificationError(
+                    .forged,
+                    "A certificate has expired meanwhile, so whether it was revoked cannot be known."
+                )
+            }
+            for subject in OCSPSubject.allCases {
+                guard let question = chain.ocspQuestion(subject) else {
+                    throw AppStoreVerificationError(
+                        .forged,
+                        "\(Self.begin(subject)) names no address at which its revocation could be asked for."
+                    )
+                }
+                waiting.append((subject, self.start(question, chain, subject, now)))
+            }
+        }
+        for (subject, task) in waiting {
+            switch await task.value {
+            case .good: continue
+            case .revoked: throw AppStoreVerificationError(.forged, "\(Self.begin(subject)) was revoked.")
+            case .unusable(let reason):
+                throw AppStoreVerificationError(
+                    .tryAgain,
+                    "Whether \(subject) was revoked is not known now. The answer of its OCSP responder: \(reason)."
+                )
+            }
+        }
+    }
+
+    private static var now: Int { Int(Date.now.timeIntervalSince1970) }
+
+    private static func begin(_ subject: OCSPSubject) -> String {
+        let words = subject.description
+        return words.prefix(1).uppercased() + words.dropFirst()
+    }
+
+    private func start(
+        _ question: OCSPQuestion,
+        _ chain: SigningChain,
+        _ subject: OCSPSubject,
+        _ now: Int
+    ) -> Task<OCSPVerdict, Never> {
+        self.state.withLock { state in
+            if let known = state.cache.verdict(question, at: now) { return Task { known } }
+            if let running = state.running[question] { return running }
+            let task = Task {
+                let verdict = await self.ask(question, chain, subject)
+                self.state.withLock { state in
+                    state.running[question] = nil
+                    state.cache.keep(verdict, for: question, at: Self.now)
+                }
+                return verdict
+            }
+            state.running[question] = task
+            return task
+        }
+    }
+
+    private func ask(_ question: OCSPQuestion, _ chain: SigningChain, _ subject: OCSPSubject) async -> OCSPVerdict {
+        guard let url = try? HTTPURL(question.address) else { return .unusable("its address is not a URL") }
+        var request = HTTPClientRequest(
+            .POST,
+            url,
+            headers: ["Content-Type": "application/ocsp-request", "Accept": "application/ocsp-response"],
+            body: question.request,
+            isIdempotent: true
+        )
+        request.bodyLimit = Self.answerLimit
+        do throws(HTTPClientError) {
+            let response = try await self.client.send(request, within: Self.limit)
+            guard response.status == 200 else { return .unusable("it has the status \(response.status)") }
+            return chain.ocspVerdict(response.body, on: subject)
+        } catch {
+            // A sentence becomes part of another.
+            let words = error.description
+            return .unusable(words.hasSuffix(".") ? String(words.dropLast()) : words)
+        }
+    }
+}
