@@ -22,11 +22,10 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
               ferry simulate --binary 0 --feedback 0 --tls-dir tls --script trouble.json
               ferry simulate --http2 2197 --tls-dir tls --record accepted.jsonl
               ferry simulate --binary 2195 --cert gateway.pem --key gateway-key.pem --client-ca company-ca.pem
-              ferry simulate --app-store 2198 --app-store-url http://127.0.0.1:8080/app-store --app-store-count 100 \
-                --tls-dir tls --record attempts.jsonl
+              ferry simulate --app-store 0 --app-store-url http://127.0.0.1:8080/ --app-store-count 100 --tls-dir tls
 
-            The App Store signs with certificates that are made at each start: a receiver must trust app-store-root.pem, which
-            is written in --tls-dir. Its API takes tokens of token-key.p8 whose issuer is FERRYTEAM1.
+            The App Store signs with certificates that are made at each start: a receiver must trust app-store-root.pem, \
+            which is written in --tls-dir. Its API takes tokens of token-key.p8 whose issuer is FERRYTEAM1.
 
             A script, every key of which may be left out:
               {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}],
