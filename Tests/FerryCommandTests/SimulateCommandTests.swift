@@ -144,12 +144,12 @@ import Testing
             let reason = try directory.write("reason", #"{"rules":[{"prefix":"00","reason":"Unregistered"}]}"#)
             let file = try directory.write("file", "")
             let cases: [([String], String)] = [
-                ([], "--binary PORT, --feedback PORT, --http2 PORT, or several"),
+                ([], "--binary PORT, --feedback PORT, --http2 PORT, --app-store PORT, or several"),
                 (["--binary", "65536"], "--binary takes a port, 0 to 65535."),
                 (["--binary", "-1"], "--binary takes a port, 0 to 65535."),
                 (["--feedback", "65536"], "--feedback takes a port"),
                 (["--http2", "65536"], "--http2 takes a port"),
-                (["--feedback", "0", "--record", "record"], "--record needs --binary or --http2"),
+                (["--feedback", "0", "--record", "record"], "--record needs --binary, --http2 or --app-store-url"),
                 (["--binary", "0", "--host", "192.0.2.1"], "Cannot listen"),
                 (["--binary", "0", "--script", script], "prefx"),
                 (

@@ -13,7 +13,7 @@ internal import Foundation
 struct SimulateCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Runs a simulated APNs.",
+        abstract: "Runs a simulated APNs, and a simulated App Store.",
         discussion: """
             Prints the bound ports as one JSON line as soon as it listens, and runs until SIGINT, SIGTERM or SIGHUP.
 
@@ -22,6 +22,10 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
               ferry simulate --binary 0 --feedback 0 --tls-dir tls --script trouble.json
               ferry simulate --http2 2197 --tls-dir tls --record accepted.jsonl
               ferry simulate --binary 2195 --cert gateway.pem --key gateway-key.pem --client-ca company-ca.pem
+              ferry simulate --app-store 0 --app-store-url http://127.0.0.1:8080/ --app-store-count 100 --tls-dir tls
+
+            The App Store signs with certificates that are made at each start: a receiver must trust app-store-root.pem, \
+            which is written in --tls-dir. Its API takes tokens of token-key.p8 whose issuer is FERRYTEAM1.
 
             A script, every key of which may be left out:
               {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}],
@@ -49,6 +53,9 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
     )
     var http2: Int?
 
+    @OptionGroup(title: "The App Store")
+    var appStore: AppStoreOptions
+
     @Option(help: "The address to listen on.")
     var host = "127.0.0.1"
 
@@ -73,17 +80,22 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
     @Option(help: "A JSON file that says what goes wrong.")
     var script: String?
 
-    @Option(help: "Where one JSON line goes for each accepted notification.")
+    @Option(
+        help:
+            "Where one JSON line goes for each accepted notification, and for each attempt of the App Store to send one."
+    )
     var record: String?
 
     func validate() throws {
         try HostName.require(self.host, "--host")
-        if self.binary == nil, self.feedback == nil, self.http2 == nil {
-            throw ValidationError("Say what to simulate: --binary PORT, --feedback PORT, --http2 PORT, or several.")
+        if self.binary == nil, self.feedback == nil, self.http2 == nil, self.appStore.appStore == nil {
+            throw ValidationError(
+                "Say what to simulate: --binary PORT, --feedback PORT, --http2 PORT, --app-store PORT, or several."
+            )
         }
         try OutputName.require(self.record, "--record")
-        if self.binary == nil, self.http2 == nil, self.record != nil {
-            throw ValidationError("--record needs --binary or --http2.")
+        if self.binary == nil, self.http2 == nil, self.appStore.appStoreUrl == nil, self.record != nil {
+            throw ValidationError("--record needs --binary, --http2 or --app-store-url.")
         }
         let wantsClients = (self.binary != nil || self.feedback != nil) && !self.noClientCertificate
         if self.identity.areGiven, self.identity.clientCA == nil, self.tlsDir == nil, wantsClients {
@@ -92,13 +104,17 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
                     + "--no-client-certificate."
             )
         }
-        for (name, port) in [("binary", self.binary), ("feedback", self.feedback), ("http2", self.http2)] {
+        let ports = [
+            ("binary", self.binary), ("feedback", self.feedback), ("http2", self.http2),
+            ("app-store", self.appStore.appStore),
+        ]
+        for (name, port) in ports {
             guard 0...65_535 ~= port ?? 0 else { throw ValidationError("--\(name) takes a port, 0 to 65535.") }
         }
     }
 
-    // Three listeners, and a few clients for each.
-    var socketCount: Int { 12 }
+    // Four listeners, and a few clients for each; the connections on which the App Store posts.
+    var socketCount: Int { self.appStore.appStoreUrl == nil ? 12 : 32 }
 
     func run() async throws {
         var configuration = try self.configuration()
@@ -108,8 +124,12 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         configuration.feedback = try await self.startFeedback(configuration)
         let gateway = try await self.startGateway(configuration)
         let apns = try await self.startAPNs(configuration, recorder)
-        let ports = [("binary", gateway?.port), ("feedback", configuration.feedback?.port), ("http2", apns?.port)]
-            .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
+        let appStore = try await self.startAppStore(configuration, recorder)
+        let ports = [
+            ("binary", gateway?.port), ("feedback", configuration.feedback?.port), ("http2", apns?.port),
+            ("appStore", appStore?.server.port),
+        ]
+        .compactMap { name, port in port.map { "\"\(name)\":\($0)" } }
         let flushing = Task {
             while !Task.isCancelled {
                 try await Task.sleep(for: Self.flushInterval)
@@ -120,6 +140,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         try await Signals.wait { try Console.print("{\(ports.joined(separator: ","))}") }
         await gateway?.stop()
         await apns?.stop()
+        await appStore?.stop()
         await configuration.feedback?.stop()
         if let failure = recorder?.failure { throw CommandFailure.usage("\(failure)") }
     }
@@ -206,6 +227,27 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
         configuration.recorder = recorder
         do {
             return try await SimulatedAPNs.start(configuration)
+        } catch {
+            throw self.cannotListen(port, error)
+        }
+    }
+
+    private func startAppStore(
+        _ gateway: SimulatedGateway.Configuration,
+        _ recorder: GatewayFileRecorder?
+    ) async throws -> AppStoreSimulation? {
+        guard let port = self.appStore.appStore else { return nil }
+        do {
+            return try await AppStoreSimulation.start(
+                self.appStore,
+                host: gateway.host,
+                port: port,
+                credentials: gateway.credentials,
+                directory: self.tlsDir,
+                recorder: recorder
+            )
+        } catch let failure as CommandFailure {
+            throw failure
         } catch {
             throw self.cannotListen(port, error)
         }

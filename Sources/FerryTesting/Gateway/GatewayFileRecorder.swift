@@ -1,3 +1,4 @@
+internal import FerryAppStore
 internal import FerryCore
 internal import Synchronization
 
@@ -13,6 +14,13 @@ internal import Synchronization
 /// ```json
 /// {"connection":1,"place":7,"apnsId":"eabeae54-…","token":"00ff…","payload":{…},"topic":"com.example.app",
 ///  "pushType":"alert","expiration":0,"priority":10,"collapseId":null}
+/// ```
+///
+/// and an attempt of a simulated App Store to send a notification, whether or not it was successful:
+///
+/// ```json
+/// {"notificationUUID":"…","notificationType":"DID_RENEW","subtype":null,"attempt":1,"attemptDate":1750000000000,
+///  "sendAttemptResult":"SUCCESS","status":200,"duplicate":false,"delivery":"whole"}
 /// ```
 ///
 /// A field that the notification did not have is null. The payload is copied unchanged. If it is not an object or
@@ -52,6 +60,22 @@ public final class GatewayFileRecorder: GatewayRecorder, APNsRecorder {
         self.file.withLock { file in
             file.add { $0.appendLine(request, token: token, payload: payload) }
         }
+    }
+
+    /// Appends a line; writes when 256 KiB have gathered.
+    public func attempted(_ notification: SimulatedNotification, _ attempt: NotificationSender.Attempt) {
+        let line: SimulatedJSON = [
+            "notificationUUID": .text(notification.uuid),
+            "notificationType": .text(notification.kind.type.rawValue),
+            "subtype": notification.kind.subtype.map(SimulatedJSON.text) ?? .null,
+            "attempt": .integer(Int64(attempt.number)),
+            "attemptDate": .integer(attempt.date.millisecondsSince1970),
+            "sendAttemptResult": .text(attempt.answer.result.rawValue),
+            "status": attempt.answer.status.map { .integer(Int64($0)) } ?? .null,
+            "duplicate": .bool(attempt.isDuplicate),
+            "delivery": .text(attempt.delivery.rawValue),
+        ]
+        self.file.withLock { file in file.add { $0 += line.bytes + [UInt8(ascii: "\n")] } }
     }
 
     /// Writes the buffered lines.

@@ -133,6 +133,8 @@ import Testing
         #expect(records.allSatisfy { $0.isDelivered })
         #expect(Set(attempts.withLock { $0.map(\.delivery) }) == Set(NotificationSender.Delivery.allCases))
         #expect(Set(receiver.posts.filter(\.isWhole).map(\.body)) == Set(records.map(\.notification.post)))
+        let cut = attempts.withLock { $0.filter { $0.delivery == .cut } }
+        #expect(cut.allSatisfy { $0.answer.result == .prematureClose })
         #expect(receiver.posts.contains { !$0.isWhole })
         await receiver.stop()
     }

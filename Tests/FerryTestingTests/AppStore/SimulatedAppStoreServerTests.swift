@@ -95,7 +95,8 @@ import Testing
             for kind in SimulatedNotification.Kind.version2 { made.append(try fixture.maker.make(kind)) }
             for notification in made { fixture.sender.add(notification) }
             await fixture.sender.run(until: fixture.sender.now.addingTimeInterval(1800))
-            let refund = try #require(made.first { $0.kind.type == .refund })
+            let refunds = made.filter { $0.kind.type == .refund }
+            let refund = try #require(refunds.first)
             let one = try await fixture.history(["transactionId": try #require(refund.customer)])
             #expect(try Self.uuids(one, fixture.maker) == [refund.uuid])
             let expired = try await fixture.history(["notificationType": "EXPIRED"])

@@ -40,7 +40,7 @@ public struct NotificationSender: Sendable {
         case whole
         /// The body comes in pieces with pauses between them.
         case slowBody
-        /// The connection is reset in the middle of the body.
+        /// The connection is reset in the middle of the body: `PREMATURE_CLOSE`.
         case cut
         /// The whole post is sent, and the connection closed before the answer: `TIMED_OUT`.
         case impatient

@@ -106,7 +106,7 @@ final class PostHandler: ChannelInboundHandler {
         case .cut:
             self.send(exchange.body.count / 2, context)
             self.socket.reset()
-            self.end(.failure(.socketIssue))
+            self.end(.failure(.prematureClose))
         }
     }
 
