@@ -158,10 +158,7 @@ struct NotificationVerifier: Sendable {
                 appAppleID: object.integer("appAppleId"),
                 environment: AppStoreEnvironment(rawValue: environment),
                 externalPurchaseID: purchaseID,
-                signed: object.members.compactMap { member in
-                    guard PlainJSON.isSigned(member.name) else { return nil }
-                    return object.string(member.name).map { (member.name, $0) }
-                }
+                signed: try Self.signedTexts(object)
             )
             try self.checkAddress(
                 bundleID: bundleID,
@@ -172,6 +169,17 @@ struct NotificationVerifier: Sendable {
             return content
         }
         throw AppStoreVerificationError(.malformed, "signedPayload names no app (bundleId).")
+    }
+
+    private static func signedTexts(_ object: JSONObject) throws(AppStoreVerificationError) -> [(String, String)] {
+        var texts: [(String, String)] = []
+        for member in object.members where PlainJSON.isSigned(member.name) {
+            guard let text = object.string(member.name) else {
+                throw AppStoreVerificationError(.malformed, "\(member.name.printable) is not a signed text.")
+            }
+            texts.append((member.name, text))
+        }
+        return texts
     }
 
     private func checkAddress(

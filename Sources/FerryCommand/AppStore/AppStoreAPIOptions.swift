@@ -24,13 +24,17 @@ struct AppStoreAPIOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The issuer ID beside the key, a UUID.", valueName: "id"))
     var issuerID: String
 
-    @Option(help: ArgumentHelp("Roots to trust in place of Apple's, in PEM form: a simulated App Store.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Roots to trust in place of Apple's, in PEM form: a simulated App Store.", valueName: "file")
+    )
     var root: String?
 
     @Option(help: ArgumentHelp("A server in place of Apple's: a simulated App Store.", valueName: "url"))
     var api: String?
 
-    @Option(help: ArgumentHelp("The authorities that may sign the certificate of --api, in PEM form.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The authorities that may sign the certificate of --api, in PEM form.", valueName: "file")
+    )
     var ca: String?
 
     enum Environment: String, ExpressibleByArgument, CaseIterable {

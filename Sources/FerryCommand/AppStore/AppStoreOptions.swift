@@ -75,7 +75,9 @@ struct AppStoreOptions: ParsableArguments {
     )
     var sharedSecretFile: String?
 
-    @Flag(help: "Ask Apple whether it revoked the certificates (OCSP). Without an answer, the post is answered with 503.")
+    @Flag(
+        help: "Ask Apple whether it revoked the certificates (OCSP). Without an answer, the post is answered with 503."
+    )
     var checkRevocation = false
 
     func configuration() throws(CommandFailure) -> AppStoreVerifier.Configuration {

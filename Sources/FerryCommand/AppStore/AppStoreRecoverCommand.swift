@@ -76,7 +76,9 @@ struct AppStoreRecoverCommand: AsyncParsableCommand, SocketCommand {
                     + "instead (subscription statuses, transaction history)."
             )
         }
-        for item in report.setAside { Console.error("ferry: \(item.count) set aside: \(item.code.rawValue): \(item.reason)") }
+        for item in report.setAside {
+            Console.error("ferry: \(item.count) set aside: \(item.code.rawValue): \(item.reason)")
+        }
         guard report.setAsideCount == 0 else { throw ExitStatus.notAllAccepted }
     }
 

@@ -23,7 +23,12 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
 
     @OptionGroup var options: AppStoreAPIOptions
 
-    @Option(help: ArgumentHelp("The store of 'ferry appstore serve', in which the notification must be then.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "The store of 'ferry appstore serve', in which the notification must be then.",
+            valueName: "file"
+        )
+    )
     var store: String?
 
     @Option(help: ArgumentHelp("How long to wait for Apple.", valueName: "seconds"))
@@ -87,15 +92,18 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
     /// What a result means, and what to do about it.
     static func explanation(_ result: AppStoreSendAttempt.Result) -> String {
         switch result {
-        case .timedOut: "Apple waited for an answer in vain: the receiver works too long before it answers, or is overloaded."
+        case .timedOut:
+            "Apple waited for an answer in vain: the receiver works too long before it answers, or is overloaded."
         case .tlsIssue:
             "Apple could not agree on TLS with the receiver: look at its certificate and chain with 'ferry doctor https://…'."
         case .circularRedirect: "The URL redirects in a circle: enter the URL at the end in App Store Connect."
-        case .noResponse: "Nobody answers at the URL: is the receiver running, and does the firewall let Apple (17.0.0.0/8) in?"
+        case .noResponse:
+            "Nobody answers at the URL: is the receiver running, and does the firewall let Apple (17.0.0.0/8) in?"
         case .socketIssue: "The connection broke: look at the firewall and the proxy in front of the receiver."
         case .unsupportedCharset: "The answer names a character set that Apple does not know: send no content type."
         case .invalidResponse: "The answer is not HTTP: is another program at the port?"
-        case .prematureClose: "The receiver closed the connection before its answer: look at its log and at limits for bodies."
+        case .prematureClose:
+            "The receiver closed the connection before its answer: look at its log and at limits for bodies."
         case .unsuccessfulStatus:
             "The receiver answered with another status than 200 to 206: its log says why, and 'ferry doctor https://…' shows it."
         default: "Apple says \(result.rawValue.printable), and no more."

@@ -21,7 +21,7 @@ struct AppStoreSimulation {
     ///   - recorder: gets a line for each attempt.
     /// - Throws: ``CommandFailure`` with status 2 when an option cannot be used.
     static func start(
-        _ options: AppStoreOptions,
+        _ options: SimulatedAppStoreOptions,
         host: String,
         port: Int,
         credentials: TestCredentials,
@@ -54,7 +54,7 @@ struct AppStoreSimulation {
     }
 
     private static func sender(
-        _ options: AppStoreOptions,
+        _ options: SimulatedAppStoreOptions,
         _ maker: NotificationMaker,
         _ credentials: TestCredentials,
         _ recorder: GatewayFileRecorder?

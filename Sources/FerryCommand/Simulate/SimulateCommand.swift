@@ -54,7 +54,7 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
     var http2: Int?
 
     @OptionGroup(title: "The App Store")
-    var appStore: AppStoreOptions
+    var appStore: SimulatedAppStoreOptions
 
     @Option(help: "The address to listen on.")
     var host = "127.0.0.1"

@@ -3,7 +3,7 @@ internal import FerryAppStore
 internal import FerryTesting
 
 /// Options of the simulated App Store.
-struct AppStoreOptions: ParsableArguments {
+struct SimulatedAppStoreOptions: ParsableArguments {
     /// What goes wrong with a tenth of the posts or requests.
     enum Fault: String, CaseIterable, ExpressibleByArgument {
         /// The connection is cut in the middle of a post.
