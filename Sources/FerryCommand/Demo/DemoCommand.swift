@@ -9,7 +9,8 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
         discussion: """
             Starts a simulated APNs with a throw-away certificate authority on loopback, sends to it over real TLS, by \
             the binary protocol, by HTTP/2, from the one to the other through a gateway, and by both while devices move \
-            from the one to the other and back. Lets things go wrong, and compares what the one recorded with what the other reported.
+            from the one to the other and back. Then a simulated App Store posts its notifications to a receiver. Lets things \
+            go wrong, and compares what the one recorded with what the other reported.
             """
     )
 
@@ -24,6 +25,7 @@ struct DemoCommand: AsyncParsableCommand, SocketCommand {
             report.rows += try await HTTP2Demo(narrator: narrator).run().rows
             report.rows += try await GatewayDemo(narrator: narrator).run().rows
             report.rows += try await MigrationDemo(narrator: narrator).run().rows
+            report.rows += try await AppStoreDemo(narrator: narrator).run().rows
         } catch {
             throw CommandFailure(.noConnection, "The demo cannot run: \(Sentence.of(error))")
         }
