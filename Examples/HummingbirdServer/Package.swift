@@ -15,6 +15,7 @@ let package = Package(
             name: "PushAPI",
             dependencies: [
                 .product(name: "Ferry", package: "ferry"),
+                .product(name: "FerryAppStore", package: "ferry"),
                 .product(name: "Hummingbird", package: "hummingbird"),
             ]
         ),
@@ -31,6 +32,7 @@ let package = Package(
             dependencies: [
                 "PushAPI",
                 .product(name: "Ferry", package: "ferry"),
+                .product(name: "FerryAppStore", package: "ferry"),
                 .product(name: "FerryTesting", package: "ferry"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),

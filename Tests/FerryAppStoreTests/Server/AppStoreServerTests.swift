@@ -1,0 +1,119 @@
+import FerryCore
+import FerryOpenSSL
+import FerryTesting
+import Foundation
+import NIOHTTP1
+import Testing
+
+@testable import FerryAppStore
+
+@Suite(.timeLimit(.minutes(2))) struct AppStoreServerTests {
+    private let signing: Signing
+    private let credentials: TestCredentials
+
+    init() throws {
+        self.signing = try Signing()
+        self.credentials = try TestCredentials()
+    }
+
+    private func client() throws -> HTTPClient {
+        var configuration = HTTPClient.Configuration()
+        configuration.trustRoots = self.credentials.trustRoots
+        return try HTTPClient(configuration)
+    }
+
+    private func start(_ handOver: AppStoreHandOver) async throws -> AppStoreServer {
+        var configuration = AppStoreServer.Configuration()
+        configuration.path = "/appstore"
+        configuration.identity = self.credentials.server
+        return try await AppStoreServer.start(
+            AppStoreReceiver(try self.signing.verifier(), handOver: handOver),
+            configuration
+        )
+    }
+
+    private func post(_ body: [UInt8], to path: String, _ port: Int, method: HTTPMethod = .POST) async throws -> Int {
+        let url = try HTTPURL("https://localhost:\(port)\(path)")
+        return try await self.client().send(HTTPClientRequest(method, url, body: body), within: .seconds(20)).status
+    }
+
+    @Test("Each case has its status, over TLS")
+    func statuses() async throws {
+        let server = try await self.start(.handler { _ in })
+        let genuine = Signing.post(try self.signing.renewal())
+        let forged = Signing.post(try Signing().renewal())
+        let cases: [(Int, [UInt8], String, HTTPMethod)] = [
+            (200, genuine, "/appstore", .POST), (200, genuine, "/appstore", .POST),
+            (200, genuine, "/appstore?a=b", .POST),
+            (200, [], "/appstore", .GET), (404, genuine, "/", .POST), (404, genuine, "/appstore/", .POST),
+            (404, [], "/appstore/../appstore", .GET), (405, genuine, "/appstore", .PUT), (400, [], "/appstore", .POST),
+            (400, Array("{}".utf8), "/appstore", .POST), (403, forged, "/appstore", .POST),
+            (403, Signing.post(try self.signing.renewal(bundleID: "a.b")), "/appstore", .POST),
+            (503, Signing.post(try self.signing.renewal(environment: "Xcode")), "/appstore", .POST),
+            (413, [UInt8](repeating: 32, count: 10_000_000), "/appstore", .POST),
+        ]
+        for (status, body, path, method) in cases {
+            #expect(try await self.post(body, to: path, server.port, method: method) == status)
+        }
+        await server.stop(within: .seconds(1))
+    }
+
+    @Test("A notification goes through the store to a URL, with a signature that counts, and unchanged to another")
+    func forwarding() async throws {
+        let folder = try TemporaryFolder()
+        let (requests, continuation) = AsyncStream.makeStream(of: TestHTTPServer.Request.self)
+        let application = try await TestHTTPServer.start { request in
+            continuation.yield(request)
+            return .answer(204)
+        }
+        let key = [UInt8](repeating: 7, count: 32)
+        let secret = "whsec_\(Data(key).base64EncodedString())"
+        let base = "http://localhost:\(application.port)"
+        let store = AppStoreStore(
+            path: folder.path("store.db"),
+            destinations: [
+                try .forward(to: "\(base)/plain", secrets: [secret]), try .forwardPost(to: "\(base)/post"),
+            ]
+        )
+        try await store.open()
+        let running = Task { await store.run() }
+        let server = try await self.start(.store(store))
+        let post = Signing.post(try self.signing.renewal(uuid: "U"))
+        #expect(try await self.post(post, to: "/appstore", server.port) == 200)
+        var seen: [String: TestHTTPServer.Request] = [:]
+        for await request in requests {
+            seen[request.uri] = request
+            if seen.count == 2 { break }
+        }
+        #expect(seen["/post"]?.body == post)
+        let plain = try #require(seen["/plain"])
+        let headers = plain.headers
+        #expect(headers["webhook-id"] == ["U"])
+        #expect(headers["ferry-stale"] == ["false"])
+        let message = Array("U.\(headers["webhook-timestamp"].first ?? "").".utf8) + plain.body
+        let signature = Data(SHA256.authenticate(message, key: key)).base64EncodedString()
+        #expect(headers["webhook-signature"] == ["v1,\(signature)"])
+        await server.stop(within: .seconds(1))
+        await store.end(within: .seconds(5))
+        running.cancel()
+        await running.value
+        await store.close()
+        await application.stop()
+    }
+
+    @Test("Secrets and URLs for forwarding that are in another form are refused without showing them")
+    func badForwarding() {
+        let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+        for (url, secrets) in [
+            ("ftp://host/", [secret]), ("https://user:sesame@host/", [secret]), ("https://host/", ["sesame"]),
+            ("https://host/", []), ("https://host/", ["whsec_c2VzYW1l"]),
+        ] {
+            do {
+                _ = try AppStoreDestination.forward(to: url, secrets: secrets)
+                Issue.record("it was taken")
+            } catch {
+                #expect(!"\(error)".contains("sesame") && !"\(error)".contains("c2VzYW1l"))
+            }
+        }
+    }
+}
