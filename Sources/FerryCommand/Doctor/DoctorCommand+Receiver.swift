@@ -36,8 +36,7 @@ extension DoctorCommand {
             var findings = ReceiverAdvice.findings(url) + (try await self.receiverHostFindings(url, roots))
             // Apple would not post to such a host, either. And the URL may hold a secret.
             guard !findings.contains(where: { $0.severity == .fault }) else {
-                let sent = "Nothing was posted, because of the \(url.scheme == .https ? "connection" : "host")."
-                return DoctorReport(host: host, findings: findings, sent: sent)
+                return DoctorReport(host: host, findings: findings, sent: "Nothing was posted, because of the faults.")
             }
             let probe = ReceiverProbe(url: url, trustRoots: roots, limit: self.timeout.duration)
             let facts = try await probe.run()
@@ -72,12 +71,12 @@ extension DoctorCommand {
 
     /// What was sent, for whoever finds it in the receiver's log.
     private static func sent(_ facts: ReceiverFacts) -> String {
-        let sizes = [facts.small, facts.large].map { AnswerChecks.size($0) }
+        let sizes = [facts.small, facts.large].compactMap(\.self).map { AnswerChecks.size($0) }
         return """
-            Sent: a GET, and POSTs of two forged notifications of \(sizes.listed), with the User-Agent \
-            \(ReceiverProbe.userAgent). Their type is TEST, their environment Sandbox, their app \
-            \(ForgedNotification.bundleID), their notificationUUIDs \(facts.uuids.listed). Their certificates were made \
-            for this and are not Apple's.
+            Sent: a GET, and a POST of a forged notification of \(sizes.joined(separator: ", and another of ")), with \
+            the User-Agent \(ReceiverProbe.userAgent). Type TEST, environment Sandbox, app \
+            \(ForgedNotification.bundleID), notificationUUID \(facts.uuids.listed). The certificates were made for this \
+            and are not Apple's.
             """
     }
 }

@@ -49,8 +49,8 @@ enum AnswerChecks {
                 .answer,
                 .noAnswer,
                 "It does not answer a notification of \(size): \(error.description)",
-                cure: "look into the log of the server and of what stands before it: a firewall may cut posts of unknown "
-                    + "clients, and a proxy whose application crashed behaves so (a GET: \(self.get(facts)))"
+                cure: "look into the log of the server and of what stands before it: a firewall may cut posts of "
+                    + "unknown clients, and a proxy whose application crashed behaves so (a GET: \(self.get(facts)))"
             )
         }
     }
@@ -61,42 +61,57 @@ enum AnswerChecks {
 
     // MARK: Size
 
-    private static func size(_ facts: ReceiverFacts, _ small: Finding) -> [Finding] {
-        let (few, many) = (self.size(facts.small), self.size(facts.large))
-        guard let status = facts.small.response?.status, status != 413 else { return [] }
-        switch facts.large.result {
+    private static func size(_ facts: ReceiverFacts, _ finding: Finding) -> [Finding] {
+        guard let small = facts.small.response, small.status != 413, let exchange = facts.large else { return [] }
+        let (few, many) = (self.size(facts.small), self.size(exchange))
+        switch exchange.result {
         case .failure(let error):
             let ending =
                 error.code == .timedOut
                 ? "is not answered within \(facts.limit.inWords)" : "gets no answer, because the connection ends"
             return [
                 self.tooLarge(
-                    "A notification of \(few) is answered with \(status), and one of \(many) \(ending): a limit of size is "
-                        + "the suspect."
+                    "A notification of \(few) is answered with \(small.status), and one of \(many) \(ending): a limit of "
+                        + "size is the suspect."
                 )
             ]
-        case .success(let response) where response.status == status:
-            // The status shows that the body was read only where it comes from the receiver.
-            guard small.severity == .ok || small.problem == .verifiesNothing else { return [] }
-            return [.ok(.body, "A notification of \(many), as large as Apple's, gets the same answer.")]
-        case .success(let response) where response.status == 413:
+        case .success(let large) where large.status == 413:
             return [self.tooLarge("A notification of \(many) is too large for it (413); Apple's have up to 19 KB.")]
-        case .success(let response) where response.status == 429:
-            return [StatusCheck.finding(response, to: facts.url, getStatus: nil)]
-        case .success(let response):
+        case .success(let large) where large.status == 429 && small.status != 429:
+            return [StatusCheck.finding(large, to: facts.url, getStatus: nil)]
+        case .success(let large) where large.status != small.status:
             return [
                 self.tooLarge(
-                    "A notification of \(few) is answered with \(status), and one of \(many) with \(response.status): a "
-                        + "limit of size is the suspect."
+                    "A notification of \(few) is answered with \(small.status), and one of \(many) with \(large.status): "
+                        + "a limit of size is the suspect."
                 )
             ]
+        case .success(let large):
+            // The status shows that the body was read only where it comes from the receiver.
+            guard finding.severity == .ok || finding.problem == .verifiesNothing else { return [] }
+            guard self.haveOneOrigin(small, large) else {
+                return [
+                    self.tooLarge(
+                        "Notifications of \(few) and of \(many) are both answered with \(small.status), but not by the same "
+                            + "program, as their headers show: a limit of size is the suspect."
+                    )
+                ]
+            }
+            return [.ok(.body, "A notification of \(many), as large as Apple's, gets the same answer.")]
         }
+    }
+
+    /// Whether two answers of the same status look alike. A firewall that looks at 8 KB answers 403, too, in place of
+    /// the receiver.
+    private static func haveOneOrigin(_ small: HTTPClientResponse, _ large: HTTPClientResponse) -> Bool {
+        ["Server", "Content-Type"].allSatisfy { small.headers[$0] == large.headers[$0] }
+            && small.body.isEmpty == large.body.isEmpty
     }
 
     static let sizeCure =
         "allow bodies of 64 KB at least (1 MB with version 1 of the notifications), in everything on the way: nginx "
-        + "client_max_body_size, Apache LimitRequestBody, the body size that a firewall inspects (often 8 KB), the "
-        + "limits of CDN, gateway and framework"
+        + "client_max_body_size, and a client_body_temp_path that it may write (else 500 above 16 KB), Apache "
+        + "LimitRequestBody, the body size that a firewall takes (often 8 KB), the limits of CDN and framework"
 
     private static func tooLarge(_ sentence: String) -> Finding {
         .fault(.body, .largeBodyRefused, sentence, cure: self.sizeCure)
@@ -130,7 +145,7 @@ enum AnswerChecks {
     }
 
     private static func speed(_ facts: ReceiverFacts) -> [Finding] {
-        let times = [facts.small, facts.large].filter { $0.response != nil }.map(\.time)
+        let times = [facts.small, facts.large].compactMap(\.self).filter { $0.response != nil }.map(\.time)
         guard let time = times.max() else { return [] }
         // Whole milliseconds: a longer number says nothing more.
         let words = Duration.milliseconds(Int((time / .milliseconds(1)).rounded())).inWords
@@ -140,10 +155,9 @@ enum AnswerChecks {
                 check: .speed,
                 severity: time > self.tooSlow ? .fault : .warning,
                 problem: .slowAnswer,
-                sentence: "It takes \(words) to answer, even a notification that it refuses; Apple does not say how long it "
-                    + "waits (TIMED_OUT).",
+                sentence: "It takes \(words) to answer; Apple does not say how long it waits (TIMED_OUT).",
                 cure: "answer before the work is done: verify, store, answer 200, then work; fetch no certificate or "
-                    + "revocation list for each notification, and keep an instance running if cold starts take the time"
+                    + "revocation list for each notification; keep an instance running if cold starts take the time"
             )
         ]
     }

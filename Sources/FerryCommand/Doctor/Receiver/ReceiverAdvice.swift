@@ -31,7 +31,7 @@ enum ReceiverAdvice {
                     .tls,
                     .plainHTTP,
                     "The URL begins with http://, and Apple posts to https:// only.",
-                    cure: "enter a URL with https:// in App Store Connect; this one is good for tests behind a proxy only"
+                    cure: "enter a URL with https:// in App Store Connect; this one is good for tests only"
                 )
             ]
         }
@@ -76,16 +76,17 @@ enum ReceiverAdvice {
         return .fault(
             .trust,
             .missingIntermediate,
-            "The server's chain is not complete: it ends with \(last.subject), issued by \(last.issuer), whose certificate "
-                + "the server does not send and nobody here has.",
-            cure: "have the server send the intermediate certificate \(last.issuer) after its own (nginx: fullchain.pem as "
-                + "ssl_certificate; Apache: in the file of SSLCertificateFile); if that is an authority of your own, "
+            "The server's chain is not complete: it ends with \(last.subject), issued by \(last.issuer), whose "
+                + "certificate the server does not send and nobody here has.",
+            cure: "have the server send the intermediate certificate \(last.issuer) after its own (nginx: "
+                + "fullchain.pem as ssl_certificate; Apache: in the file of SSLCertificateFile); if that is an authority of your own, "
                 + "Apple does not trust it: name it with --ca for a test"
         )
     }
 
     private static func cure(_ problem: Problem, _ facts: HostFacts) -> String? {
-        let rule = "let every firewall on the way pass TCP to port \(facts.port), from Apple's \(self.appleNetwork) at least"
+        let rule =
+            "let every firewall on the way pass TCP to port \(facts.port), from Apple's \(self.appleNetwork) at least"
         return switch problem {
         case .portClosed: "start the server, or correct host and port of the URL; \(rule)"
         case .portFiltered: "\(rule); if this machine alone is barred, run ferry doctor from elsewhere"

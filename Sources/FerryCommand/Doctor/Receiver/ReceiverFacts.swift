@@ -20,8 +20,8 @@ struct ReceiverFacts: Sendable {
     var get: Exchange
     /// A forged notification of the size of Apple's TEST.
     var small: Exchange
-    /// A forged notification of the size of Apple's largest.
-    var large: Exchange
-    /// `notificationUUID` of both, for a search in the receiver's log.
+    /// A forged notification of the size of Apple's largest. Nil: the small one was not answered.
+    var large: Exchange?
+    /// `notificationUUID` of those that were sent, for a search in the receiver's log.
     var uuids: [String]
 }

@@ -9,7 +9,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Sends three requests to a receiver, one after the other, each on a connection of its own: a server that ends a kept
+/// Sends at most three requests to a receiver, one after the other, each on a connection of its own: a server that ends a kept
 /// connection would otherwise look like one that refuses a large body.
 struct ReceiverProbe: Sendable {
     /// Begins as Apple's, because a firewall may go by it. The rest says in a log who it was.
@@ -32,14 +32,17 @@ struct ReceiverProbe: Sendable {
         configuration.trustRoots = self.trustRoots
         configuration.idleConnections = 0
         let client = try HTTPClient(configuration)
-        return ReceiverFacts(
+        var facts = ReceiverFacts(
             url: self.url,
             limit: self.limit,
             get: await self.exchange(.GET, [], client),
             small: await self.exchange(.POST, small.post, client),
-            large: await self.exchange(.POST, large.post, client),
-            uuids: [small.uuid, large.uuid]
+            uuids: [small.uuid]
         )
+        guard facts.small.response != nil else { return facts }
+        facts.large = await self.exchange(.POST, large.post, client)
+        facts.uuids.append(large.uuid)
+        return facts
     }
 
     private func exchange(_ method: HTTPMethod, _ body: [UInt8], _ client: HTTPClient) async -> ReceiverFacts.Exchange {

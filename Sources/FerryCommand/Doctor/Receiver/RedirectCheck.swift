@@ -45,7 +45,9 @@ enum RedirectCheck {
         let path = url.target.prefix { $0 != "?" }
         if text.hasPrefix("?") { return try? url.with(target: path + text) }
         if text.contains("://") { return try? HTTPURL(text) }
-        guard !text.isEmpty, let slash = path.lastIndex(of: "/") else { return nil }
+        // Another scheme, such as mailto (RFC 3986, section 4.2).
+        guard !text.isEmpty, !text.prefix(while: { $0 != "/" }).contains(":"), let slash = path.lastIndex(of: "/")
+        else { return nil }
         return try? url.with(target: path[...slash] + text)
     }
 
@@ -75,11 +77,11 @@ enum RedirectCheck {
             return "exempt the path from logging in: the signature of a notification is its proof"
         }
         if target.scheme == .http {
-            return "have it answer posts to this URL itself: behind a proxy, tell the application that the client used HTTPS "
-                + "(X-Forwarded-Proto)"
+            return "have it answer posts to this URL itself: behind a proxy, tell the application that the client used "
+                + "HTTPS (X-Forwarded-Proto)"
         }
-        return "enter \(self.text(target)) in App Store Connect, after another ferry doctor with it, or have the server "
-            + "answer posts to this URL itself"
+        return "enter \(self.text(target)) in App Store Connect, after another ferry doctor with it, or have the "
+            + "server answer posts to this URL itself"
     }
 
     private static func isLogin(_ url: HTTPURL) -> Bool {

@@ -20,7 +20,7 @@ enum StatusCheck {
                 .answer,
                 .pathNotFound,
                 "Nothing is there under this path (\(status)).",
-                cure: "correct the path; if it is right, look whether a proxy passes it on unchanged, and to the right host"
+                cure: "correct the path; if it is right, look whether a proxy passes it on unchanged, to the right host"
             )
         case 405, 501: return self.methodRefused(response)
         case 411:
@@ -74,9 +74,10 @@ enum StatusCheck {
         .fault(
             .verification,
             .verifiesNothing,
-            "It answers \(status) to a notification that Apple did not sign: anybody can post renewals and refunds to it.",
-            cure: "before the answer, verify the signature and its certificates up to Apple Root CA - G3, and refuse what "
-                + "fails with 400 or 403; if it verifies after the answer, Apple cannot learn of a failure, either"
+            "It answers \(status) to a notification that Apple did not sign: anybody can post renewals and refunds "
+                + "to it.",
+            cure: "before the answer, verify the signature and its certificates up to Apple Root CA - G3, and refuse "
+                + "what fails with 400 or 403; if it verifies after the answer, Apple cannot learn of a failure, either"
         )
     }
 
@@ -113,7 +114,7 @@ enum StatusCheck {
             .postNotAllowed,
             "It takes no POST under this path (\(response.status))"
                 + (allowed.isEmpty ? "." : ", only \(String(allowed.prefix(60)).printable)."),
-            cure: "have the route take POST; a path of static files, or one whose slash at the end is missing, behaves so"
+            cure: "have the route take POST; a path of static files behaves so, or one without its slash at the end"
         )
     }
 
