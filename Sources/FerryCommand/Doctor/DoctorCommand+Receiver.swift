@@ -61,7 +61,8 @@ extension DoctorCommand {
             isTLS: url.scheme == .https,
             limit: self.timeout.duration
         )
-        let facts = try await probe.run()
+        var facts = try await probe.run()
+        facts.hasOtherClients = true
         let findings =
             WayChecks.findings(facts) + HandshakeChecks.findings(facts)
             + ServerCertificateChecks.findings(facts, now: Date())

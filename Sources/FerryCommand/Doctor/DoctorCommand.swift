@@ -90,7 +90,10 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How long each step may take: resolver, connection, handshake.", valueName: "seconds")
+        help: ArgumentHelp(
+            "How long each step may take: resolver, connection, handshake, a receiver's answer.",
+            valueName: "seconds"
+        )
     )
     var timeout = Seconds(.seconds(10))
 

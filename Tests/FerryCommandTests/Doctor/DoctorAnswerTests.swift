@@ -2,6 +2,7 @@ import FerryAppStore
 import FerryOpenSSL
 import FerryTesting
 import Foundation
+import NIOCore
 import NIOHTTP1
 import Testing
 
@@ -125,6 +126,23 @@ import Testing
         let closing = try finding(HTTPClientResponse(status: 400, headers: ["Connection": "close"]))
         #expect(closing?.severity == .ok)
         #expect(closing?.sentence.contains("closes the connection") == true)
+    }
+
+    @Test func `an address that refuses Apple is warned of, also where another one works`() throws {
+        let addresses = try ["2001:db8::1", "192.0.2.1"].map { try SocketAddress(ipAddress: $0, port: 443) }
+        var facts = HostFacts(
+            host: "example.com",
+            port: 443,
+            serverName: "example.com",
+            limit: .seconds(10),
+            addresses: .success(addresses)
+        )
+        facts.attempts = zip(addresses, [.refused, .connected]).map { .init(address: $0, result: $1) }
+        #expect(WayChecks.findings(facts).compactMap(\.problem) == [])
+        facts.hasOtherClients = true
+        let findings = WayChecks.findings(facts).map { ReceiverAdvice.adapted($0, facts, isOwnAuthority: false) }
+        #expect(findings.compactMap(\.problem) == [.addressFails])
+        #expect(findings.compactMap(\.cure).first?.contains("Apple may choose it") == true)
     }
 
     @Test func `forged notifications are right in form, of Apple's sizes, and only their certificates are wrong`()
