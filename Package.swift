@@ -52,6 +52,7 @@ let package = Package(
                 "FerryCore",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),
@@ -369,10 +370,11 @@ let package = Package(
         .testTarget(
             name: "FerryCommandTests",
             dependencies: [
-                "FerryCLI", "FerryCommand", "Ferry", "FerryBinary", "FerryCore", "FerryGateway", "FerryHTTP2",
-                "FerryOpenSSL", "FerryTesting",
+                "FerryCLI", "FerryCommand", "Ferry", "FerryAppStore", "FerryBinary", "FerryCore", "FerryGateway",
+                "FerryHTTP2", "FerryOpenSSL", "FerryTesting",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: settings

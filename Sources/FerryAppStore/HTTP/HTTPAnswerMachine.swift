@@ -56,7 +56,12 @@ struct HTTPAnswerMachine {
             return .wait
         case (.receiving(let head), .end):
             self.state = .ended
-            let response = HTTPClientResponse(status: Int(head.status.code), headers: head.headers, body: self.body)
+            let response = HTTPClientResponse(
+                status: Int(head.status.code),
+                headers: head.headers,
+                body: self.body,
+                version: head.version
+            )
             return .answer(response, keepsConnection: head.isKeepAlive)
         case (.ended, _):
             return .wait

@@ -36,11 +36,24 @@ package struct HTTPClientResponse: Equatable, Sendable {
     package var status: Int
     package var headers: HTTPHeaders
     package var body: [UInt8]
+    package var version: HTTPVersion
 
-    package init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
+    package init(
+        status: Int,
+        headers: HTTPHeaders = [:],
+        body: [UInt8] = [],
+        version: HTTPVersion = .http1_1
+    ) {
         self.status = status
         self.headers = headers
         self.body = body
+        self.version = version
+    }
+
+    /// Whether the server takes another request on the connection (RFC 9112, section 9.3).
+    package var keepsConnection: Bool {
+        HTTPResponseHead(version: self.version, status: .init(statusCode: self.status), headers: self.headers)
+            .isKeepAlive
     }
 }
 

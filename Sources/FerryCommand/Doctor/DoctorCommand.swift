@@ -12,7 +12,7 @@ internal import Foundation
 struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Finds out why a gateway cannot be used, and says what to do.",
+        abstract: "Finds out why a gateway, or a receiver of App Store notifications, fails, and says what to do.",
         discussion: """
             Looks at a host, at credentials, or at both together, and prints a line for each thing it looked at: ok, \
             warning or fault, and the cure. Of a host it looks at addresses, port, TLS versions, certificate and trust, \
@@ -20,8 +20,12 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
             handshakes and the SETTINGS of HTTP/2. A feedback service takes even that for a reading, and clears its \
             list: look at it without a certificate.
 
+            A URL is that of a receiver of App Store Server Notifications, Ferry's or another. It gets a GET and two \
+            forged notifications, of 5 and 19 KB, which a correct receiver refuses. --ca, --timeout and --json fit a URL.
+
             Exit status: 0, no fault; 1, faults of the credentials; 2, bad usage, or a file that cannot be read; 3, no \
-            connection that could be used, or refused credentials.
+            connection that could be used, refused credentials, or a receiver that would lose notifications of Apple or \
+            take those of others.
 
             Examples:
               ferry doctor gateway.example:2195 --p12 push.p12 --passphrase-file secret.txt
@@ -31,6 +35,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
               ferry doctor --cert push.pem --key key.pem --environment production
               ferry doctor --p8 AuthKey_ABCDE12345.p8 --key-id ABCDE12345 --team-id FGHIJ67890
               ferry doctor --config node-apn.json
+              ferry doctor https://example.com/app-store/notifications
             """
     )
 
@@ -40,8 +45,13 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
         var environment: CertificateSummary.Environment { self == .sandbox ? .sandbox : .production }
     }
 
-    @Argument(help: ArgumentHelp("The server; an IPv6 address in brackets.", valueName: "host:port"))
-    var host: Endpoint?
+    @Argument(
+        help: ArgumentHelp(
+            "The server; an IPv6 address in brackets. Or the URL of a receiver of App Store Server Notifications.",
+            valueName: "host:port|url"
+        )
+    )
+    var target: DoctorTarget?
 
     @Option(
         help: ArgumentHelp(
@@ -80,7 +90,10 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How long each step may take: resolver, connection, handshake.", valueName: "seconds")
+        help: ArgumentHelp(
+            "How long each step may take: resolver, connection, handshake, a receiver's answer.",
+            valueName: "seconds"
+        )
     )
     var timeout = Seconds(.seconds(10))
 
@@ -90,6 +103,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     func validate() throws {
         try HostName.require(self.serverName, "--server-name")
         try self.timeout.validate("--timeout")
+        if case .receiver(let url) = self.target { return try self.validateReceiver(url) }
         // The file may supply the missing options, so they are checked once it was read.
         if self.config == nil { try self.validate(host: self.host, hasCertificate: self.credentials.areGiven) }
     }
@@ -97,10 +111,16 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     // The probe makes its connections one after the other. Without a host it makes no connection.
     var socketCount: Int { 1 }
 
+    /// The server; nil if there is none, or a receiver in its place.
+    private var host: Endpoint? {
+        get { if case .host(let endpoint) = self.target { endpoint } else { nil } }
+        set { self.target = newValue.map { .host($0) } }
+    }
+
     private func validate(host: Endpoint?, hasCertificate: Bool) throws {
         if !hasCertificate { try self.credentials.validatePassphrase() }
         if host == nil, !hasCertificate, !self.token.areGiven {
-            throw ValidationError("Say what to look at: HOST:PORT, --cert, --p12 or --p8, or those in --config.")
+            throw ValidationError("Say what to look at: HOST:PORT, a URL, --cert, --p12 or --p8, or those in --config.")
         }
         if !hasCertificate, self.environment != nil {
             throw ValidationError("--environment needs --cert or --p12.")
@@ -113,6 +133,9 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
     func run() async throws {
         var subject = self
         do {
+            if case .receiver(let url) = self.target {
+                return try self.print(await self.receiverReport(url.get()))
+            }
             let file = try subject.readConfiguration()
             try await subject.examine(file)
         } catch let error as ValidationError {
@@ -141,7 +164,12 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
             let roots = try self.trustRoots() ?? file.trustRoots() ?? .system
             findings += try await self.hostFindings(host, certificate, roots, hasTokenKey: isTokenKeyGood)
         }
-        let report = DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
+        try self.print(
+            DoctorReport(host: self.host.map { Endpoint.text($0.host, self.port($0)) }, findings: findings)
+        )
+    }
+
+    private func print(_ report: DoctorReport) throws {
         try Console.print(self.json ? report.json() : report.text)
         if report.status != .success { throw report.status }
     }
@@ -220,7 +248,7 @@ struct DoctorCommand: AsyncParsableCommand, SocketCommand {
             + HTTP2Checks.findings(facts, .init(hasCertificate: identity != nil, hasTokenKey: hasTokenKey))
     }
 
-    private func trustRoots() throws(CommandFailure) -> TrustRoots? {
+    func trustRoots() throws(CommandFailure) -> TrustRoots? {
         guard let ca else { return nil }
         return try .ofOption("--ca", ca)
     }

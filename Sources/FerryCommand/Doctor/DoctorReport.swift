@@ -9,6 +9,10 @@ struct DoctorReport: Sendable {
     /// `HOST:PORT`. Nil if only credentials were checked.
     var host: String?
     var findings: [Finding]
+    /// What a receiver got; nil for other hosts.
+    var sent: String?
+    /// Where to look if no fault was found.
+    var elsewhere = Self.elsewhere
 
     func count(_ severity: Finding.Severity) -> Int {
         self.findings.count { $0.severity == severity }
@@ -43,7 +47,8 @@ struct DoctorReport: Sendable {
         }
         lines.append("")
         lines.append("\(Self.counted(self.count(.fault), "fault")), \(Self.counted(self.count(.warning), "warning"))")
-        if self.host != nil, self.status == .success { lines += ["", Self.elsewhere] }
+        if let sent { lines += ["", sent] }
+        if self.host != nil, self.status == .success { lines += ["", self.elsewhere] }
         return lines.joined(separator: "\n")
     }
 
@@ -67,13 +72,14 @@ struct DoctorReport: Sendable {
 
 extension DoctorReport: Encodable {
     private enum Key: String, CodingKey {
-        case host, findings, faults, warnings, status
+        case host, findings, sent, faults, warnings, status
     }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         try container.encodeIfPresent(self.host, forKey: .host)
         try container.encode(self.findings, forKey: .findings)
+        try container.encodeIfPresent(self.sent, forKey: .sent)
         try container.encode(self.count(.fault), forKey: .faults)
         try container.encode(self.count(.warning), forKey: .warnings)
         try container.encode(self.status.rawValue, forKey: .status)

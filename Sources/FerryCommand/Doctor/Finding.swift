@@ -11,12 +11,15 @@ struct Finding: Equatable, Sendable, Encodable {
     enum Check: String, Sendable, Encodable, CaseIterable {
         // The host.
         case service, address, port, tls, name, validity, trust, clientCertificate, http2, authentication
+        // The receiver of App Store Server Notifications on the host.
+        case answer, verification, body, http1, speed
         // The credentials.
         case file, archive, key, certificate, topics, environment, tokenKey, keyID, teamID
 
         var isOfHost: Bool {
             switch self {
-            case .service, .address, .port, .tls, .name, .validity, .trust, .clientCertificate, .http2, .authentication:
+            case .service, .address, .port, .tls, .name, .validity, .trust, .clientCertificate, .http2, .authentication,
+                .answer, .verification, .body, .http1, .speed:
                 true
             case .file, .archive, .key, .certificate, .topics, .environment, .tokenKey, .keyID, .teamID: false
             }

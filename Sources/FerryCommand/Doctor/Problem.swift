@@ -19,6 +19,12 @@ enum Problem: String, Sendable, Encodable, CaseIterable {
     // The client's certificate, as the server sees it.
     case clientCertificateMissing, clientCertificateRefused, clientCertificateNotAsked, closedAfterHandshake
 
+    // A receiver of App Store Server Notifications.
+    case plainHTTP, unusualPort, missingIntermediate
+    case noAnswer, notHTTP1, oldHTTP, slowAnswer, largeBodyRefused, verifiesNothing
+    case redirect, needsLogin, forbidden, pathNotFound, postNotAllowed, lengthRequired, contentTypeRefused
+    case tooManyRequests, serverError, otherStatus
+
     // Any certificate.
     case expired, notYetValid, expiresSoon
 

@@ -50,7 +50,7 @@ enum WayChecks {
             if facts.muteAddresses.contains(attempt.address) { return self.mute(attempt.address) }
             if attempt.result == .connected { return .ok(.port, "\(attempt.address.inWords) takes connections.") }
             if connected.isEmpty { return self.unreached(attempt, facts) }
-            return self.passedOver(attempt, connected)
+            return self.passedOver(attempt, connected, facts)
         }
     }
 
@@ -96,13 +96,18 @@ enum WayChecks {
     }
 
     /// The finding for an address without connections, if another address accepts them. It is harmless if the machine
-    /// simply lacks that family (usually IPv6). It is a problem if another address of its family works, or if the
-    /// attempt times out.
-    private static func passedOver(_ attempt: HostFacts.Attempt, _ connected: [HostFacts.Attempt]) -> Finding {
+    /// simply lacks that family (usually IPv6). It is a problem if another address of its family works, if the attempt
+    /// times out, or if other machines are refused, too. A name such as `localhost` often has an address too many.
+    private static func passedOver(
+        _ attempt: HostFacts.Attempt,
+        _ connected: [HostFacts.Attempt],
+        _ facts: HostFacts
+    ) -> Finding {
         let address = attempt.address
         let sentence = "\(address.inWords) takes no connections, but another address does."
         let hasTwin = connected.contains { $0.address.protocol == address.protocol }
-        guard hasTwin || attempt.result == .timedOut else { return .ok(.port, sentence) }
+        let refusesOthers = facts.hasOtherClients && attempt.result == .refused && !attempt.address.isLoopback
+        guard hasTwin || attempt.result == .timedOut || refusesOthers else { return .ok(.port, sentence) }
         return .warning(
             .port,
             .addressFails,
@@ -118,5 +123,9 @@ extension SocketAddress {
     /// Address and port, as the start of a sentence.
     fileprivate var inWords: String {
         "\(self.ipAddress ?? "?"), port \(self.port ?? 0),"
+    }
+
+    fileprivate var isLoopback: Bool {
+        self.ipAddress.map { $0 == "::1" || $0.hasPrefix("127.") } ?? false
     }
 }

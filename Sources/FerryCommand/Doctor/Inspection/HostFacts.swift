@@ -45,6 +45,9 @@ struct HostFacts: Sendable {
     /// The limit of each step.
     var limit: Duration
     var addresses: Result<[SocketAddress], Resolver.Fault>
+    /// Whether the host's clients are other machines, as those of a receiver are. They may try an address first that
+    /// this machine passes over.
+    var hasOtherClients = false
     /// The attempts, in order.
     var attempts: [Attempt] = []
     /// The handshakes, in order. Incomplete if the first one showed that the peer does not speak TLS.

@@ -34,6 +34,8 @@ struct HostProbe: Sendable {
     /// How old the TLS may be that the provider accepts.
     var profile = TLSProfile.modern
     var http2 = HostFacts.HTTP2Demand.none
+    /// Whether the host is to speak TLS. If not, it is only connected to.
+    var isTLS = true
     /// The limit of the name look-up, of each connection, and of each handshake.
     var limit: Duration
     var eventLoop: any EventLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -56,7 +58,7 @@ struct HostProbe: Sendable {
         facts.profile = self.profile
         guard case .success(let addresses) = facts.addresses else { return facts }
         await self.connect(addresses.prefix(Self.addressLimit), &facts)
-        guard let address = try await self.shakeHands(&facts) else { return facts }
+        guard self.isTLS, let address = try await self.shakeHands(&facts) else { return facts }
         let newest = facts.handshakes.filter { $0.report.chain != nil }.max { $0.version < $1.version }
         if let chain = newest?.report.chain ?? facts.legacyHandshake?.chain {
             facts.server = HostFacts.Server(

@@ -1,0 +1,19 @@
+internal import ArgumentParser
+internal import FerryAppStore
+
+/// What `ferry doctor` looks at: a server of push services, or a receiver of App Store Server Notifications.
+enum DoctorTarget: ExpressibleByArgument, Equatable {
+    case host(Endpoint)
+    /// The address of a receiver, or what is wrong with it.
+    case receiver(Result<HTTPURL, HTTPURL.Fault>)
+
+    init?(argument: String) {
+        if argument.contains("://") {
+            self = .receiver(Result { () throws(HTTPURL.Fault) in try HTTPURL(argument) })
+        } else if let endpoint = Endpoint(argument: argument) {
+            self = .host(endpoint)
+        } else {
+            return nil
+        }
+    }
+}
