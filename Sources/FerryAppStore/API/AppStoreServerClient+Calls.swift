@@ -45,7 +45,9 @@ extension AppStoreServerClient {
     ///
     /// A notification that is refused is part of the page, with its reason.
     ///
-    /// - Parameter page: the token of the page before; nil for the first.
+    /// - Parameters:
+    ///   - query: which notifications; the same for each page.
+    ///   - page: the token of the page before; nil for the first.
     public func notificationHistory(
         _ query: AppStoreHistoryQuery,
         page: String? = nil
@@ -85,6 +87,7 @@ extension AppStoreServerClient {
     ///   - transaction: any transaction identifier of the customer.
     ///   - start: the earliest purchase; nil for all.
     ///   - end: the end of purchases, not included; nil for all.
+    ///   - newestFirst: whether the newest transaction comes first.
     ///   - page: the token of the page before; nil for the first.
     public func transactionHistory(
         _ transaction: String,

@@ -34,7 +34,10 @@ public final class AppStoreReceiver: Sendable {
     /// The largest body in bytes. Refuse more while it is read.
     public let bodyLimit: Int
 
-    /// - Parameter onEvent: gets what happened to each post, on any thread. It must not block.
+    /// - Parameters:
+    ///   - verifier: decides what is genuine, and for whom.
+    ///   - handOver: what must happen before the answer is 200.
+    ///   - onEvent: gets what happened to each post, on any thread. It must not block.
     public init(
         _ verifier: AppStoreVerifier,
         handOver: AppStoreHandOver,

@@ -2,7 +2,9 @@
 public protocol AppStoreNotificationSink: Sendable {
     /// Takes a notification. Returns when it is safe, or known to be there already.
     ///
-    /// - Parameter signedPayload: what Apple signed, verified.
+    /// - Parameters:
+    ///   - notification: the notification, verified.
+    ///   - signedPayload: what Apple signed.
     func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer
 }
 

@@ -18,7 +18,13 @@ struct AppStoreDemo {
     private final class Application: Sendable {
         struct Down: Error {}
 
-        private let state = Locked<(sender: AppStoreSender?, outage: Range<Date>?, seen: [String: Int])>((nil, nil, [:]))
+        private struct State {
+            var sender: AppStoreSender?
+            var outage: Range<Date>?
+            var seen: [String: Int] = [:]
+        }
+
+        private let state = Locked(State())
 
         var seen: [String: Int] { self.state.withLock(\.seen) }
 
@@ -103,7 +109,11 @@ struct AppStoreDemo {
                 expected: 0,
                 actual: seen.values.count { $0 > 1 }
             ),
-            .init(what: "App Store: forged notifications, and those refused", expected: 3, actual: refused.withLock(\.self)),
+            .init(
+                what: "App Store: forged notifications, and those refused",
+                expected: 3,
+                actual: refused.withLock(\.self)
+            ),
             .init(what: "App Store: lost in the outage, and recovered", expected: kinds.count, actual: report.stored),
         ])
     }
@@ -122,7 +132,11 @@ struct AppStoreDemo {
         _ credentials: TestCredentials,
         from start: Date
     ) async throws -> AppStoreRecoveryReport {
-        var configuration = SimulatedAppStoreServer.Configuration(credentials: credentials, maker: maker, sender: sender)
+        var configuration = SimulatedAppStoreServer.Configuration(
+            credentials: credentials,
+            maker: maker,
+            sender: sender
+        )
         configuration.runsSender = false
         let server = try await SimulatedAppStoreServer.start(configuration)
         var settings = AppStoreServerClient.Configuration(
@@ -135,8 +149,8 @@ struct AppStoreDemo {
         )
         settings.baseURL = "https://localhost:\(server.port)"
         settings.trustRoots = credentials.trustRoots
-        let recovery = AppStoreRecovery(client: try AppStoreServerClient(settings), sink: Sink(application: application))
-        let report = try await recovery.run(from: start)
+        let client = try AppStoreServerClient(settings)
+        let report = try await AppStoreRecovery(client: client, sink: Sink(application: application)).run(from: start)
         await server.stop(within: .seconds(1))
         return report
     }

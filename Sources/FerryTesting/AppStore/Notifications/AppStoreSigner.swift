@@ -15,7 +15,7 @@ public struct AppStoreSigner: Sendable {
     /// `{"alg":"ES256","x5c":[…]}` in base64url.
     private let header: [UInt8]
 
-    /// - Throws: ``TLSError`` with `internalFailure`.
+    /// - Throws: `TLSError` with `internalFailure`.
     public init() throws(TLSError) { try self.init(ThrowAwaySigningChain(name: "Simulated App Store")) }
 
     package init(_ chain: ThrowAwaySigningChain) {
@@ -29,7 +29,7 @@ public struct AppStoreSigner: Sendable {
 
     /// Signs a payload. The result is a compact JWS: `header.payload.signature`.
     ///
-    /// - Throws: ``TLSError`` with `internalFailure`.
+    /// - Throws: `TLSError` with `internalFailure`.
     public func sign(_ payload: [UInt8]) throws(TLSError) -> String {
         let input = self.header + [UInt8(ascii: ".")] + Base64URL.encode(payload)
         let signature = try self.chain.key.sign(input)

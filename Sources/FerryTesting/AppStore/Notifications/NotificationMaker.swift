@@ -33,8 +33,10 @@ public struct NotificationMaker: Sendable {
 
     /// - Parameters:
     ///   - app: the app. Without a number, one is made up.
+    ///   - environment: the environment of all notifications.
     ///   - signer: nil: a new one, with certificates of its own.
-    /// - Throws: ``TLSError`` with `internalFailure`.
+    ///   - seed: decides identifiers and values.
+    /// - Throws: `TLSError` with `internalFailure`.
     public init(
         app: AppStoreApp,
         environment: AppStoreEnvironment = .production,
@@ -52,9 +54,10 @@ public struct NotificationMaker: Sendable {
     /// Makes a notification of version 2.
     ///
     /// - Parameters:
+    ///   - kind: its type and subtype.
     ///   - customer: the original transaction of an earlier notification, for another one about the same purchase.
     ///   - date: when it is signed.
-    /// - Throws: ``TLSError`` with `internalFailure`.
+    /// - Throws: `TLSError` with `internalFailure`.
     public mutating func make(
         _ kind: SimulatedNotification.Kind,
         customer: String? = nil,
@@ -74,7 +77,7 @@ public struct NotificationMaker: Sendable {
 
     /// Makes one notification of each kind of version 2.
     ///
-    /// - Throws: ``TLSError`` with `internalFailure`.
+    /// - Throws: `TLSError` with `internalFailure`.
     public mutating func makeAll(at date: Date = Date()) throws(TLSError) -> [SimulatedNotification] {
         var all: [SimulatedNotification] = []
         for kind in SimulatedNotification.Kind.version2 { all.append(try self.make(kind, at: date)) }

@@ -70,8 +70,10 @@ public final class AppStoreSender: Sendable {
     private let dialer: PostDialer
     private let state: Mutex<State>
 
-    /// - Parameter group: the event loops to run on. The group must outlive the sender. Nil: the singleton group of SwiftNIO.
-    /// - Throws: ``AddressError``, or ``TLSError`` when the trust roots cannot be read.
+    /// - Parameters:
+    ///   - configuration: the address, and what happens there.
+    ///   - group: the event loops to run on. The group must outlive the sender. Nil: the singleton group of SwiftNIO.
+    /// - Throws: ``AddressError``, or `TLSError` when the trust roots cannot be read.
     public init(_ configuration: Configuration, on group: (any EventLoopGroup)? = nil) throws {
         guard let target = PostTarget(configuration.url) else { throw AddressError() }
         self.configuration = configuration

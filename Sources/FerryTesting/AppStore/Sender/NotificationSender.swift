@@ -93,7 +93,9 @@ public struct NotificationSender: Sendable {
     public private(set) var records: [Record] = []
     private var places: [String: Int] = [:]
 
-    /// - Parameter signer: signs what must be signed anew.
+    /// - Parameters:
+    ///   - options: how notifications are sent, and what goes wrong.
+    ///   - signer: signs what must be signed anew.
     public init(_ options: Options = Options(), signer: AppStoreSigner) {
         self.options = options
         self.signer = signer
@@ -122,7 +124,7 @@ public struct NotificationSender: Sendable {
 
     /// Returns a post whose time has come; nil: there is none.
     ///
-    /// - Throws: ``TLSError`` with `internalFailure` when a copy cannot be signed.
+    /// - Throws: `TLSError` with `internalFailure` when a copy cannot be signed.
     public mutating func next(at now: Date) throws(TLSError) -> Post? {
         guard var entry = self.waiting.first, entry.due <= now else { return nil }
         self.waiting.removeFirst()

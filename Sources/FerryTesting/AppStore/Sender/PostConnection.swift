@@ -11,7 +11,7 @@ struct PostDialer: Sendable {
     private let context: TLSContext?
     private let group: any EventLoopGroup
 
-    /// - Throws: ``TLSError`` when the trust roots cannot be read.
+    /// - Throws: `TLSError` when the trust roots cannot be read.
     init(_ target: PostTarget, trustRoots: TrustRoots, group: any EventLoopGroup) throws(TLSError) {
         self.target = target
         self.context = target.isSecure ? try TLSContext(client: .init(trustRoots: trustRoots)) : nil

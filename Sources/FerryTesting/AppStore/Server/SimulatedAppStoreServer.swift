@@ -89,7 +89,9 @@ public final class SimulatedAppStoreServer: Sendable {
 
     /// Starts a server.
     ///
-    /// - Parameter group: the event loops to run on. The group must outlive the server. Nil: the singleton group of SwiftNIO.
+    /// - Parameters:
+    ///   - configuration: the address, and what happens there.
+    ///   - group: the event loops to run on. The group must outlive the server. Nil: the singleton group of SwiftNIO.
     /// - Throws: `TLSError` when the credentials cannot be used, or a socket error when the address cannot be bound.
     public static func start(
         _ configuration: Configuration,
