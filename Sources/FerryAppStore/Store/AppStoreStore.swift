@@ -4,9 +4,9 @@ internal import NIOPosix
 public import ServiceLifecycle
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+internal import FoundationEssentials
 #else
-public import Foundation
+internal import Foundation
 #endif
 
 /// Notifications in one SQLite file. Safe from any thread.
