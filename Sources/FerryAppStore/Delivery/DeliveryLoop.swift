@@ -105,4 +105,7 @@ public enum AppStoreDeliveryEvent: Sendable {
     case delivered(uuid: String, destination: String)
     /// `again`: the time until the next attempt. Nil: the delivery was set aside.
     case failed(uuid: String, destination: String, reason: String, again: Duration?)
+    /// The store cannot note what was delivered, and tries again each second. Nothing begins in the place of these
+    /// deliveries meanwhile.
+    case notNoted(String)
 }

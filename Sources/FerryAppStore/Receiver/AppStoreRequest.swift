@@ -5,9 +5,13 @@ public struct AppStoreRequest: Sendable {
     /// The body as it came, after any transfer coding.
     public var body: [UInt8]
 
-    public init(method: String = "POST", body: [UInt8]) {
+    /// When its last byte came. The time for the answer begins then.
+    public var received: ContinuousClock.Instant
+
+    public init(method: String = "POST", body: [UInt8], received: ContinuousClock.Instant = .now) {
         self.method = method
         self.body = body
+        self.received = received
     }
 }
 

@@ -44,9 +44,10 @@ public final class AppStoreServer: Service {
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
         let listener = try await Listener.bind(settings, on: nil) { _ in
-            HTTPServerHandler(bodyLimit: receiver.bodyLimit) { request in
+            HTTPServerHandler(bodyLimit: receiver.bodyLimit) { request, received in
                 guard request.path == path else { return .init(status: 404) }
-                return .init(status: await receiver.answer(to: .init(method: request.method, body: request.body)))
+                let post = AppStoreRequest(method: request.method, body: request.body, received: received)
+                return .init(status: await receiver.answer(to: post))
             }
         }
         return AppStoreServer(receiver, listener)

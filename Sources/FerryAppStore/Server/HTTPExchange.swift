@@ -91,11 +91,13 @@ struct HTTPExchange {
         }
     }
 
-    /// The server stops: the request that is under way is the last one.
+    /// The server stops, or the client sends nothing more: the request that is under way is the last one.
     mutating func end() -> Action {
         self.isEnding = true
-        if case .waiting = self.state { return .close }
-        return .none
+        switch self.state {
+        case .waiting, .closing: return .close
+        case .receiving, .answering: return .none
+        }
     }
 
     private mutating func refuse(_ status: Int) -> Action {

@@ -5,8 +5,9 @@ internal import NIOPosix
 
 /// Runs an ``HTTPExchange`` on a connection. NIOHTTP1 reads and writes HTTP; its pipelining handler passes one request at a
 /// time.
-final class HTTPServerHandler: ChannelInboundHandler {
+final class HTTPServerHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
     struct Answer: Sendable {
@@ -21,13 +22,18 @@ final class HTTPServerHandler: ChannelInboundHandler {
     static let bodyLimit: TimeAmount = .seconds(10)
 
     private var exchange: HTTPExchange
-    private let respond: @Sendable (HTTPExchange.Request) async -> Answer
+    private let respond: @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var body: [UInt8] = []
     private var contentType: String?
+    /// Whether a read waits until the client has taken its answers.
+    private var holdsRead = false
 
-    init(bodyLimit: Int, respond: @escaping @Sendable (HTTPExchange.Request) async -> Answer) {
+    init(
+        bodyLimit: Int,
+        respond: @escaping @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
+    ) {
         self.exchange = HTTPExchange(bodyLimit: bodyLimit)
         self.respond = respond
     }
@@ -59,8 +65,23 @@ final class HTTPServerHandler: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event is ChannelShouldQuiesceEvent { self.perform(self.exchange.end()) }
+        // A client that has ended its side sends no further request.
+        let isEnd = (event as? ChannelEvent) == .inputClosed
+        if isEnd || event is ChannelShouldQuiesceEvent { self.perform(self.exchange.end()) }
         context.fireUserInboundEventTriggered(event)
+    }
+
+    /// A client that sends requests and reads no answer is not read, or its answers would fill the memory.
+    func read(context: ChannelHandlerContext) {
+        if context.channel.isWritable { context.read() } else { self.holdsRead = true }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable, self.holdsRead {
+            self.holdsRead = false
+            context.read()
+        }
+        context.fireChannelWritabilityChanged()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -89,9 +110,10 @@ final class HTTPServerHandler: ChannelInboundHandler {
         let eventLoop = context.eventLoop
         let box = NIOLoopBound(self, eventLoop: eventLoop)
         let respond = self.respond
+        let received = ContinuousClock.now
         // One for each connection. Its answer has a deadline, and a client that leaves does not take it away.
         Task {
-            let answer = await respond(request)
+            let answer = await respond(request, received)
             eventLoop.execute { box.value.answered(answer) }
         }
     }

@@ -135,19 +135,23 @@ public final class AppStoreStore: Service {
                 group.cancelAll()
             }
         } onGracefulShutdown: {
-            self.queue.withLock { $0.isEnding = true }
-            self.arrivals.poke()
+            self.stopDelivering()
         }
     }
 
     /// Begins no delivery any more, and waits for those that are under way, as long as ``run()`` runs.
     package func end(within limit: Duration) async {
-        self.queue.withLock { $0.isEnding = true }
-        self.arrivals.poke()
+        self.stopDelivering()
         let end = ContinuousClock.now + limit
         while self.queue.withLock(\.isDelivering), ContinuousClock.now < end {
             do { try await Task.sleep(for: .milliseconds(10)) } catch { break }
         }
+    }
+
+    /// Begins no delivery any more.
+    package func stopDelivering() {
+        self.queue.withLock { $0.isEnding = true }
+        self.arrivals.poke()
     }
 
     /// Whether no delivery begins any more.
@@ -242,10 +246,38 @@ public final class AppStoreStore: Service {
         for take in takes { take.continuation.resume(returning: .failed(failure)) }
     }
 
-    /// An end that cannot be noted is lost, and its delivery is done again: at least once.
+    /// Notes the ends of attempts. While they cannot be noted, for example on a full disk, their deliveries stay under way:
+    /// otherwise they would be done again and again.
     private func settle(_ attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)]) {
         guard !attempts.isEmpty else { return }
-        try? self.core.file?.settle(attempts.map(\.0), now: Date.now.milliseconds)
+        do throws(AppStoreStoreError) {
+            let file = try self.file()
+            do throws(SQLiteError) {
+                try file.settle(attempts.map(\.0), now: Date.now.milliseconds)
+            } catch {
+                throw AppStoreStoreError("The store cannot note what was delivered.", error)
+            }
+        } catch {
+            guard !self.queue.withLock(\.isClosed) else {
+                for (_, continuation) in attempts { continuation.resume() }
+                return
+            }
+            self.onEvent?(.notNoted(error.description))
+            Task {
+                try? await Task.sleep(for: Self.openInterval)
+                self.settleAgain(attempts)
+            }
+            return
+        }
+        for (_, continuation) in attempts { continuation.resume() }
+    }
+
+    private func settleAgain(_ attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)]) {
+        let isTaken = self.enqueue { queue in
+            queue.attempts += attempts
+            return true
+        }
+        guard !isTaken else { return }
         for (_, continuation) in attempts { continuation.resume() }
     }
 
@@ -312,7 +344,7 @@ public final class AppStoreStore: Service {
 
     // MARK: Reading and mending
 
-    /// Returns notifications, the newest first.
+    /// Returns notifications, the newest first, without their contents (``AppStoreNotification/json``).
     ///
     /// - Parameters:
     ///   - limit: at most so many.

@@ -206,7 +206,9 @@ final class StoreFile {
                 WHERE d.destination = ? AND d.state = 0 AND d.due <= ? ORDER BY d.due, d.number LIMIT ?
                 """
             ),
-            nextDue: try database.prepare("SELECT min(due) FROM deliveries WHERE destination = ? AND state = 0"),
+            nextDue: try database.prepare(
+                "SELECT min(due) FROM deliveries WHERE destination = ? AND state = 0 AND due > ?"
+            ),
             newestDelivered: try database.prepare(
                 """
                 SELECT max(signed) FROM deliveries WHERE destination = ? AND customer = ? AND state = 1
@@ -301,7 +303,7 @@ final class StoreFile {
 
     func number(ofDestination name: String) -> Int64? { self.destinations[name] }
 
-    /// Returns deliveries that are due, and when the next is due if there are none.
+    /// Returns deliveries that are due, those that are under way included, and when a later one is due.
     func due(
         _ destination: Int64,
         now: Int64,
@@ -334,11 +336,9 @@ final class StoreFile {
             )
         }
         var next: Int64?
-        if deliveries.isEmpty {
-            try self.statements.nextDue.run([.integer(destination)]) { row in next = row.integer(0) }
-            // Without a row, `min` is NULL, which reads as 0.
-            if next == 0 || next == Self.never { next = nil }
-        }
+        try self.statements.nextDue.run([.integer(destination), .integer(now)]) { row in next = row.integer(0) }
+        // Without a row, `min` is NULL, which reads as 0.
+        if next == 0 || next == Self.never { next = nil }
         return (deliveries, next)
     }
 
@@ -424,20 +424,26 @@ final class StoreFile {
             } ?? ""
         return try self.read(
             "WHERE n.number < ? \(condition) ORDER BY n.number DESC LIMIT ?",
+            json: "x''",
             [.integer(before.map { Int64(clamping: $0) } ?? .max), .integer(Int64(limit))]
         )
     }
 
     func find(_ uuid: String) throws(SQLiteError) -> StoredNotification? {
-        try self.read("WHERE n.uuid = ?", [.blob(Array(uuid.utf8))]).first
+        try self.read("WHERE n.uuid = ?", json: "n.json", [.blob(Array(uuid.utf8))]).first
     }
 
-    private func read(_ condition: String, _ values: [SQLiteValue]) throws(SQLiteError) -> [StoredNotification] {
+    /// - Parameter json: the column of the content, or an empty one: a list of thousands would need much memory for it.
+    private func read(
+        _ condition: String,
+        json: String,
+        _ values: [SQLiteValue]
+    ) throws(SQLiteError) -> [StoredNotification] {
         var rows: [(UInt64, AppStoreNotification, received: Int64, origin: Int64)] = []
         try self.database.prepare(
             """
             SELECT n.number, n.uuid, n.type, n.subtype, n.version, n.environment, n.bundle, n.app, n.customer, n.signed,
-                n.json, n.received, n.origin FROM notifications n \(condition)
+                \(json), n.received, n.origin FROM notifications n \(condition)
             """
         ).run(values) { row in
             rows.append(
@@ -484,7 +490,9 @@ final class StoreFile {
             try self.database.prepare(
                 """
                 SELECT d.destination, d.number, d.customer, d.signed FROM deliveries d
-                JOIN notifications n ON n.number = d.number WHERE d.state <> 0 AND \(condition)
+                JOIN notifications n ON n.number = d.number
+                JOIN destinations t ON t.number = d.destination
+                WHERE d.state <> 0 AND t.active = 1 AND \(condition)
                 """
             ).run(values) { row in
                 places.append((row.integer(0), UInt64(bitPattern: row.integer(1)), row.blob(2), row.integer(3)))

@@ -59,13 +59,22 @@ struct NotificationVerifier: Sendable {
     /// Verifies the text of a notification of version 2.
     func verify(signedPayload: [UInt8]) throws(AppStoreVerificationError) -> Verified {
         let outer = try self.signatures.read(signedPayload, place: "signedPayload")
-        let content = try self.content(outer.payload)
+        let content: Content
+        do {
+            content = try self.content(outer.payload)
+        } catch {
+            guard error.code == .malformed else { throw error }
+            // What is genuine and unknown must come again when it is known: Apple may not repeat after a 400.
+            _ = try self.signatures.verify(outer)
+            throw AppStoreVerificationError(.notUnderstood, error.description)
+        }
+        // Before the texts inside: nobody else can make this receiver read many of them.
+        let signature = try self.signatures.verify(outer)
         let nested = try content.signed.map { name, text throws(AppStoreVerificationError) in
-            let nested = try self.signatures.read(text.utf8, place: name)
+            let nested = try self.signatures.read(text.utf8, place: name.shown)
             try self.check(nested.payload, of: name, content)
             return (name: name, text: nested)
         }
-        let signature = try self.signatures.verify(outer)
         var objects: [String: [UInt8]] = [:]
         var chains = [signature.chain]
         var customer: String?
@@ -151,35 +160,34 @@ struct NotificationVerifier: Sendable {
             // "externalPurchaseId […] begins with SANDBOX in the sandbox" (externalPurchaseToken, Apple)
             let told = purchaseID.map { $0.hasPrefix("SANDBOX") ? "Sandbox" : "Production" }
             guard let environment = object.string("environment") ?? told else {
-                throw AppStoreVerificationError(.malformed, "\(name) has no environment.")
+                throw AppStoreVerificationError(.malformed, "\(name.shown) has no environment.")
             }
             let content = Content(
                 bundleID: bundleID,
                 appAppleID: object.integer("appAppleId"),
                 environment: AppStoreEnvironment(rawValue: environment),
                 externalPurchaseID: purchaseID,
-                signed: try Self.signedTexts(object)
+                signed: Self.signedTexts(object)
             )
             try self.checkAddress(
                 bundleID: bundleID,
                 appAppleID: content.appAppleID,
                 environment: content.environment,
-                place: name
+                place: name.shown
             )
             return content
         }
         throw AppStoreVerificationError(.malformed, "signedPayload names no app (bundleId).")
     }
 
-    private static func signedTexts(_ object: JSONObject) throws(AppStoreVerificationError) -> [(String, String)] {
-        var texts: [(String, String)] = []
-        for member in object.members where PlainJSON.isSigned(member.name) {
-            guard let text = object.string(member.name) else {
-                throw AppStoreVerificationError(.malformed, "\(member.name.printable) is not a signed text.")
-            }
-            texts.append((member.name, text))
+    /// The signed texts of an object. A member of such a name that is none stays as it is: Apple may add some.
+    private static func signedTexts(_ object: JSONObject) -> [(String, String)] {
+        object.members.compactMap { member in
+            guard PlainJSON.isSigned(member.name), let text = object.string(member.name),
+                text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2
+            else { return nil }
+            return (member.name, text)
         }
-        return texts
     }
 
     private func checkAddress(
@@ -213,11 +221,29 @@ struct NotificationVerifier: Sendable {
     ) throws(AppStoreVerificationError) {
         // Renewals name no app.
         if let bundleID = payload.string("bundleId"), bundleID != content.bundleID {
-            throw AppStoreVerificationError(.forged, "\(name) is for another app than the notification (bundleId).")
+            throw AppStoreVerificationError(
+                .forged,
+                "\(name.shown) is for another app than the notification (bundleId)."
+            )
         }
         let environment = payload.string("environment") ?? payload.string("receiptType")
         if let environment, environment != content.environment.rawValue {
-            throw AppStoreVerificationError(.forged, "\(name) is of another environment than the notification.")
+            throw AppStoreVerificationError(.forged, "\(name.shown) is of another environment than the notification.")
         }
+    }
+}
+
+extension String {
+    /// The name of a member for a sentence. Anybody chooses the names in a forged post, and sentences stand in logs.
+    fileprivate var shown: String {
+        let isName =
+            self.utf8.count <= 40
+            && self.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                default: false
+                }
+            }
+        return isName ? self : "a member"
     }
 }

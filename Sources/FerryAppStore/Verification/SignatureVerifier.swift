@@ -39,6 +39,7 @@ final class SignatureVerifier: Sendable {
 
     private let verifier: SigningChainVerifier
     private let cache = Locked<[CacheKey: SigningChain]>([:])
+    private let failures = Locked(FailureRate())
 
     init(_ roots: AppStoreTrustRoots) throws(TLSError) {
         switch roots {
@@ -91,6 +92,12 @@ final class SignatureVerifier: Sendable {
         let key = CacheKey(leaf: text.jws.certificates[0], intermediate: text.jws.certificates[1])
         let seconds = Int(text.date / 1000)
         if let known = self.cache.withLock({ $0[key] }), known.validity.contains(seconds) { return known }
+        guard self.failures.withLock({ $0.permits(at: .now) }) else {
+            throw AppStoreVerificationError(
+                .tryAgain,
+                "\(text.place): too many forged certificates come now to look at unknown ones."
+            )
+        }
         do {
             let chain = try self.verifier.verify(leaf: key.leaf, intermediate: key.intermediate, at: seconds)
             self.cache.withLock { cache in
@@ -100,6 +107,7 @@ final class SignatureVerifier: Sendable {
             }
             return chain
         } catch {
+            self.failures.withLock { $0.add(at: .now) }
             throw AppStoreVerificationError(Self.code(error), "\(text.place): \(Self.words(error)).")
         }
     }

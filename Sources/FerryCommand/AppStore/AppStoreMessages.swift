@@ -52,6 +52,7 @@ final class AppStoreMessages: Sendable {
                 again.map { "the next attempt is in \($0.components.seconds) s" }
                 ?? "it was set aside; 'ferry appstore redeliver' tries again"
             self.say("\(uuid) was not delivered to \(place): \(reason); \(next)")
+        case .notNoted(let reason): self.say(reason)
         @unknown default: break
         }
     }
@@ -78,6 +79,7 @@ final class AppStoreMessages: Sendable {
             return (state.lines <= Self.linesPerSecond, hidden)
         }
         if hidden > 0 { self.write("ferry: \(hidden) more lines are not shown") }
-        if isShown { self.write("ferry: \(sentence)") }
+        // One line, whatever it quotes.
+        if isShown { self.write("ferry: \(sentence.printable)") }
     }
 }

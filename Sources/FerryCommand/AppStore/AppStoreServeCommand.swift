@@ -118,14 +118,10 @@ struct AppStoreServeCommand: AsyncParsableCommand, SocketCommand {
         server.identity = try self.identity.identity()
         guard let path = self.store else {
             let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
-            return try await self.serve(receiver, server, messages) {}
+            return try await self.serve(receiver, server, messages, beforeEnd: {}, end: {})
         }
         let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
-        do {
-            if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
-        } catch {
-            throw CommandFailure.usage(error.description)
-        }
+        try await self.open(store)
         let control: ControlServer
         do {
             control = try await ControlServer.start(store: path, StoreDesk(store, verifier: verifier))
@@ -136,19 +132,40 @@ struct AppStoreServeCommand: AsyncParsableCommand, SocketCommand {
         let delivering = Task { await store.run() }
         defer { delivering.cancel() }
         try await self.serve(receiver, server, messages) {
-            await control.stop()
+            store.stopDelivering()
+        } end: {
             await store.end(within: Self.endLimit)
+            await control.stop()
             await store.close()
         }
     }
 
+    /// How long the start waits for a command that has the store.
+    private static let openLimit: Duration = .seconds(10)
+
+    private func open(_ store: AppStoreStore) async throws {
+        let end = ContinuousClock.now + Self.openLimit
+        while true {
+            do throws(AppStoreStoreError) {
+                if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
+                return
+            } catch {
+                guard error.code == .locked, ContinuousClock.now < end else {
+                    throw CommandFailure.usage(error.description)
+                }
+            }
+            try await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
     /// How long deliveries that are under way may take at the end.
-    private static let endLimit: Duration = .seconds(30)
+    private static let endLimit: Duration = .seconds(20)
 
     private func serve(
         _ receiver: AppStoreReceiver,
         _ configuration: AppStoreServer.Configuration,
         _ messages: AppStoreMessages,
+        beforeEnd: () -> Void,
         end: () async -> Void
     ) async throws {
         let server: AppStoreServer
@@ -161,6 +178,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, SocketCommand {
         }
         let name = self.plain ? "http" : "https"
         try await Signals.wait { try Console.print("{\"\(name)\":\(server.port)}") }
+        beforeEnd()
         await server.stop(within: .seconds(5))
         await end()
         messages.sayEnd()

@@ -52,7 +52,7 @@ struct SimulatedAppStoreOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How many times as fast as real time its clock runs: with 3600, the retry after an hour comes after a second.",
+            "How many seconds its clock runs in one: with 3600, the retry after an hour comes after a second.",
             valueName: "n"
         )
     )

@@ -170,3 +170,62 @@ import Testing
         }
     }
 }
+
+@Suite struct UnknownFormTests {
+    private func verify(_ signing: Signing, _ json: String) throws -> AppStoreVerificationError.Code? {
+        let verifier = try signing.verifier()
+        let text = try signing.signer.sign(Array(json.utf8))
+        do throws(AppStoreVerificationError) {
+            _ = try verifier.verify(signedPayload: text)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test("New members whose names look like those of signed texts stay as they are")
+    func newMembers() throws {
+        let signing = try Signing()
+        for member in [
+            #""signedUpDate":7"#, #""signedInUser":true"#, #""signedRenewalInfo":null"#, #""signedOffer":"a""#,
+        ] {
+            let json = """
+                {"notificationType":"NEW","notificationUUID":"U","signedDate":1790000000000,\
+                "data":{"bundleId":"\(Signing.bundleID)","environment":"Sandbox",\(member)}}
+                """
+            #expect(try self.verify(signing, json) == nil)
+        }
+    }
+
+    @Test("What is genuine and names its app in an unknown way is not understood, and what is forged is not")
+    func unknownAddress() throws {
+        let signing = try Signing()
+        let json =
+            #"{"notificationType":"NEW","notificationUUID":"U","signedDate":1790000000000,"app":"com.example.app"}"#
+        #expect(try self.verify(signing, json) == .notUnderstood)
+        let forged = try Signing().signer.sign(Array(json.utf8))
+        let verifier = try signing.verifier()
+        do throws(AppStoreVerificationError) {
+            _ = try verifier.verify(signedPayload: forged)
+            Issue.record("it was taken")
+        } catch {
+            #expect(error.code == .forged)
+        }
+    }
+
+    @Test("A sentence quotes no text of a forged post")
+    func quotes() throws {
+        let signing = try Signing()
+        let json = """
+            {"signedDate":1790000000000,"x\\nferry: a line":{"bundleId":"\(Signing.bundleID)"}}
+            """
+        let verifier = try signing.verifier()
+        let text = try Signing().signer.sign(Array(json.utf8))
+        do throws(AppStoreVerificationError) {
+            _ = try verifier.verify(signedPayload: text)
+            Issue.record("it was taken")
+        } catch {
+            #expect(!error.description.contains("a line"))
+        }
+    }
+}
