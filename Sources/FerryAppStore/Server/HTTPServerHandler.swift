@@ -21,6 +21,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     /// The time from the head of a request to its end, and from a last answer to the close.
     static let bodyLimit: TimeAmount = .seconds(10)
 
+    /// The bytes of one read. A read of 20-byte requests becomes objects of 30 times its size before the first answer.
+    private static let readSize = 8192
+
     private var exchange: HTTPExchange
     private let respond: @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
     private var context: ChannelHandlerContext?
@@ -42,6 +45,11 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.context = context
         do {
             try context.pipeline.syncOperations.configureHTTPServerPipeline(position: .before(self))
+            try context.channel.syncOptions?.setOption(
+                .recvAllocator,
+                value: FixedSizeRecvByteBufferAllocator(capacity: Self.readSize)
+            )
+            try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             // With TLS this covers the handshake, whose own limit is shorter.
             self.startTimer(Self.idleLimit)
         } catch {
