@@ -23,11 +23,12 @@ public final class AppStoreReceiver: Sendable {
         var isShutDown = false
     }
 
-    /// How long an answer may take. Apple's limit is not documented; a sender that waits for 30 s has given up.
+    /// How long an answer may take unless it is set. Apple's limit is not documented; after 30 s it has given up.
     public static let answerLimit: Duration = .seconds(3)
 
     private let verifier: AppStoreVerifier
     private let handOver: AppStoreHandOver
+    private let answerLimit: Duration
     private let state: Locked<State>
     private let onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)?
 
@@ -37,14 +38,17 @@ public final class AppStoreReceiver: Sendable {
     /// - Parameters:
     ///   - verifier: decides what is genuine, and for whom.
     ///   - handOver: what must happen before the answer is 200.
+    ///   - answerLimit: how long an answer may take. After it the answer is 503, and Apple comes again.
     ///   - onEvent: gets what happened to each post, on any thread. It must not block.
     public init(
         _ verifier: AppStoreVerifier,
         handOver: AppStoreHandOver,
+        answerLimit: Duration = answerLimit,
         onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)? = nil
     ) {
         self.verifier = verifier
         self.handOver = handOver
+        self.answerLimit = answerLimit
         self.onEvent = onEvent
         self.bodyLimit = verifier.takesVersion1 ? RequestLimit.version1 : RequestLimit.version2
         let remembers = if case .handler = handOver { true } else { false }
@@ -66,9 +70,13 @@ public final class AppStoreReceiver: Sendable {
 
     private var runningCount: Int { self.state.withLock { $0.table.runningCount } }
 
-    /// Answers a request: returns the status, within ``answerLimit``. A cancelled task gets its answer, too.
-    @concurrent
+    /// Answers a request: returns the status, within the limit. A cancelled task gets its answer, too.
     public func answer(to request: AppStoreRequest) async -> Int {
+        await self.answer(to: request, until: (request.received ?? .now) + self.answerLimit)
+    }
+
+    @concurrent
+    private func answer(to request: AppStoreRequest, until end: ContinuousClock.Instant) async -> Int {
         switch request.method {
         case "POST": break
         // A load balancer asks so whether the receiver lives.
@@ -78,7 +86,6 @@ public final class AppStoreReceiver: Sendable {
         guard request.body.count <= self.bodyLimit else { return 413 }
         do throws(AppStoreVerificationError) {
             // Under a flood, requests wait for a thread. One that has waited too long costs nothing more.
-            let end = request.received + Self.answerLimit
             guard ContinuousClock.now < end else {
                 throw AppStoreVerificationError(.tryAgain, "The receiver is overloaded.")
             }

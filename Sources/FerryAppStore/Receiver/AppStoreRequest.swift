@@ -5,10 +5,11 @@ public struct AppStoreRequest: Sendable {
     /// The body as it came, after any transfer coding.
     public var body: [UInt8]
 
-    /// When its last byte came. The time for the answer begins then.
-    public var received: ContinuousClock.Instant
+    /// When its last byte came, from where the time for the answer counts. Nil: the call of
+    /// ``AppStoreReceiver/answer(to:)``.
+    public var received: ContinuousClock.Instant?
 
-    public init(method: String = "POST", body: [UInt8], received: ContinuousClock.Instant = .now) {
+    public init(method: String = "POST", body: [UInt8], received: ContinuousClock.Instant? = nil) {
         self.method = method
         self.body = body
         self.received = received

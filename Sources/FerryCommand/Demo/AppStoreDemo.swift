@@ -63,7 +63,12 @@ struct AppStoreDemo {
         let verifier = try AppStoreVerifier(trust)
         let application = Application()
         let refused = Locked(0)
-        let receiver = AppStoreReceiver(verifier, handOver: .handler { try application.take($0.uuid) }) { event in
+        // A busy machine must not change the counts.
+        let receiver = AppStoreReceiver(
+            verifier,
+            handOver: .handler { try application.take($0.uuid) },
+            answerLimit: .seconds(30)
+        ) { event in
             if case .refused = event { refused.withLock { $0 += 1 } }
         }
         var configuration = AppStoreServer.Configuration()
@@ -73,6 +78,7 @@ struct AppStoreDemo {
         var sending = AppStoreSender.Configuration(url: "https://127.0.0.1:\(server.port)/", signer: maker.signer)
         sending.trustRoots = credentials.trustRoots
         sending.clock = .jumping(from: start)
+        sending.timeout = .seconds(30)
         sending.options.duplicates = 0.2
         let sender = try AppStoreSender(sending)
 

@@ -56,11 +56,13 @@ import Testing
             handOver: .handler { notification in
                 if let now = clock.withLock({ $0?.now }), outage.contains(now) { throw Down() }
                 application.take(notification.uuid)
-            }
+            },
+            answerLimit: .seconds(60)
         )
         let server = try await AppStoreServer.start(receiver, .init())
         var sending = AppStoreSender.Configuration(url: "http://127.0.0.1:\(server.port)/", signer: maker.signer)
         sending.clock = .jumping(from: Self.start)
+        sending.timeout = .seconds(60)
         sending.options.duplicates = 0.2
         sending.options.reordered = 0.2
         sending.options.seed = UInt64(hours)

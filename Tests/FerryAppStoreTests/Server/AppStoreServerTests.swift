@@ -27,7 +27,7 @@ import Testing
         configuration.path = "/appstore"
         configuration.identity = self.credentials.server
         return try await AppStoreServer.start(
-            AppStoreReceiver(try self.signing.verifier(), handOver: handOver),
+            AppStoreReceiver(try self.signing.verifier(), handOver: handOver, answerLimit: .seconds(60)),
             configuration
         )
     }

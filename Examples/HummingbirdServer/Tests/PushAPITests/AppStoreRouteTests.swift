@@ -15,7 +15,8 @@ import Testing
         let (notifications, continuation) = AsyncStream.makeStream(of: AppStoreNotification.self)
         let receiver = AppStoreReceiver(
             try AppStoreVerifier(configuration),
-            handOver: .handler { continuation.yield($0) }
+            handOver: .handler { continuation.yield($0) },
+            answerLimit: .seconds(60)
         )
         let router = Router()
         router.appStore("appstore", receiver)
