@@ -14,6 +14,9 @@ enum PlainJSON {
     /// A date, and no signed text.
     private static let date = "signedDate"
 
+    /// The signed texts that Apple documents.
+    static let knownSigned: Set<String> = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
+
     /// Whether a member of this name holds a signed text: `signedTransactionInfo`, and what Apple may add.
     static func isSigned(_ name: String) -> Bool {
         name.hasPrefix(self.prefix) && name != self.date && name.utf8.count > self.prefix.utf8.count

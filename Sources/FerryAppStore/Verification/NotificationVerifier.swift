@@ -184,7 +184,7 @@ struct NotificationVerifier: Sendable {
     private static func signedTexts(_ object: JSONObject) -> [(String, String)] {
         object.members.compactMap { member in
             guard PlainJSON.isSigned(member.name), let text = object.string(member.name),
-                text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2
+                PlainJSON.knownSigned.contains(member.name) || text.utf8.count(where: { $0 == UInt8(ascii: ".") }) == 2
             else { return nil }
             return (member.name, text)
         }

@@ -32,7 +32,11 @@ import Testing
             let statuses = Locked<[Int]>([])
             let taken = Locked(0)
             let verifier = try AppStoreVerifier(.init(apps: [AppStoreApp(bundleID: ForgedNotification.bundleID)]))
-            let receiver = AppStoreReceiver(verifier, handOver: .handler { _ in taken.withLock { $0 += 1 } }) { event in
+            let receiver = AppStoreReceiver(
+                verifier,
+                handOver: .handler { _ in taken.withLock { $0 += 1 } },
+                answerLimit: .seconds(60)
+            ) { event in
                 if case .refused(_, let status) = event { statuses.withLock { $0.append(status) } }
             }
             var configuration = AppStoreServer.Configuration()
