@@ -32,8 +32,10 @@ final class DeliveryLoop: Sendable {
 
     func run() async {
         await withDiscardingTaskGroup { group in
-            while !self.store.isEnding {
+            while true {
+                // Before the look: an end that comes after it counts as an arrival.
                 let seen = self.store.arrivals.count
+                guard !self.store.isEnding else { break }
                 var pause = Self.storePause
                 // More than may be under way: the rows of those that are under way come back, too.
                 if let due = try? await self.store.due(to: self.destination.name, limit: 4 * DeliveryFlight.limit) {

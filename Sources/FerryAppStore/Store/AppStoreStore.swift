@@ -128,8 +128,11 @@ public final class AppStoreStore: Service {
                         let loop = DeliveryLoop(self, destination, onEvent: self.onEvent)
                         group.addTask { await loop.run() }
                     }
-                    while !self.isEnding {
-                        await self.arrivals.wait(beyond: self.arrivals.count, limit: .seconds(3600))
+                    while true {
+                        // Before the look: an end that comes after it counts as an arrival.
+                        let seen = self.arrivals.count
+                        guard !self.isEnding else { break }
+                        await self.arrivals.wait(beyond: seen, limit: .seconds(3600))
                     }
                 }
                 group.cancelAll()
