@@ -322,7 +322,7 @@ public final class AppStoreStore: Service {
 
     // MARK: Delivering
 
-    /// Returns deliveries to a destination that are due now, and when the next one is due if there are none.
+    /// Returns deliveries to a destination that are due now, those under way included, and when a later one is due.
     func due(
         to name: String,
         limit: Int
