@@ -6,7 +6,14 @@ package enum ControlAnswer {
         return switch object.string("result") {
         case "stored": .stored
         case "duplicate": .duplicate
+        case "refused": .refused(self.refusal(object))
         default: .failed(object.string("reason") ?? object.string("error") ?? "The answer is not known.")
         }
+    }
+
+    private static func refusal(_ object: JSONObject) -> AppStoreVerificationError {
+        // A process of another version may know a class that this one does not.
+        let code = object.string("code").flatMap(AppStoreVerificationError.Code.init(rawValue:)) ?? .notUnderstood
+        return AppStoreVerificationError(code, object.string("reason") ?? "The process that has the store refuses it.")
     }
 }

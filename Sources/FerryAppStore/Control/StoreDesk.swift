@@ -38,8 +38,11 @@ package struct StoreDesk: Sendable {
         do {
             notification = try await verifier.verifyOnline(signedPayload: text)
         } catch {
+            // Judged again later, when the revocation check can be made.
+            let result = error.code == .tryAgain ? "failed" : "refused"
             return JSONText.object([
-                ("result", JSONText.quoted("refused")), ("reason", JSONText.quoted(error.description)),
+                ("result", JSONText.quoted(result)), ("code", JSONText.quoted(error.code.rawValue)),
+                ("reason", JSONText.quoted(error.description)),
             ])
         }
         let post = JSONText.object([("signedPayload", JSONText.quoted(text))])

@@ -15,6 +15,8 @@ public enum AppStoreSinkAnswer: Hashable, Sendable {
     case stored
     /// It was there before.
     case duplicate
+    /// The sink does not serve it, now or later: another app's, for example. The recovery sets it aside and goes on.
+    case refused(AppStoreVerificationError)
     /// It is not safe. The recovery offers it again, and stops if that does not help.
     case failed(String)
 }

@@ -108,6 +108,8 @@ public struct AppStoreRecovery: Sendable {
                 return .stored(isStillComing: isStillComing)
             case .duplicate:
                 return .duplicate
+            case .refused(let error):
+                return .setAside(error)
             case .failed(let words):
                 reason = words
             }

@@ -21,7 +21,8 @@ public struct AppStoreVerificationError: Error, Hashable, Sendable, CustomString
     /// One sentence: the check that failed, and what of the post it concerns.
     public let description: String
 
-    init(_ code: Code, _ description: String) {
+    /// - Parameter description: one sentence, without any content of the post.
+    public init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
     }

@@ -67,6 +67,19 @@ import Testing
         await history.server.stop()
     }
 
+    @Test("What the sink refuses is set aside, and the rest is stored")
+    func refused() async throws {
+        let history = try await HistoryServer.start(self.authority, .init(payloads: try self.payloads(5)))
+        let sink = TestSink(refused: ["R-1", "R-4"])
+        let report = try await AppStoreRecovery(client: try self.client(history), sink: sink)
+            .run(from: self.time.now - 86_400)
+        #expect(sink.keys == ["R-0", "R-2", "R-3"])
+        #expect(report.stored == 3)
+        #expect(report.setAside == [.init(code: .otherEnvironment, reason: "It is of the sandbox.", count: 2)])
+        #expect(report.isComplete)
+        await history.server.stop()
+    }
+
     @Test("The report tells what Apple would bring by itself")
     func coming() async throws {
         let attempt = (self.time.now - 600).milliseconds

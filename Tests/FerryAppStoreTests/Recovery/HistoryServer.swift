@@ -63,14 +63,23 @@ final class TestSink: AppStoreNotificationSink {
     }
 
     private let state: Locked<State>
+    private let refused: Set<String>
 
-    /// - Parameter failures: how many notifications are not taken, at first.
-    init(_ keys: [String] = [], failures: Int = 0) { self.state = Locked(State(keys: keys, failures: failures)) }
+    /// - Parameters:
+    ///   - failures: how many notifications are not taken, at first.
+    ///   - refused: the keys of notifications that are never taken.
+    init(_ keys: [String] = [], failures: Int = 0, refused: Set<String> = []) {
+        self.state = Locked(State(keys: keys, failures: failures))
+        self.refused = refused
+    }
 
     var keys: [String] { self.state.withLock { $0.keys } }
 
     func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer {
-        self.state.withLock { state in
+        guard !self.refused.contains(notification.uuid) else {
+            return .refused(AppStoreVerificationError(.otherEnvironment, "It is of the sandbox."))
+        }
+        return self.state.withLock { state in
             if state.failures > 0 {
                 state.failures -= 1
                 return .failed("the disk is full")
