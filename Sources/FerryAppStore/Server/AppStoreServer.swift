@@ -7,7 +7,7 @@ public import ServiceLifecycle
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | 16,384, and less if the process may open fewer files; further ones wait in the system's queue |
+/// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest for a request |
 /// | body | 256 KiB; with version 1, 2 MiB |
 /// | from the head of a request to its end | 10 s |
 /// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
@@ -22,6 +22,8 @@ public final class AppStoreServer: Service {
         public var path = "/"
         /// The certificate and key of the URL's host. Nil: no TLS, because a proxy has it.
         public var identity: TLSIdentity?
+        /// The largest number of open connections, at least 1; less if the process may open fewer files.
+        public var connectionLimit = 16_384
 
         public init() {}
     }
@@ -41,10 +43,13 @@ public final class AppStoreServer: Service {
         var settings = Listener.Configuration()
         settings.host = configuration.host
         settings.port = configuration.port
+        settings.limits.connections = configuration.connectionLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
+        let idle = IdleConnections()
+        settings.whenFull = { idle.closeLongest() }
         let listener = try await Listener.bind(settings, on: nil) { _ in
-            HTTPServerHandler(bodyLimit: receiver.bodyLimit) { request, received in
+            HTTPServerHandler(bodyLimit: receiver.bodyLimit, idle: idle) { request, received in
                 guard request.path == path else { return .init(status: 404) }
                 let post = AppStoreRequest(method: request.method, body: request.body, received: received)
                 return .init(status: await receiver.answer(to: post))

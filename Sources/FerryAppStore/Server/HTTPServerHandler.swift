@@ -25,6 +25,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private static let readSize = 8192
 
     private var exchange: HTTPExchange
+    private let idle: IdleConnections
+    /// Present while the connection waits for a request.
+    private var wait: IdleConnections.Wait?
     private let respond: @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
@@ -35,9 +38,11 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     init(
         bodyLimit: Int,
+        idle: IdleConnections,
         respond: @escaping @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
     ) {
         self.exchange = HTTPExchange(bodyLimit: bodyLimit)
+        self.idle = idle
         self.respond = respond
     }
 
@@ -51,7 +56,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             )
             try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             // With TLS this covers the handshake, whose own limit is shorter.
-            self.startTimer(Self.idleLimit)
+            self.waitForRequest()
         } catch {
             context.close(promise: nil)
         }
@@ -59,12 +64,14 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.timer?.cancel()
+        self.endWait()
         self.context = nil
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let head):
+            self.endWait()
             self.startTimer(Self.bodyLimit)
             self.perform(self.exchange.received(head))
         case .body(let bytes): self.perform(self.exchange.received(bytes))
@@ -143,8 +150,29 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         (self.body, self.contentType) = ([], nil)
-        self.startTimer(closes ? Self.bodyLimit : Self.idleLimit)
-        if closes { context.close(mode: .output, promise: nil) }
+        guard closes else { return self.waitForRequest() }
+        self.startTimer(Self.bodyLimit)
+        context.close(mode: .output, promise: nil)
+    }
+
+    private func waitForRequest() {
+        guard let context else { return }
+        self.startTimer(Self.idleLimit)
+        self.endWait()
+        let eventLoop = context.eventLoop
+        let box = NIOLoopBound(self, eventLoop: eventLoop)
+        self.wait = self.idle.begin { eventLoop.execute { box.value.makeRoom() } }
+    }
+
+    private func endWait() {
+        if let wait { self.idle.end(wait) }
+        self.wait = nil
+    }
+
+    /// Another client needs the place of this connection. A close_notify would wait for a client that may be gone.
+    private func makeRoom() {
+        guard let context, self.exchange.end() == .close else { return }
+        SocketHandler.close(context.channel)
     }
 
     private func startTimer(_ limit: TimeAmount) {

@@ -4,7 +4,7 @@ internal import FerryCore
 internal import FerryOpenSSL
 
 /// The command `ferry appstore serve`.
-struct AppStoreServeCommand: AsyncParsableCommand, SocketCommand {
+struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Receives notifications at the URL that App Store Connect has.",

@@ -10,7 +10,7 @@ internal import Foundation
 #endif
 
 /// The command `ferry gateway`.
-struct GatewayCommand: AsyncParsableCommand, SocketCommand {
+struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway",
         abstract: "Takes the binary protocol from an old stack, and delivers over HTTP/2.",

@@ -16,6 +16,9 @@ protocol SocketCommand {
     var socketCount: Int { get }
 }
 
+/// A command that serves the connections of other programs, as many as come.
+protocol ListeningCommand: SocketCommand {}
+
 /// A check that the system lets the process open enough files and sockets for a command.
 ///
 /// When an event loop gets no descriptor, SwiftNIO treats it as a fault of the program and traps. So the check runs
@@ -27,8 +30,12 @@ enum FileDescriptorLimit {
     /// command (2), short-lived ones of libraries and the resolver (5).
     private static let base = 16
 
-    /// Calls ``require(sockets:)`` if the command opens sockets.
+    /// The descriptors for the connections of a listener, and for all else.
+    private static let listening: rlim_t = 65_536
+
+    /// Calls ``require(sockets:)`` if the command opens sockets, and raises the limit if it listens.
     static func require(for command: any ParsableCommand) throws(CommandFailure) {
+        if command is any ListeningCommand { self.raise(to: self.listening) }
         if let command = command as? any SocketCommand { try self.require(sockets: command.socketCount) }
     }
 
@@ -50,6 +57,14 @@ enum FileDescriptorLimit {
             "Only \(soft) files and sockets may be open at a time (ulimit -n), and \(count) more than are open now are "
                 + "needed. Raise the limit, for example with ulimit -n \(self.advice(count))."
         )
+    }
+
+    /// Raises the soft limit to `most`, or as far as is allowed. The usual 1,024 would bound a listener to 960 connections.
+    private static func raise(to most: rlim_t) {
+        var limit = rlimit()
+        guard getrlimit(self.resource, &limit) == 0, limit.rlim_cur < most else { return }
+        limit.rlim_cur = min(limit.rlim_max, most)
+        setrlimit(self.resource, &limit)
     }
 
     /// A round number that is large enough.

@@ -63,8 +63,8 @@ package final class SocketHandler: ChannelDuplexHandler {
         self.context?.close(mode: .output, promise: nil)
     }
 
-    /// Closes a channel without a close_notify of its TLS, if it has TLS.
-    static func close(_ channel: any Channel) {
+    /// Closes a channel without a close_notify of its TLS, if it has TLS. Call it on the channel's event loop.
+    package static func close(_ channel: any Channel) {
         if let socket = try? channel.pipeline.syncOperations.context(handlerType: SocketHandler.self) {
             socket.close(promise: nil)
         } else {

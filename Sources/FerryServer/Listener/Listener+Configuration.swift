@@ -19,6 +19,10 @@ extension Listener {
         /// How fast each connection is read, in bytes per second including TLS; nil: as fast as bytes arrive.
         package var bytesPerSecond: Int?
 
+        /// Called each time that an accept must wait because all connections that may be open are open. A program may close
+        /// one of them. Runs on the listener's event loop.
+        package var whenFull: @Sendable () -> Void = {}
+
         /// Creates a configuration for any port of the loopback address, without TLS.
         package init() {}
     }

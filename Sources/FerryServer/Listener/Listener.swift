@@ -58,7 +58,10 @@ package final class Listener: Sendable {
             bootstrap
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let handler = AcceptHandler(limit: limit) { open.count { $0.waits += 1 } }
+                    let handler = AcceptHandler(limit: limit) {
+                        open.count { $0.waits += 1 }
+                        configuration.whenFull()
+                    }
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }

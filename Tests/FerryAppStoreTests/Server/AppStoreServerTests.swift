@@ -2,7 +2,9 @@ import FerryCore
 import FerryOpenSSL
 import FerryTesting
 import Foundation
+import NIOCore
 import NIOHTTP1
+import NIOPosix
 import Testing
 
 @testable import FerryAppStore
@@ -22,10 +24,11 @@ import Testing
         return try HTTPClient(configuration)
     }
 
-    private func start(_ handOver: AppStoreHandOver) async throws -> AppStoreServer {
+    private func start(_ handOver: AppStoreHandOver, connections: Int = 1024) async throws -> AppStoreServer {
         var configuration = AppStoreServer.Configuration()
         configuration.path = "/appstore"
         configuration.identity = self.credentials.server
+        configuration.connectionLimit = connections
         return try await AppStoreServer.start(
             AppStoreReceiver(try self.signing.verifier(), handOver: handOver, answerLimit: .seconds(60)),
             configuration
@@ -54,6 +57,17 @@ import Testing
         ]
         for (status, body, path, method) in cases {
             #expect(try await self.post(body, to: path, server.port, method: method) == status)
+        }
+        await server.stop(within: .seconds(1))
+    }
+
+    @Test("Clients that send nothing give their places to those that come")
+    func idle() async throws {
+        let server = try await self.start(.handler { _ in }, connections: 4)
+        let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        for _ in 0..<20 { _ = try await bootstrap.connect(host: "127.0.0.1", port: server.port).get() }
+        for _ in 0..<8 {
+            #expect(try await self.post(Signing.post(try self.signing.renewal()), to: "/appstore", server.port) == 200)
         }
         await server.stop(within: .seconds(1))
     }

@@ -1,0 +1,70 @@
+internal import DequeModule
+internal import Synchronization
+
+/// The connections of a server that wait for a request, the longest wait first. Safe from any thread.
+///
+/// A server that has as many connections as it may have closes the one that has waited longest. Otherwise clients that send
+/// nothing would keep the App Store out for 30 s.
+final class IdleConnections: Sendable {
+    /// One wait of one connection.
+    typealias Wait = UInt64
+
+    private struct Table {
+        /// The waits in their order. Those that have ended stay until ``compact()``.
+        var order: Deque<Wait> = []
+        var closers: [Wait: @Sendable () -> Void] = [:]
+        var last: Wait = 0
+        /// Whether a place was wanted when no connection waited. The next wait ends at once.
+        var owesPlace = false
+
+        /// Bounds `order` by twice the number of waits.
+        mutating func compact() {
+            guard self.order.count > 2 * self.closers.count + 64 else { return }
+            self.order = self.order.filter { self.closers[$0] != nil }
+        }
+
+        mutating func removeLongest() -> (@Sendable () -> Void)? {
+            while let wait = self.order.popFirst() {
+                if let close = self.closers.removeValue(forKey: wait) { return close }
+            }
+            return nil
+        }
+    }
+
+    private let table = Mutex(Table())
+
+    /// Begins a wait.
+    ///
+    /// - Parameter close: closes the connection unless a request has come. Called once at most, from any thread.
+    func begin(_ close: @escaping @Sendable () -> Void) -> Wait {
+        let (wait, owesPlace) = self.table.withLock { table in
+            table.last += 1
+            guard !table.owesPlace else {
+                table.owesPlace = false
+                return (table.last, true)
+            }
+            table.order.append(table.last)
+            table.closers[table.last] = close
+            return (table.last, false)
+        }
+        if owesPlace { close() }
+        return wait
+    }
+
+    func end(_ wait: Wait) {
+        self.table.withLock { table in
+            table.closers[wait] = nil
+            table.compact()
+        }
+    }
+
+    /// Closes the connection that has waited longest; if none waits, the next one that would.
+    func closeLongest() {
+        let close = self.table.withLock { table in
+            let close = table.removeLongest()
+            table.owesPlace = close == nil
+            return close
+        }
+        close?()
+    }
+}
