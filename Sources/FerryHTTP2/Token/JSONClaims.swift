@@ -35,6 +35,8 @@ package struct JSONClaims {
         guard isWhole else { return nil }
     }
 
+    package func has(_ name: String) -> Bool { self.claims[name] != nil }
+
     package func text(_ name: String) -> String? {
         if case .text(let text) = self.claims[name] { text } else { nil }
     }

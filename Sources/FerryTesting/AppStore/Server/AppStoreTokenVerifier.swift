@@ -9,7 +9,8 @@ internal import FerryOpenSSL
 /// header: alg ES256, kid, typ JWT        claims: iss, iat, exp, aud "appstoreconnect-v1", bid
 /// ```
 ///
-/// Source: "Generating JSON Web Tokens for API requests" (App Store Server API).
+/// Source: "Generating JSON Web Tokens for API requests" (App Store Server API). It demands `iat`; Apple's own client for
+/// Python (version 3.1.2) sends none, and is served.
 struct AppStoreTokenVerifier: Sendable {
     /// "Tokens that expire more than 60 minutes after the time in iat are not valid" (Apple)
     static let longestLife: Int64 = 3600
@@ -46,9 +47,10 @@ struct AppStoreTokenVerifier: Sendable {
 
     private func areOurs(_ claims: JSONClaims, now: Int64) -> Bool {
         guard claims.text("iss") == self.issuerID, claims.text("aud") == Self.audience,
-            claims.text("bid") == self.bundleID, let issued = claims.seconds("iat"), let end = claims.seconds("exp"),
-            0...Int64(UInt32.max) ~= issued, 0...Int64(UInt32.max) ~= end
+            claims.text("bid") == self.bundleID, let end = claims.seconds("exp"), 0...Int64(UInt32.max) ~= end, now < end
         else { return false }
-        return issued <= now + Self.skew && now < end && end - issued <= Self.longestLife
+        guard claims.has("iat") else { return end - now <= Self.longestLife + Self.skew }
+        guard let issued = claims.seconds("iat"), 0...Int64(UInt32.max) ~= issued else { return false }
+        return issued <= now + Self.skew && end - issued <= Self.longestLife
     }
 }
