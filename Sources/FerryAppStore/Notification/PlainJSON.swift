@@ -28,11 +28,11 @@ enum PlainJSON {
         return rest.prefix(1).lowercased() + rest.dropFirst()
     }
 
-    /// Returns `payload` with `objects` in the place of the signed texts of these names, one level down.
-    static func make(_ payload: JSONObject, replacing objects: [String: [UInt8]]) -> [UInt8] {
+    /// Returns `payload` with `objects` in the place of the signed texts of these names in the object `content`.
+    static func make(_ payload: JSONObject, in content: String, replacing objects: [String: [UInt8]]) -> [UInt8] {
         guard !objects.isEmpty else { return payload.text }
-        return self.make(payload) { name, value in
-            guard value.kind == .object, let inner = JSONObject(Array(payload.json(value))) else { return .keep }
+        return self.make(payload) { name, _ in
+            guard name == content, let inner = payload.object(name) else { return .keep }
             let json = self.make(inner) { name, _ in
                 objects[name].map { .replace(name: self.plainName(name), json: $0) } ?? .keep
             }

@@ -104,7 +104,7 @@ struct NotificationVerifier: Sendable {
             bundleID: content.bundleID,
             appAppleID: content.appAppleID,
             customer: customer ?? content.externalPurchaseID,
-            json: PlainJSON.make(outer.payload, replacing: objects)
+            json: PlainJSON.make(outer.payload, in: content.name, replacing: objects)
         )
         return Verified(notification: notification, chains: chains)
     }
@@ -141,6 +141,8 @@ struct NotificationVerifier: Sendable {
 
     /// The part of a payload that says whom it concerns.
     private struct Content {
+        /// The name of this part.
+        var name: String
         var bundleID: String
         var appAppleID: Int64?
         var environment: AppStoreEnvironment
@@ -163,6 +165,7 @@ struct NotificationVerifier: Sendable {
                 throw AppStoreVerificationError(.malformed, "\(name.shown) has no environment.")
             }
             let content = Content(
+                name: name,
                 bundleID: bundleID,
                 appAppleID: object.integer("appAppleId"),
                 environment: AppStoreEnvironment(rawValue: environment),
