@@ -47,7 +47,8 @@ struct AppStoreTokenVerifier: Sendable {
 
     private func areOurs(_ claims: JSONClaims, now: Int64) -> Bool {
         guard claims.text("iss") == self.issuerID, claims.text("aud") == Self.audience,
-            claims.text("bid") == self.bundleID, let end = claims.seconds("exp"), 0...Int64(UInt32.max) ~= end, now < end
+            claims.text("bid") == self.bundleID, let end = claims.seconds("exp"), 0...Int64(UInt32.max) ~= end,
+            now < end
         else { return false }
         guard claims.has("iat") else { return end - now <= Self.longestLife + Self.skew }
         guard let issued = claims.seconds("iat"), 0...Int64(UInt32.max) ~= issued else { return false }

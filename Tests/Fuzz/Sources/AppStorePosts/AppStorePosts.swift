@@ -4,18 +4,20 @@
 @testable import FerryTesting
 import FuzzSupport
 
-/// The property: nothing that is not signed by the App Store is accepted, whatever its bytes; what is signed gives plain JSON
-/// without signed texts that Apple documents, or a sentence; and a sentence shows nothing of the post. The first byte chooses
-/// what the rest is.
+/// The property: nothing that is not signed by the App Store is accepted; what is signed gives plain JSON without the
+/// signed texts that Apple documents, or a sentence; a sentence shows nothing of the post. The first byte chooses what the
+/// rest is.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     var input = FuzzInput(start, count)
     let kind = input.byte()
     let rest = Array(input.rest)
     switch kind {
-    case UInt8(ascii: "b"): requireRefusal { () throws(AppStoreVerificationError) in try fixture.verifier.verify(post: rest) }
+    case UInt8(ascii: "b"):
+        requireRefusal { () throws(AppStoreVerificationError) in try fixture.verifier.verify(post: rest) }
     case UInt8(ascii: "t"): requireForgery(rest)
-    case UInt8(ascii: "h"): requireForgery(Base64URL.encode(rest) + Array(".e30.".utf8) + Array(repeating: 65, count: 86))
+    case UInt8(ascii: "h"):
+        requireForgery(Base64URL.encode(rest) + Array(".e30.".utf8) + Array(repeating: 65, count: 86))
     case UInt8(ascii: "p"): readSigned(rest)
     case UInt8(ascii: "n"): readNested(rest)
     case UInt8(ascii: "1"): readVersion1(rest)
@@ -23,7 +25,9 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     default:
         // A responder's key is not among the bytes.
         for subject in OCSPSubject.allCases {
-            guard case .unusable = fixture.chain.ocspVerdict(rest, on: subject) else { fatalError("an unsigned verdict") }
+            guard case .unusable = fixture.chain.ocspVerdict(rest, on: subject) else {
+                fatalError("an unsigned verdict")
+            }
         }
     }
     return 0
