@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from appstoreserverlibrary.api_client import APIException, AppStoreServerAPIClient
+from appstoreserverlibrary.api_client import APIException, AppStoreServerAPIClient, GetTransactionHistoryVersion
 from appstoreserverlibrary.models.Environment import Environment
 from appstoreserverlibrary.models.NotificationHistoryRequest import NotificationHistoryRequest
 from appstoreserverlibrary.models.SendAttemptResult import SendAttemptResult
@@ -156,7 +156,9 @@ def main(count):
                 for info in [verifier.verify_and_decode_signed_transaction(data.signedTransactionInfo)]
             )
             statuses = client.get_all_subscription_statuses(transaction)
-            purchases = client.get_transaction_history(transaction, None, TransactionHistoryRequest())
+            purchases = client.get_transaction_history(
+                transaction, None, TransactionHistoryRequest(), GetTransactionHistoryVersion.V2
+            )
             print(f"statuses: {len(statuses.data)}, transactions: {len(purchases.signedTransactions)}")
             for text in purchases.signedTransactions:
                 verifier.verify_and_decode_signed_transaction(text)
