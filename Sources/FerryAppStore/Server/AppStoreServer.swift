@@ -7,7 +7,7 @@ public import ServiceLifecycle
 ///
 /// | bound | value |
 /// |---|---|
-/// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest for a request |
+/// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest for a whole request |
 /// | body | 256 KiB; with version 1, 2 MiB |
 /// | from the head of a request to its end | 10 s |
 /// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
@@ -28,6 +28,9 @@ public final class AppStoreServer: Service {
         public init() {}
     }
 
+    /// The connections that wait to be accepted.
+    private static let queueLimit = 4096
+
     private let receiver: AppStoreReceiver
     private let listener: Listener
 
@@ -44,12 +47,14 @@ public final class AppStoreServer: Service {
         settings.host = configuration.host
         settings.port = configuration.port
         settings.limits.connections = configuration.connectionLimit
+        // When the queue is full, Linux drops the packets that open a connection, and they come again after a second.
+        settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
-        let idle = IdleConnections()
-        settings.whenFull = { idle.closeLongest() }
+        let waiting = WaitingConnections()
+        settings.whenFull = { waiting.closeLongest() }
         let listener = try await Listener.bind(settings, on: nil) { _ in
-            HTTPServerHandler(bodyLimit: receiver.bodyLimit, idle: idle) { request, received in
+            HTTPServerHandler(bodyLimit: receiver.bodyLimit, waiting: waiting) { request, received in
                 guard request.path == path else { return .init(status: 404) }
                 let post = AppStoreRequest(method: request.method, body: request.body, received: received)
                 return .init(status: await receiver.answer(to: post))

@@ -25,9 +25,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private static let readSize = 8192
 
     private var exchange: HTTPExchange
-    private let idle: IdleConnections
-    /// Present while the connection waits for a request.
-    private var wait: IdleConnections.Wait?
+    private let waiting: WaitingConnections
+    /// Present while the connection waits for a request, for the rest of one, or for the client's end.
+    private var wait: WaitingConnections.Wait?
     private let respond: @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
@@ -38,11 +38,11 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     init(
         bodyLimit: Int,
-        idle: IdleConnections,
+        waiting: WaitingConnections,
         respond: @escaping @Sendable (HTTPExchange.Request, _ received: ContinuousClock.Instant) async -> Answer
     ) {
         self.exchange = HTTPExchange(bodyLimit: bodyLimit)
-        self.idle = idle
+        self.waiting = waiting
         self.respond = respond
     }
 
@@ -56,7 +56,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             )
             try context.channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
             // With TLS this covers the handshake, whose own limit is shorter.
-            self.waitForRequest()
+            self.startTimer(Self.idleLimit)
+            self.beginWait(isNew: true)
         } catch {
             context.close(promise: nil)
         }
@@ -71,7 +72,6 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch self.unwrapInboundIn(data) {
         case .head(let head):
-            self.endWait()
             self.startTimer(Self.bodyLimit)
             self.perform(self.exchange.received(head))
         case .body(let bytes): self.perform(self.exchange.received(bytes))
@@ -121,6 +121,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
 
     private func handle() {
         self.timer?.cancel()
+        self.endWait()
         guard let context, let request = self.exchange.request else { return }
         let eventLoop = context.eventLoop
         let box = NIOLoopBound(self, eventLoop: eventLoop)
@@ -150,29 +151,29 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         }
         context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         (self.body, self.contentType) = ([], nil)
-        guard closes else { return self.waitForRequest() }
-        self.startTimer(Self.bodyLimit)
-        context.close(mode: .output, promise: nil)
+        self.startTimer(closes ? Self.bodyLimit : Self.idleLimit)
+        if closes { context.close(mode: .output, promise: nil) }
+        self.beginWait(isNew: false)
     }
 
-    private func waitForRequest() {
+    private func beginWait(isNew: Bool) {
         guard let context else { return }
-        self.startTimer(Self.idleLimit)
         self.endWait()
         let eventLoop = context.eventLoop
         let box = NIOLoopBound(self, eventLoop: eventLoop)
-        self.wait = self.idle.begin { eventLoop.execute { box.value.makeRoom() } }
+        self.wait = self.waiting.begin(isNew: isNew) { eventLoop.execute { box.value.makeRoom() } }
     }
 
     private func endWait() {
-        if let wait { self.idle.end(wait) }
+        if let wait { self.waiting.end(wait) }
         self.wait = nil
     }
 
     /// Another client needs the place of this connection. A close_notify would wait for a client that may be gone.
     private func makeRoom() {
-        guard let context, self.exchange.end() == .close else { return }
-        SocketHandler.close(context.channel)
+        guard let context else { return }
+        // A request that has come since is answered.
+        if self.exchange.end() == .close || self.exchange.request == nil { SocketHandler.close(context.channel) }
     }
 
     private func startTimer(_ limit: TimeAmount) {

@@ -24,10 +24,14 @@ import Testing
         return try HTTPClient(configuration)
     }
 
-    private func start(_ handOver: AppStoreHandOver, connections: Int = 1024) async throws -> AppStoreServer {
+    private func start(
+        _ handOver: AppStoreHandOver,
+        connections: Int = 1024,
+        isPlain: Bool = false
+    ) async throws -> AppStoreServer {
         var configuration = AppStoreServer.Configuration()
         configuration.path = "/appstore"
-        configuration.identity = self.credentials.server
+        configuration.identity = isPlain ? nil : self.credentials.server
         configuration.connectionLimit = connections
         return try await AppStoreServer.start(
             AppStoreReceiver(try self.signing.verifier(), handOver: handOver, answerLimit: .seconds(60)),
@@ -35,8 +39,14 @@ import Testing
         )
     }
 
-    private func post(_ body: [UInt8], to path: String, _ port: Int, method: HTTPMethod = .POST) async throws -> Int {
-        let url = try HTTPURL("https://localhost:\(port)\(path)")
+    private func post(
+        _ body: [UInt8],
+        to path: String,
+        _ port: Int,
+        method: HTTPMethod = .POST,
+        scheme: String = "https"
+    ) async throws -> Int {
+        let url = try HTTPURL("\(scheme)://localhost:\(port)\(path)")
         return try await self.client().send(HTTPClientRequest(method, url, body: body), within: .seconds(20)).status
     }
 
@@ -61,13 +71,25 @@ import Testing
         await server.stop(within: .seconds(1))
     }
 
-    @Test("Clients that send nothing give their places to those that come")
-    func idle() async throws {
-        let server = try await self.start(.handler { _ in }, connections: 4)
+    @Test(
+        "Clients that send no whole request, or do not close, give their places to those that come",
+        arguments: [
+            "", "POST /appstore HTTP/1.1\r\nHost: a\r\nContent-Length: 19000\r\n\r\n{",
+            "GET /appstore HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        ]
+    )
+    func places(sent: String) async throws {
+        let server = try await self.start(.handler { _ in }, connections: 4, isPlain: true)
         let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        for _ in 0..<20 { _ = try await bootstrap.connect(host: "127.0.0.1", port: server.port).get() }
+            .channelOption(.allowRemoteHalfClosure, value: true)
+        for _ in 0..<20 {
+            let channel = try await bootstrap.connect(host: "127.0.0.1", port: server.port).get()
+            // Those whose places were taken are closed.
+            try? await channel.writeAndFlush(ByteBuffer(string: sent))
+        }
         for _ in 0..<8 {
-            #expect(try await self.post(Signing.post(try self.signing.renewal()), to: "/appstore", server.port) == 200)
+            let post = Signing.post(try self.signing.renewal())
+            #expect(try await self.post(post, to: "/appstore", server.port, scheme: "http") == 200)
         }
         await server.stop(within: .seconds(1))
     }

@@ -1,11 +1,11 @@
 internal import DequeModule
 internal import Synchronization
 
-/// The connections of a server that wait for a request, the longest wait first. Safe from any thread.
+/// The connections of a server that wait for a whole request, the longest wait first. Safe from any thread.
 ///
 /// A server that has as many connections as it may have closes the one that has waited longest. Otherwise clients that send
-/// nothing would keep the App Store out for 30 s.
-final class IdleConnections: Sendable {
+/// nothing, or a byte now and then, would keep the App Store out for 30 s.
+final class WaitingConnections: Sendable {
     /// One wait of one connection.
     typealias Wait = UInt64
 
@@ -14,7 +14,7 @@ final class IdleConnections: Sendable {
         var order: Deque<Wait> = []
         var closers: [Wait: @Sendable () -> Void] = [:]
         var last: Wait = 0
-        /// Whether a place was wanted when no connection waited. The next wait ends at once.
+        /// Whether a place was wanted when no connection waited. The next connection that has had its answer gives it.
         var owesPlace = false
 
         /// Bounds `order` by twice the number of waits.
@@ -35,11 +35,13 @@ final class IdleConnections: Sendable {
 
     /// Begins a wait.
     ///
-    /// - Parameter close: closes the connection unless a request has come. Called once at most, from any thread.
-    func begin(_ close: @escaping @Sendable () -> Void) -> Wait {
+    /// - Parameters:
+    ///   - isNew: whether the connection was just accepted. It may be the App Store's, so it keeps its place.
+    ///   - close: closes the connection unless a request has come. Called once at most, from any thread.
+    func begin(isNew: Bool, _ close: @escaping @Sendable () -> Void) -> Wait {
         let (wait, owesPlace) = self.table.withLock { table in
             table.last += 1
-            guard !table.owesPlace else {
+            guard isNew || !table.owesPlace else {
                 table.owesPlace = false
                 return (table.last, true)
             }
@@ -58,7 +60,7 @@ final class IdleConnections: Sendable {
         }
     }
 
-    /// Closes the connection that has waited longest; if none waits, the next one that would.
+    /// Closes the connection that has waited longest; if none waits, the next one that has had its answer.
     func closeLongest() {
         let close = self.table.withLock { table in
             let close = table.removeLongest()

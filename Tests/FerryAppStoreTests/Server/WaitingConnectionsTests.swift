@@ -1,0 +1,51 @@
+import Testing
+
+@testable import FerryAppStore
+
+@Suite struct WaitingConnectionsTests {
+    private let waiting = WaitingConnections()
+    private let closed = Collected<Int>()
+
+    private func begin(_ number: Int, isNew: Bool = false) -> WaitingConnections.Wait {
+        let closed = self.closed
+        return self.waiting.begin(isNew: isNew) { closed.append(number) }
+    }
+
+    @Test("The connection that has waited longest is closed, once")
+    func longest() {
+        let waits = (1...3).map { self.begin($0) }
+        self.waiting.end(waits[0])
+        self.waiting.closeLongest()
+        self.waiting.closeLongest()
+        #expect(self.closed.all == [2, 3])
+    }
+
+    @Test("A place that is wanted while no connection waits is that of the next one that has had its answer")
+    func owed() {
+        self.waiting.closeLongest()
+        #expect(self.closed.all == [])
+        _ = self.begin(1)
+        #expect(self.closed.all == [1])
+        _ = self.begin(2)
+        #expect(self.closed.all == [1])
+    }
+
+    @Test("A connection that was just accepted keeps its place")
+    func new() {
+        self.waiting.closeLongest()
+        _ = self.begin(1, isNew: true)
+        #expect(self.closed.all == [])
+        _ = self.begin(2)
+        #expect(self.closed.all == [2])
+    }
+
+    @Test("A million waits of one connection keep the order of those that wait on")
+    func compaction() {
+        _ = self.begin(1)
+        for number in 0..<1_000_000 { self.waiting.end(self.begin(number)) }
+        _ = self.begin(2)
+        self.waiting.closeLongest()
+        self.waiting.closeLongest()
+        #expect(self.closed.all == [1, 2])
+    }
+}
