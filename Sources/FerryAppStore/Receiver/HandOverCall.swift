@@ -64,6 +64,8 @@ final class HandOverCall: Sendable {
             switch state {
             case .ended(let result): return .ended(result)
             case .running(var waiters, let next):
+                // One owner, so that nothing is copied.
+                state = .running([:], next: next)
                 waiters[next] = Waiter(continuation: continuation)
                 state = .running(waiters, next: next + 1)
                 return .waits(next)

@@ -29,14 +29,20 @@ import Testing
         connections: Int = 1024,
         isPlain: Bool = false
     ) async throws -> AppStoreServer {
+        let receiver = AppStoreReceiver(try self.signing.verifier(), handOver: handOver, answerLimit: .seconds(60))
+        return try await self.start(receiver, connections: connections, isPlain: isPlain)
+    }
+
+    private func start(
+        _ receiver: AppStoreReceiver,
+        connections: Int = 1024,
+        isPlain: Bool = false
+    ) async throws -> AppStoreServer {
         var configuration = AppStoreServer.Configuration()
         configuration.path = "/appstore"
         configuration.identity = isPlain ? nil : self.credentials.server
         configuration.connectionLimit = connections
-        return try await AppStoreServer.start(
-            AppStoreReceiver(try self.signing.verifier(), handOver: handOver, answerLimit: .seconds(60)),
-            configuration
-        )
+        return try await AppStoreServer.start(receiver, configuration)
     }
 
     private func post(
@@ -69,6 +75,69 @@ import Testing
             #expect(try await self.post(body, to: path, server.port, method: method) == status)
         }
         await server.stop(within: .seconds(1))
+    }
+
+    /// Posts a notification to a receiver over TLS, and returns the status.
+    private func status(of post: [UInt8], from receiver: AppStoreReceiver) async throws -> Int {
+        let server = try await self.start(receiver)
+        let status = try await self.post(post, to: "/appstore", server.port)
+        await server.stop(within: .zero)
+        return status
+    }
+
+    @Test("What cannot be judged or handed over now is answered with 503")
+    func trouble() async throws {
+        struct Failure: Error {}
+        let gate = Gate()
+        defer { gate.open() }
+        let hang: @Sendable (AppStoreNotification) async throws -> Void = { _ in await gate.wait() }
+        let post = Signing.post(try self.signing.renewal())
+        func receiver(_ handler: @escaping @Sendable (AppStoreNotification) async throws -> Void) throws
+            -> AppStoreReceiver
+        {
+            AppStoreReceiver(
+                try self.signing.verifier(),
+                handOver: .handler(handler),
+                answerLimit: .milliseconds(100)
+            )
+        }
+        #expect(try await self.status(of: post, from: receiver { _ in throw Failure() }) == 503)
+        #expect(try await self.status(of: post, from: receiver(hang)) == 503)
+
+        let ending = try receiver { _ in }
+        await ending.shutDown(within: .zero)
+        #expect(try await self.status(of: post, from: ending) == 503)
+
+        let full = try receiver(hang)
+        await withDiscardingTaskGroup { group in
+            for number in 0..<1024 {
+                group.addTask {
+                    guard let text = try? self.signing.renewal(uuid: "\(number)") else { return }
+                    _ = await full.answer(to: AppStoreRequest(body: Signing.post(text)))
+                }
+            }
+        }
+        #expect(try await self.status(of: post, from: full) == 503)
+    }
+
+    @Test("While nobody tells whether certificates are revoked, the answer is 503")
+    func revocation() async throws {
+        var shape = ThrowAwaySigningChain.Shape()
+        // Nobody listens on this port.
+        (shape.ocsp, shape.intermediateOCSP) = ("http://127.0.0.1:1/", "http://127.0.0.1:1/")
+        let signing = try Signing(shape)
+        var configuration = signing.configuration
+        configuration.checksRevocation = true
+        let receiver = AppStoreReceiver(try AppStoreVerifier(configuration), handOver: .handler { _ in })
+        #expect(try await self.status(of: Signing.post(try signing.renewal()), from: receiver) == 503)
+    }
+
+    @Test("What is genuine and not understood is answered with 500, so that it comes again")
+    func unknown() async throws {
+        let data = #"{"bundleId":"\#(Signing.bundleID)","environment":"Sandbox"}"#
+        let text = try self.signing.signer.sign(Array(#"{"signedDate":1790000000000,"data":\#(data)}"#.utf8))
+        let receiver = AppStoreReceiver(try self.signing.verifier(), handOver: .handler { _ in })
+        #expect(try await self.status(of: Signing.post(text), from: receiver) == 500)
     }
 
     @Test(
