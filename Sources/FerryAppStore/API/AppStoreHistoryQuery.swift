@@ -13,9 +13,12 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
     /// Apple takes one filter only.
     @nonexhaustive
     public enum Filter: Hashable, Sendable {
+        /// All notifications of the window.
         case all
         /// The notifications about one customer: any of their transaction identifiers.
         case transaction(String)
+        /// The notifications of one type. A nil subtype: of any subtype. Apple refuses a pair that it does not know with
+        /// ``AppStoreServerError/Code/invalidNotificationType``.
         case type(AppStoreNotificationType, subtype: String? = nil)
     }
 
@@ -23,10 +26,13 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
     public var start: Date
     /// Not included.
     public var end: Date
+    /// The filter within the window from ``start`` to ``end``.
     public var filter: Filter
     /// Only those that no server has taken, also those that Apple will still send again.
     public var onlyFailures: Bool
 
+    /// Makes a query. Its dates are not checked here: Apple refuses a window with errors such as
+    /// ``AppStoreServerError/Code/startDateAfterEndDate`` and ``AppStoreServerError/Code/startDateTooFarInPast``.
     public init(from start: Date, to end: Date, filter: Filter = .all, onlyFailures: Bool = false) {
         self.start = start
         self.end = end
@@ -69,6 +75,7 @@ public struct AppStoreHistoryItem: Sendable {
 
 /// A page of the history: at most 20 notifications.
 public struct AppStoreHistoryPage: Sendable {
+    /// The notifications in Apple's order. Refused ones are among them, each with its reason.
     public let items: [AppStoreHistoryItem]
     /// The token of the next page; nil: this is the last.
     public let nextPage: String?

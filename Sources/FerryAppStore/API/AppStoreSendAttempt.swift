@@ -6,7 +6,9 @@ public import Foundation
 
 /// One attempt of the App Store to send a notification, as the history tells it.
 public struct AppStoreSendAttempt: Hashable, Sendable {
+    /// The time of the attempt, by Apple's clock (`attemptDate`).
     public var date: Date
+    /// What Apple saw of the server (`sendAttemptResult`).
     public var result: Result
 
     public init(date: Date, result: Result) {
@@ -18,13 +20,17 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
     ///
     /// Source: the page "sendAttemptResult" of the App Store Server API.
     public struct Result: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+        /// Apple's word, such as `TIMED_OUT`.
         public let rawValue: String
 
         public init(rawValue: String) { self.rawValue = rawValue }
 
+        /// Apple's word: ``rawValue``.
         public var description: String { self.rawValue }
 
+        /// The server answered with a status from 200 to 206.
         public static let success = Result(rawValue: "SUCCESS")
+        /// The answer took too long. Apple does not document its limit.
         public static let timedOut = Result(rawValue: "TIMED_OUT")
         public static let tlsIssue = Result(rawValue: "TLS_ISSUE")
         public static let circularRedirect = Result(rawValue: "CIRCULAR_REDIRECT")
@@ -33,7 +39,9 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         public static let unsupportedCharset = Result(rawValue: "UNSUPPORTED_CHARSET")
         public static let invalidResponse = Result(rawValue: "INVALID_RESPONSE")
         public static let prematureClose = Result(rawValue: "PREMATURE_CLOSE")
+        /// The server answered with another status than 200 to 206.
         public static let unsuccessfulStatus = Result(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")
+        /// Another reason. Also stands for a result that is missing in Apple's answer.
         public static let other = Result(rawValue: "OTHER")
     }
 }

@@ -7,10 +7,17 @@ extension AppStoreServerClient {
     /// The key is one for in-app purchases: App Store Connect, Users and Access, Integrations, In-App Purchase. There are
     /// its key id and the issuer id, too.
     public struct Configuration: Sendable {
+        /// The environment. It chooses Apple's server, and the limits of requests: the sandbox has a tenth of production's.
+        /// Any other environment needs a ``baseURL``.
         public var environment: AppStoreEnvironment
+        /// The app's bundle identifier: `bid` in each token. It must not be empty.
         public var bundleID: String
+        /// The issuer id: `iss` in each token. It must not be empty.
         public var issuerID: String
+        /// The id of ``key``: `kid` in each token. It must not be empty. With the id of another key, each call fails with
+        /// ``AppStoreServerError/Code/unauthorized``.
         public var keyID: String
+        /// The key that signs the tokens: the `.p8` file of App Store Connect.
         public var key: ES256Key
         /// Verifies the signed texts in answers. It must serve the app and the environment.
         public var verifier: AppStoreVerifier
@@ -25,6 +32,7 @@ extension AppStoreServerClient {
         /// The attempts of a call, the first included.
         public var attempts = 5
 
+        /// Makes a configuration. It is not checked here: ``AppStoreServerClient/init(_:)`` refuses empty names.
         public init(
             environment: AppStoreEnvironment,
             bundleID: String,

@@ -14,7 +14,9 @@ internal import Foundation
 /// rather than exceed a limit, and repeats what may be repeated: too many requests, errors of Apple, trouble with the
 /// connection.
 public final class AppStoreServerClient: Sendable {
+    /// The environment of all calls.
     public let environment: AppStoreEnvironment
+    /// The bundle identifier of the app that all calls concern.
     public let bundleID: String
     let verifier: AppStoreVerifier
     private let configuration: Configuration

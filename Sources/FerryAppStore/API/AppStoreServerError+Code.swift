@@ -16,6 +16,7 @@ extension AppStoreServerError {
         /// Apple's number (`errorCode`); nil for an error without one.
         public var number: Int64? { if case .apple(let number) = self.kind { number } else { nil } }
 
+        /// Apple's number in digits, such as `4040007`, or Ferry's name, such as `timedOut`.
         public var description: String {
             switch self.kind {
             case .apple(let number): "\(number)"

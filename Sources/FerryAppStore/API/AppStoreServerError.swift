@@ -9,6 +9,7 @@ public import Foundation
 ///
 /// The description says what happened and what to do, and shows no token, key or signed text.
 public struct AppStoreServerError: Error, Sendable, CustomStringConvertible {
+    /// The kind of error. Programs decide by it, because sentences may change.
     public let code: Code
     /// What happened, and what to do.
     public let description: String

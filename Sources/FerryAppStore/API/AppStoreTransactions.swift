@@ -4,26 +4,39 @@
 public struct AppStoreSubscriptionStatuses: Sendable {
     /// The state of one subscription, in Apple's numbers. An unknown one is kept as it is.
     public struct Status: RawRepresentable, Hashable, Sendable {
+        /// Apple's number, from 1 to 5 so far.
         public let rawValue: Int64
 
         public init(rawValue: Int64) { self.rawValue = rawValue }
 
+        /// The subscription runs.
         public static let active = Status(rawValue: 1)
+        /// The subscription has ended.
         public static let expired = Status(rawValue: 2)
+        /// The payment failed, and Apple tries again.
         public static let billingRetry = Status(rawValue: 3)
+        /// The payment failed, and Apple tries again. The customer keeps the service for now.
         public static let gracePeriod = Status(rawValue: 4)
+        /// Apple took the subscription back, for example with a refund.
         public static let revoked = Status(rawValue: 5)
     }
 
+    /// One subscription with its latest transaction: an element of `lastTransactions`.
     public struct Subscription: Sendable {
         /// The group that the product belongs to (`subscriptionGroupIdentifier`).
         public let group: String
+        /// The identifier of the first transaction, which all renewals share (`originalTransactionId`). Empty if Apple's answer
+        /// has none.
         public let originalTransactionID: String
+        /// The state at the time of the call.
         public let status: Status
+        /// The latest transaction, verified (`signedTransactionInfo`).
         public let transaction: AppStoreSignedObject
+        /// What the next renewal brings, verified (`signedRenewalInfo`). Nil if Apple's answer has none.
         public let renewal: AppStoreSignedObject?
     }
 
+    /// The subscriptions of all groups, in Apple's order.
     public let subscriptions: [Subscription]
 }
 
@@ -31,6 +44,8 @@ public struct AppStoreSubscriptionStatuses: Sendable {
 ///
 /// Source: "Get Transaction History" (App Store Server API, Apple).
 public struct AppStoreTransactionPage: Sendable {
+    /// The transactions, verified, in the order of the call. One that is refused fails the whole page with
+    /// ``AppStoreServerError/Code/notVerified``.
     public let transactions: [AppStoreSignedObject]
     /// The token of the next page (`revision`); nil: this is the last.
     public let nextPage: String?

@@ -61,6 +61,7 @@ package struct StoreDesk: Sendable {
 }
 
 extension StoredNotification.Delivery.State: CaseIterable {
+    /// All states, in the order of their raw values.
     public static var allCases: [Self] { [.waiting, .delivered, .dead] }
 
     /// The word in lists.

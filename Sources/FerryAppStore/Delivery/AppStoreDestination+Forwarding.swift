@@ -9,6 +9,7 @@ internal import Foundation
 
 /// Why a URL or a secret cannot be used. Holds neither.
 public struct AppStoreForwardingError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// One sentence: what is wrong with the URL or the secret. It quotes neither, so a log may hold it.
     public let description: String
 }
 

@@ -104,6 +104,9 @@ struct DeliveryFailure: Error, CustomStringConvertible {
 /// What became of an attempt to deliver.
 @nonexhaustive
 public enum AppStoreDeliveryEvent: Sendable {
+    /// The destination took the notification. The store notes it after this event, so after a crash between the two the
+    /// notification comes once more. `destination`: its ``AppStoreDestination/name``. For a URL it holds path and query,
+    /// which may be secret.
     case delivered(uuid: String, destination: String)
     /// `again`: the time until the next attempt. Nil: the delivery was set aside.
     case failed(uuid: String, destination: String, reason: String, again: Duration?)

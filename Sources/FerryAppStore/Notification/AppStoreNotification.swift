@@ -11,20 +11,25 @@ public struct AppStoreNotification: Hashable, Sendable {
     public enum Version: Int, Sendable {
         /// Deprecated: a shared secret is its only proof, and it has no identifier.
         case one = 1
+        /// The present version: a signature of Apple's proves it, and `notificationUUID` identifies it.
         case two = 2
     }
 
     /// The key under which repeats are recognized: `notificationUUID`. Version 1 has none; its key is made of what does not
     /// change between two copies, and begins with `v1-`.
     public let uuid: String
+    /// What happened. Apple adds types, so code must let unknown ones pass.
     public let type: AppStoreNotificationType
     /// Details of the type, in Apple's words.
     public let subtype: String?
+    /// The version that the notification came in.
     public let version: Version
     /// When Apple signed this copy: of two notifications about one customer, the one that was signed later holds the newer
     /// state. In version 1, the newest date in the notification; nil without one.
     public let signedDate: Date?
+    /// The environment of the purchase. In version 1, `PROD` and `Production` are both ``AppStoreEnvironment/production``.
     public let environment: AppStoreEnvironment
+    /// The app's bundle identifier: `bundleId`, in version 1 `bid`.
     public let bundleID: String
     /// Apple's number of the app. Missing in the sandbox, and in version 1.
     public let appAppleID: Int64?

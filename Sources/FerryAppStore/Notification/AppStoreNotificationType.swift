@@ -4,10 +4,12 @@
 /// Source: the page "notificationType" of App Store Server Notifications, its changelog, and "notification_type" of
 /// version 1.
 public struct AppStoreNotificationType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    /// Apple's word, such as `DID_RENEW`.
     public let rawValue: String
 
     public init(rawValue: String) { self.rawValue = rawValue }
 
+    /// Apple's word: ``rawValue``.
     public var description: String { self.rawValue }
 
     // MARK: Version 2
@@ -32,6 +34,7 @@ public struct AppStoreNotificationType: RawRepresentable, Hashable, Sendable, Cu
     public static let oneTimeCharge = Self(rawValue: "ONE_TIME_CHARGE")
     public static let rescindConsent = Self(rawValue: "RESCIND_CONSENT")
     public static let metadataUpdate = Self(rawValue: "METADATA_UPDATE")
+    /// The word of Apple's page. Apple's changelog has `MIGRATE`, which is another type here.
     public static let migration = Self(rawValue: "MIGRATION")
     public static let priceChange = Self(rawValue: "PRICE_CHANGE")
     /// Asked for by the developer; comes in the form of version 2 even to a URL of version 1.

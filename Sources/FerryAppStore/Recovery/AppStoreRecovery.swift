@@ -30,6 +30,12 @@ public struct AppStoreRecovery: Sendable {
     /// The attempts to give a notification to the sink, or to verify it, before the recovery stops.
     static let attempts = 4
 
+    /// Makes a recovery. Nothing is read before ``run(from:to:)``.
+    ///
+    /// - Parameters:
+    ///   - client: asks Apple. Its app and environment are those of the recovery.
+    ///   - sink: takes the notifications, for example an ``AppStoreStore``.
+    ///   - checkpoint: the path of the file that keeps its place. Nil: a stopped recovery begins anew.
     public init(client: AppStoreServerClient, sink: any AppStoreNotificationSink, checkpoint: String? = nil) {
         self.client = client
         self.sink = sink

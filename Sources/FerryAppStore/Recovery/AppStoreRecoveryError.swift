@@ -1,5 +1,6 @@
 /// Why a recovery stopped. What it did before is safe: with a checkpoint, the next one goes on from there.
 public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
+    /// The kind of fault that stopped a recovery.
     @nonexhaustive
     public enum Code: String, Sendable {
         /// No beginning was given, and there is no checkpoint.
@@ -22,10 +23,14 @@ public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
         case cancelled
     }
 
+    /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
+    /// What happened, in sentences for an operator. With ``Code/sinkFailed``, the sink's own words are among them.
     public let description: String
     /// What was done; nil when nothing began.
     public let report: AppStoreRecoveryReport?
+    /// The error that caused this one: of Apple's server, of the verification, or of the system for an unwritable
+    /// checkpoint. Nil: the recovery found the fault itself, or the sink reported it.
     public let cause: (any Error)?
 
     init(_ code: Code, _ description: String, report: AppStoreRecoveryReport? = nil, cause: (any Error)? = nil) {

@@ -8,8 +8,11 @@ public import Foundation
 public struct AppStoreRecoveryReport: Hashable, Sendable {
     /// Notifications that were refused for one reason.
     public struct SetAside: Hashable, Sendable {
+        /// What follows from the refusal. Of `Other reasons.` it is the code of one of them.
         public var code: AppStoreVerificationError.Code
+        /// One sentence. A report has 20 reasons at most: the last one is `Other reasons.` when there were more.
         public var reason: String
+        /// The number of notifications, at least 1.
         public var count: Int
     }
 
@@ -34,8 +37,10 @@ public struct AppStoreRecoveryReport: Hashable, Sendable {
     /// Whether the window was read to its end.
     public var isComplete = false
 
+    /// The number of refused notifications, for all reasons.
     public var setAsideCount: Int { self.setAside.reduce(0) { $0 + $1.count } }
 
+    /// Makes the report of a recovery that has read no page: all counts are 0.
     public init(window: Range<Date>, outOfReach: Range<Date>? = nil) {
         self.window = window
         self.outOfReach = outOfReach

@@ -13,6 +13,7 @@ public import ServiceLifecycle
 /// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
 /// | between two requests | 30 s |
 public final class AppStoreServer: Service {
+    /// The address, the path and the certificate of a server.
     public struct Configuration: Sendable {
         /// The host to listen on: a name or an address.
         public var host = "127.0.0.1"
@@ -25,6 +26,7 @@ public final class AppStoreServer: Service {
         /// The largest number of open connections, at least 1; less if the process may open fewer files.
         public var connectionLimit = 16_384
 
+        /// Makes a configuration for this machine only: any free port of 127.0.0.1, the path `/`, no TLS.
         public init() {}
     }
 

@@ -401,6 +401,12 @@ public final class AppStoreStore: Service {
 }
 
 extension AppStoreStore: AppStoreNotificationSink {
+    /// Stores a notification of the history, and returns when it is committed.
+    ///
+    /// The notification must have been verified, because the store checks nothing.
+    ///
+    /// - Returns: ``AppStoreSinkAnswer/failed(_:)`` when the store is closed, cannot be written, or has 4096 notifications
+    ///   that wait for the disk. Never ``AppStoreSinkAnswer/refused(_:)``.
     public func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer {
         let post = JSONText.object([("signedPayload", JSONText.quoted(signedPayload))])
         return switch await self.take(notification, post: post, origin: .recovery) {

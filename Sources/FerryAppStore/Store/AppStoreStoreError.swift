@@ -13,9 +13,11 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
         case damaged
         /// The file cannot be opened, read or written.
         case inaccessible
+        /// The store was closed with ``AppStoreStore/close()``, and takes nothing more.
         case closed
     }
 
+    /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
     /// One sentence with the file, what happened and what to do.
     public let description: String

@@ -17,10 +17,12 @@ public struct StoredNotification: Sendable {
 
     /// The state of a delivery to one destination.
     public struct Delivery: Sendable {
+        /// How far a delivery is.
         @nonexhaustive
         public enum State: Int, Sendable {
             /// It was not delivered yet.
             case waiting
+            /// The destination took it.
             case delivered
             /// It failed for 3 days and was set aside.
             case dead
@@ -28,6 +30,7 @@ public struct StoredNotification: Sendable {
 
         /// The name of the destination.
         public let destination: String
+        /// How far the delivery is.
         public let state: State
         /// How often it was tried.
         public let attempts: Int
@@ -35,14 +38,21 @@ public struct StoredNotification: Sendable {
 
     /// The order of arrival, from 1.
     public let number: UInt64
+    /// The notification. Its ``AppStoreNotification/json`` is empty in the result of
+    /// ``AppStoreStore/list(limit:before:state:)``.
     public let notification: AppStoreNotification
+    /// When the first copy came to the store, by this machine's clock. ``AppStoreStore/retention`` begins here.
     public let received: Date
+    /// How the first copy came. Later copies change nothing.
     public let origin: Origin
+    /// The deliveries, one for each destination that the store had when the notification came. Destinations that are added
+    /// later do not get it.
     public let deliveries: [Delivery]
 }
 
 /// A notification on its way to a destination.
 public struct AppStoreDelivery: Sendable {
+    /// The notification, with its content.
     public let notification: AppStoreNotification
     /// 1 for the first attempt. After a crash, an attempt may have the number of the one before.
     public let attempt: Int

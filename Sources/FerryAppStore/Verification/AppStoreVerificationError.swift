@@ -17,6 +17,7 @@ public struct AppStoreVerificationError: Error, Hashable, Sendable, CustomString
         case notUnderstood
     }
 
+    /// What follows from the error: ``AppStoreReceiver`` chooses the status of its answer by it.
     public let code: Code
     /// One sentence: the check that failed, and what of the post it concerns.
     public let description: String

@@ -21,6 +21,7 @@ public final class AppStoreVerifier: Sendable {
         /// Whether every app counts: for a person who looks at one notification.
         package var takesAnyApp = false
 
+        /// Accepts both environments, signed under Apple's root, in version 2 only, and asks nobody about revocation.
         public init(apps: [AppStoreApp]) { self.apps = apps }
     }
 
