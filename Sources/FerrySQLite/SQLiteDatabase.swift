@@ -102,5 +102,21 @@ package final class SQLiteDatabase {
         }
     }
 
+    /// Makes the tables of a new file, all or none, and gives the file its version (`user_version`).
+    ///
+    /// - Throws: also when the file has a later version: what it means is not known.
+    package func make(version: Int64, _ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
+        try self.transaction { () throws(SQLiteError) in
+            var found: Int64 = 0
+            try self.prepare("PRAGMA user_version").run { row in found = row.integer(0) }
+            guard found <= version else {
+                throw SQLiteError(code: SQLITE_MISMATCH, path: self.path, reason: "a later version of Ferry wrote it")
+            }
+            guard found < version else { return }
+            try body()
+            try self.execute("PRAGMA user_version = \(version)")
+        }
+    }
+
     func error(_ code: Int32) -> SQLiteError { SQLiteError(code: code, path: self.path) }
 }

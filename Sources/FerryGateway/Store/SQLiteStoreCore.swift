@@ -101,10 +101,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
 
     /// Makes the tables of a new file.
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
-        try database.transaction { () throws(SQLiteError) in
-            var version: Int64 = 0
-            try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
-            guard version < Self.version else { return }
+        try database.make(version: Self.version) { () throws(SQLiteError) in
             try database.execute(
                 """
                 CREATE TABLE store (
@@ -114,7 +111,6 @@ final class SQLiteStoreCore: @unchecked Sendable {
                 CREATE TABLE rows (
                     kind INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (kind, key)
                 ) WITHOUT ROWID;
-                PRAGMA user_version = \(Self.version);
                 """
             )
             var generator = SystemRandomNumberGenerator()
