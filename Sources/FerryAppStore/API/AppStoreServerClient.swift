@@ -107,15 +107,17 @@ public final class AppStoreServerClient: Sendable {
     /// Waits for the turn of a request within Apple's limits.
     private func takePlace(_ kind: RateKind, since start: Duration) async throws(AppStoreServerError) {
         let now = self.time.elapsed()
-        let wait = self.rates.withLock { $0[kind]?.reserve(at: now) } ?? .zero
-        guard now - start + wait <= self.configuration.callLimit else {
+        let limit = self.configuration.callLimit - (now - start)
+        switch self.rates.withLock({ $0[kind]?.reserve(at: now, within: limit) }) {
+        case .taken(let wait): if wait > .zero { try await self.pause(wait) }
+        case .tooLate(let wait):
             throw AppStoreServerError(
                 .rateLimitExceeded,
                 "The request to \(self.host) was not sent: Apple's limit of requests would be exceeded. Ask less often.",
                 retryAfter: self.now + wait.timeInterval
             )
+        case nil: break
         }
-        if wait > .zero { try await self.pause(wait) }
     }
 
     func pause(_ duration: Duration) async throws(AppStoreServerError) {

@@ -21,21 +21,31 @@ struct RequestRate {
         self.hourly = max(Int((perSecond * 3600).rounded(.down)), 1)
     }
 
-    /// Takes the place of one request. Returns how long it must wait.
+    /// Whether a request has its place, and how long it must wait for it.
+    enum Reservation: Hashable {
+        case taken(wait: Duration)
+        /// The wait is longer than the request may take. No place was taken: later requests do not wait for it.
+        case tooLate(wait: Duration)
+    }
+
+    /// Takes the place of one request.
     ///
-    /// - Parameter now: a time that never runs back, from any beginning.
-    mutating func reserve(at now: Duration) -> Duration {
+    /// - Parameters:
+    ///   - now: a time that never runs back, from any beginning.
+    ///   - limit: how long the request may wait.
+    mutating func reserve(at now: Duration, within limit: Duration) -> Reservation {
         var due = now
         if let held { due = max(due, held) }
         if let steady { due = max(due, steady - self.interval * (Self.burst - 1)) }
         if let window, window.count >= self.hourly { due = max(due, window.start + Self.hour) }
+        guard due - now <= limit else { return .tooLate(wait: due - now) }
         if let window, due < window.start + Self.hour {
             self.window = (window.start, window.count + 1)
         } else {
             self.window = (due, 1)
         }
         self.steady = max(self.steady ?? due, due) + self.interval
-        return due - now
+        return .taken(wait: due - now)
     }
 
     /// Lets no request go before a time.

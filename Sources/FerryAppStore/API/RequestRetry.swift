@@ -1,9 +1,10 @@
 /// Whether a request is sent again after a failure, without I/O.
 struct RequestRetry {
     enum Failure: Hashable {
-        /// Apple took nothing: too many requests. It may have said how long to wait.
+        /// Apple took nothing: too many requests, or an error after which it asks for another try. It may have said how long to
+        /// wait.
         case rateLimited(after: Duration?)
-        /// A fault of the server: 5xx, or an error that Apple calls worth another try.
+        /// A fault of the server: 5xx. It may have taken the request.
         case serverTrouble
         /// No connection, or one that ended.
         case connection(wasSent: Bool)
@@ -41,7 +42,7 @@ struct RequestRetry {
         switch failure {
         case .lasting: return .giveUp
         case .connection(let wasSent): return wasSent && !self.isIdempotent ? .giveUp : .repeatAfter(wait)
-        case .serverTrouble: return .repeatAfter(wait)
+        case .serverTrouble: return self.isIdempotent ? .repeatAfter(wait) : .giveUp
         case .rateLimited(let told): return .repeatAfter(max(told ?? .zero, .zero) + wait)
         }
     }

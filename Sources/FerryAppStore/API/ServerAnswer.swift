@@ -45,7 +45,9 @@ enum ServerAnswer {
         let failure: RequestRetry.Failure =
             if response.status == 429 || code == .rateLimitExceeded {
                 .rateLimited(after: retryAfter.map { .seconds($0.timeIntervalSince(now)) })
-            } else if response.status >= 500 || code == .generalInternalRetryable {
+            } else if code == .generalInternalRetryable {
+                .rateLimited(after: nil)
+            } else if response.status >= 500 {
                 .serverTrouble
             } else {
                 .lasting

@@ -3,24 +3,36 @@ import Testing
 @testable import FerryAppStore
 
 @Suite struct RequestRateTests {
+    /// A rate whose requests may wait for ever. A class, so that expectations can change it.
+    private final class Requests {
+        var rate: RequestRate
+
+        init(perSecond: Double) { self.rate = RequestRate(perSecond: perSecond) }
+
+        func wait(at now: Duration) -> Duration? {
+            guard case .taken(let wait) = self.rate.reserve(at: now, within: .seconds(100_000)) else { return nil }
+            return wait
+        }
+    }
+
     @Test("A few requests go at once, then they keep the pace")
     func pace() {
-        var rate = RequestRate(perSecond: 2)
-        for _ in 0..<RequestRate.burst { #expect(rate.reserve(at: .seconds(5)) == .zero) }
-        #expect(rate.reserve(at: .seconds(5)) == .milliseconds(500))
-        #expect(rate.reserve(at: .seconds(5)) == .seconds(1))
+        let requests = Requests(perSecond: 2)
+        for _ in 0..<RequestRate.burst { #expect(requests.wait(at: .seconds(5)) == .zero) }
+        #expect(requests.wait(at: .seconds(5)) == .milliseconds(500))
+        #expect(requests.wait(at: .seconds(5)) == .seconds(1))
         // The two that wait go at 5.5 and 6 s.
-        #expect(rate.reserve(at: .seconds(6)) == .milliseconds(500))
-        #expect(rate.reserve(at: .seconds(1000)) == .zero)
+        #expect(requests.wait(at: .seconds(6)) == .milliseconds(500))
+        #expect(requests.wait(at: .seconds(1000)) == .zero)
     }
 
     @Test("No hour has more requests than Apple counts", arguments: [50.0, 5, 1, 0.1])
     func hour(_ perSecond: Double) {
-        var rate = RequestRate(perSecond: perSecond)
+        let requests = Requests(perSecond: perSecond)
         var (now, times): (Duration, [Duration]) = (.zero, [])
         let limit = Int(perSecond * 3600)
         for _ in 0..<limit + 20 {
-            now += rate.reserve(at: now)
+            now += requests.wait(at: now) ?? .zero
             times.append(now)
         }
         #expect(times.filter { $0 < .seconds(3600) }.count <= limit)
@@ -30,11 +42,23 @@ import Testing
 
     @Test("After Apple's refusal no request goes before the time that it named")
     func held() {
-        var rate = RequestRate(perSecond: 50)
-        rate.hold(until: .seconds(30))
-        rate.hold(until: .seconds(20))
-        #expect(rate.reserve(at: .seconds(10)) == .seconds(20))
-        #expect(rate.reserve(at: .seconds(31)) == .zero)
+        let requests = Requests(perSecond: 50)
+        requests.rate.hold(until: .seconds(30))
+        requests.rate.hold(until: .seconds(20))
+        #expect(requests.wait(at: .seconds(10)) == .seconds(20))
+        #expect(requests.wait(at: .seconds(31)) == .zero)
+    }
+
+    @Test("A request that may not wait so long takes no place from later ones")
+    func tooLate() {
+        let requests = Requests(perSecond: 0.1)
+        requests.rate.hold(until: .seconds(1000))
+        for second in 0..<600 {
+            let wait: Duration = .seconds(1000 - second)
+            let reservation = requests.rate.reserve(at: .seconds(second), within: .seconds(180))
+            #expect(reservation == .tooLate(wait: wait))
+        }
+        #expect(requests.wait(at: .seconds(1000)) == .zero)
     }
 
     @Test("The sandbox has a tenth")

@@ -28,6 +28,8 @@ import Testing
         #expect(action(.lasting, true) == .giveUp)
         #expect(action(.connection(wasSent: true), true) == .repeatAfter(.seconds(1)))
         #expect(action(.connection(wasSent: true), false) == .giveUp)
+        #expect(action(.serverTrouble, true) == .repeatAfter(.seconds(1)))
+        #expect(action(.serverTrouble, false) == .giveUp)
         #expect(action(.connection(wasSent: false), false) == .repeatAfter(.seconds(1)))
         #expect(action(.rateLimited(after: .seconds(40)), false) == .repeatAfter(.seconds(41)))
         #expect(action(.rateLimited(after: .seconds(-40)), false) == .repeatAfter(.seconds(1)))
