@@ -42,7 +42,9 @@ package struct ControlClient {
             guard count > 0 else { break }
             answer += chunk.prefix(count)
         }
-        guard answer.last == UInt8(ascii: "\n") else { throw self.failure("ended before its answer") }
+        guard answer.last == UInt8(ascii: "\n") else {
+            throw .failed("The process that has the store ended before its answer.")
+        }
         return answer.split(separator: UInt8(ascii: "\n")).map(Array.init)
     }
 

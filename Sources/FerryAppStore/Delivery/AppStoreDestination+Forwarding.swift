@@ -34,6 +34,7 @@ extension AppStoreDestination {
     ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
     ///   - secrets: each `whsec_` and 24 to 64 bytes in Base64. During a change of secrets, the new one and the old one.
     ///   - trustRoots: the authorities that may sign the URL's certificate.
+    /// - Throws: ``AppStoreForwardingError``; `TLSError` when the trust roots cannot be read.
     public static func forward(
         to url: String,
         secrets: [String],
@@ -44,7 +45,7 @@ extension AppStoreDestination {
                 description: "A secret for forwarding is whsec_ and then 24 to 64 random bytes in Base64."
             )
         }
-        return try self.posting(to: url, trustRoots: trustRoots, needsPost: false) { delivery in
+        return try self.posting(to: url, trustRoots: trustRoots, needsPost: false) { delivery throws(DeliveryFailure) in
             let notification = delivery.notification
             let signed = signature.headers(
                 id: notification.uuid,
@@ -65,9 +66,14 @@ extension AppStoreDestination {
     /// - Parameters:
     ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
     ///   - trustRoots: the authorities that may sign the URL's certificate.
+    /// - Throws: ``AppStoreForwardingError``; `TLSError` when the trust roots cannot be read.
     public static func forwardPost(to url: String, trustRoots: TrustRoots = .system) throws -> AppStoreDestination {
-        try self.posting(to: url, trustRoots: trustRoots, needsPost: true) { delivery in
-            (HTTPHeaders([("content-type", "application/json")]), delivery.post)
+        try self.posting(to: url, trustRoots: trustRoots, needsPost: true) { delivery throws(DeliveryFailure) in
+            // Posts are kept only while a destination needs them.
+            guard !delivery.post.isEmpty else {
+                throw DeliveryFailure("Apple's post was not kept, because no URL needed it when it came")
+            }
+            return (HTTPHeaders([("content-type", "application/json")]), delivery.post)
         }
     }
 
@@ -75,7 +81,7 @@ extension AppStoreDestination {
         to text: String,
         trustRoots: TrustRoots,
         needsPost: Bool,
-        _ request: @escaping @Sendable (AppStoreDelivery) -> (HTTPHeaders, [UInt8])
+        _ request: @escaping @Sendable (AppStoreDelivery) throws(DeliveryFailure) -> (HTTPHeaders, [UInt8])
     ) throws -> AppStoreDestination {
         let url: HTTPURL
         do {
@@ -88,7 +94,7 @@ extension AppStoreDestination {
         configuration.idleConnections = DeliveryFlight.limit
         let client = try HTTPClient(configuration)
         return AppStoreDestination(name: text, needsPost: needsPost) { delivery in
-            let (headers, body) = request(delivery)
+            let (headers, body) = try request(delivery)
             // At least once is what is promised, so a request may be repeated.
             let request = HTTPClientRequest(.POST, url, headers: headers, body: body, isIdempotent: true)
             let response: HTTPClientResponse

@@ -36,6 +36,7 @@ final class DeliveryLoop: Sendable {
                 // Before the look: an end that comes after it counts as an arrival.
                 let seen = self.store.arrivals.count
                 guard !self.store.isEnding else { break }
+                self.flight.withLock { $0.look() }
                 var pause = Self.storePause
                 // More than may be under way: the rows of those that are under way come back, too.
                 if let due = try? await self.store.due(to: self.destination.name, limit: 4 * DeliveryFlight.limit) {
@@ -63,7 +64,10 @@ final class DeliveryLoop: Sendable {
             self.onEvent?(.delivered(uuid: delivery.notification.uuid, destination: self.destination.name))
             return .delivered
         } catch {
-            let delay = DeliveryBackOff.delay(afterAttempt: delivery.attempt, age: delivery.age)
+            // The end of the process is no failure of the destination.
+            let delay =
+                Task.isCancelled
+                ? .zero : DeliveryBackOff.delay(afterAttempt: delivery.attempt, failing: delivery.failing)
             self.onEvent?(
                 .failed(
                     uuid: delivery.notification.uuid,

@@ -14,7 +14,8 @@ internal import FerryCore
 /// | of an environment that is not served; not handed over; shutting down | 503 |
 /// | genuine, and in a form that this version does not know | 500 |
 ///
-/// No answer has a body. After every status but 200, Apple sends the notification again.
+/// No answer has a body. After other statuses than 200, Apple sends the notification again in production; after 400 not
+/// always, and in the sandbox never.
 ///
 /// Source of the statuses: "Responding to App Store Server Notifications" (Apple).
 public final class AppStoreReceiver: Sendable {
@@ -70,7 +71,8 @@ public final class AppStoreReceiver: Sendable {
 
     private var runningCount: Int { self.state.withLock { $0.table.runningCount } }
 
-    /// Answers a request: returns the status, within the limit. A cancelled task gets its answer, too.
+    /// Answers a request: returns the status, within the limit; with
+    /// ``AppStoreVerifier/Configuration/checksRevocation`` up to 2 s later. A cancelled task gets its answer, too.
     public func answer(to request: AppStoreRequest) async -> Int {
         await self.answer(to: request, until: (request.received ?? .now) + self.answerLimit)
     }

@@ -48,7 +48,7 @@ public struct AppStoreRecovery: Sendable {
     ///
     /// - Parameters:
     ///   - from: the first moment; nil: where the checkpoint is.
-    ///   - to: the end; nil: now.
+    ///   - to: the end; nil: now. A recovery that goes on at its checkpoint keeps the end that it has.
     public func run(
         from: Date? = nil,
         to: Date? = nil

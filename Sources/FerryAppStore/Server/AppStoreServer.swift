@@ -83,8 +83,9 @@ public final class AppStoreServer: Service {
     public func stop(within limit: Duration) async {
         // A cancelled task must stop in order, too.
         await Task {
+            let end = ContinuousClock.now + limit
             await self.receiver.shutDown(within: limit)
-            await self.listener.quiesce(within: limit)
+            await self.listener.quiesce(within: max(end - .now, .zero))
         }.value
     }
 }

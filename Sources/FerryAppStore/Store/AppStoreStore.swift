@@ -172,6 +172,7 @@ public final class AppStoreStore: Service {
 
     private func openNow() throws(AppStoreStoreError) -> String? {
         guard self.core.file == nil else { return nil }
+        if self.queue.withLock(\.isClosed) { throw Self.closed }
         self.core.lastTry = .now
         let destinations = self.destinations.map { destinations in
             destinations.map { StoreFile.Destination(name: $0.name, needsPost: $0.needsPost) }
@@ -188,7 +189,6 @@ public final class AppStoreStore: Service {
     /// Returns the file. A file that could not be opened is tried again once a second: it may be free now.
     private func file() throws(AppStoreStoreError) -> StoreFile {
         if let file = self.core.file { return file }
-        if self.queue.withLock(\.isClosed) { throw Self.closed }
         if let last = self.core.lastTry, .now - last < Self.openInterval {
             throw AppStoreStoreError(.inaccessible, "The store cannot be opened now.")
         }

@@ -2,13 +2,15 @@
 enum DeliveryBackOff {
     static let first: Duration = .seconds(1)
     static let longest: Duration = .seconds(3600)
-    /// After this time since the notification came, a delivery that fails is set aside.
+    /// A delivery that has failed for this time is set aside.
     static let limit: Duration = .seconds(3 * 86_400)
 
     /// Returns the time to wait after the failure of attempt number `attempt`, which counts from 1; nil when the delivery is
     /// set aside.
-    static func delay(afterAttempt attempt: Int, age: Duration) -> Duration? {
-        guard age < self.limit else { return nil }
+    ///
+    /// - Parameter failing: the time since the first failure.
+    static func delay(afterAttempt attempt: Int, failing: Duration) -> Duration? {
+        guard failing < self.limit else { return nil }
         let doublings = min(max(attempt - 1, 0), 12)
         return min(self.first * (1 << doublings), self.longest)
     }

@@ -127,10 +127,7 @@ final class StoreFile {
     }
 
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
-        try database.transaction { () throws(SQLiteError) in
-            var version: Int64 = 0
-            try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
-            guard version < Self.version else { return }
+        try database.make(version: Self.version) { () throws(SQLiteError) in
             try database.execute(
                 """
                 CREATE TABLE notifications (
@@ -151,7 +148,6 @@ final class StoreFile {
                 CREATE INDEX deliveries_due ON deliveries (destination, state, due);
                 CREATE INDEX deliveries_customer ON deliveries (destination, customer, state, signed, number);
                 CREATE INDEX deliveries_number ON deliveries (number);
-                PRAGMA user_version = \(Self.version);
                 """
             )
         }
@@ -193,7 +189,10 @@ final class StoreFile {
                 "UPDATE deliveries SET state = ?, attempts = attempts + 1, due = 0 WHERE destination = ? AND number = ?"
             ),
             again: try database.prepare(
-                "UPDATE deliveries SET attempts = attempts + 1, due = ? WHERE destination = ? AND number = ?"
+                """
+                UPDATE deliveries SET since = CASE attempts WHEN 0 THEN ? ELSE since END, attempts = attempts + 1, due = ?
+                WHERE destination = ? AND number = ?
+                """
             ),
             delivery: try database.prepare(
                 "SELECT customer, signed FROM deliveries WHERE destination = ? AND number = ?"
@@ -331,7 +330,7 @@ final class StoreFile {
                     isStale: newest > (notification.signedDate?.milliseconds ?? 0),
                     post: post,
                     number: number,
-                    age: .milliseconds(max(0, now - since))
+                    failing: attempts == 0 ? .zero : .milliseconds(max(0, now - since))
                 )
             )
         }
@@ -375,7 +374,7 @@ final class StoreFile {
         switch attempt.result {
         case .delivered: try self.statements.end.run([.integer(1)] + place)
         case .dead: try self.statements.end.run([.integer(2)] + place)
-        case .again(let due): try self.statements.again.run([.integer(due)] + place)
+        case .again(let due): try self.statements.again.run([.integer(now), .integer(due)] + place)
         }
         var customer: [UInt8] = []
         try self.statements.delivery.run(place) { row in customer = row.blob(0) }

@@ -59,13 +59,14 @@ public struct AppStoreDelivery: Sendable {
     /// Whether a notification about the same customer that was signed later has been delivered to this destination: then the
     /// notification tells of the past.
     public let isStale: Bool
-    /// The body of the post, unchanged. Empty for a notification that was fetched from the history and came in no post.
+    /// The body of the post, unchanged. Empty if no destination needed posts when it came.
     package let post: [UInt8]
     let number: UInt64
-    let age: Duration
+    /// The time since the first failure; zero before it.
+    let failing: Duration
 
     /// The delivery of a notification that no store keeps.
     static func first(_ notification: AppStoreNotification) -> AppStoreDelivery {
-        AppStoreDelivery(notification: notification, attempt: 1, isStale: false, post: [], number: 0, age: .zero)
+        AppStoreDelivery(notification: notification, attempt: 1, isStale: false, post: [], number: 0, failing: .zero)
     }
 }

@@ -71,7 +71,7 @@ struct NotificationVerifier: Sendable {
         // Before the texts inside: nobody else can make this receiver read many of them.
         let signature = try self.signatures.verify(outer)
         let nested = try content.signed.map { name, text throws(AppStoreVerificationError) in
-            let nested = try self.signatures.read(text.utf8, place: name.shown)
+            let nested = try self.readNested(text, of: name)
             try self.check(nested.payload, of: name, content)
             return (name: name, text: nested)
         }
@@ -107,6 +107,18 @@ struct NotificationVerifier: Sendable {
             json: PlainJSON.make(outer.payload, in: content.name, replacing: objects)
         )
         return Verified(notification: notification, chains: chains)
+    }
+
+    /// Reads a signed text inside a genuine notification. In a form that is not known, it must come again when it is.
+    private func readNested(
+        _ text: String,
+        of name: String
+    ) throws(AppStoreVerificationError) -> SignatureVerifier.Unverified {
+        do {
+            return try self.signatures.read(text.utf8, place: name.shown)
+        } catch {
+            throw error.code == .malformed ? AppStoreVerificationError(.notUnderstood, error.description) : error
+        }
     }
 
     /// Verifies a signed text that stands alone.

@@ -25,6 +25,8 @@ import Testing
         )
     }
 
+    private static let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
     /// Runs a store until `count` deliveries have succeeded, and returns them in their order.
     private func deliveries(
         _ count: Int,
@@ -104,6 +106,36 @@ import Testing
         }
         #expect(deliveries.map(\.notification.uuid) == ["other", "first", "second"])
         #expect(deliveries.map(\.attempt) == [1, 2, 1])
+    }
+
+    @Test("A destination that comes to need posts gets none that were not kept")
+    func postsNotKept() async throws {
+        let url = "http://localhost:1/"
+        let before = AppStoreStore(path: self.path, destinations: [try .forward(to: url, secrets: [Self.secret])])
+        try await before.open()
+        #expect(await before.take(try self.notification("A"), post: [1]) == .taken(isNew: true))
+        await before.close()
+        let (failures, continuation) = AsyncStream.makeStream(of: String.self)
+        let store = AppStoreStore(path: self.path, destinations: [try .forwardPost(to: url)]) { event in
+            if case .failed(_, _, let reason, _) = event { continuation.yield(reason) }
+        }
+        try await store.open()
+        let running = Task { await store.run() }
+        for await reason in failures {
+            #expect(reason.contains("was not kept"))
+            break
+        }
+        running.cancel()
+        await running.value
+        await store.close()
+    }
+
+    @Test("A store that was closed does not open again")
+    func closed() async throws {
+        let store = AppStoreStore(path: self.path)
+        try await store.open()
+        await store.close()
+        await #expect(throws: AppStoreStoreError.self) { try await store.open() }
     }
 
     @Test("What was not delivered before the end is delivered after the next start")

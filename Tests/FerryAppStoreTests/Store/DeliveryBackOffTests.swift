@@ -5,15 +5,15 @@ import Testing
 @Suite struct DeliveryBackOffTests {
     @Test("The pause doubles up to an hour")
     func delays() {
-        let delays = (1...14).map { DeliveryBackOff.delay(afterAttempt: $0, age: .zero) }
+        let delays = (1...14).map { DeliveryBackOff.delay(afterAttempt: $0, failing: .zero) }
         #expect(delays.prefix(4) == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
         #expect(delays.last == .seconds(3600))
-        #expect(DeliveryBackOff.delay(afterAttempt: .max, age: .zero) == .seconds(3600))
+        #expect(DeliveryBackOff.delay(afterAttempt: .max, failing: .zero) == .seconds(3600))
     }
 
-    @Test("After three days a delivery is set aside")
+    @Test("After three days of failures a delivery is set aside")
     func limit() {
-        #expect(DeliveryBackOff.delay(afterAttempt: 80, age: .seconds(3 * 86_400 - 1)) != nil)
-        #expect(DeliveryBackOff.delay(afterAttempt: 80, age: .seconds(3 * 86_400)) == nil)
+        #expect(DeliveryBackOff.delay(afterAttempt: 80, failing: .seconds(3 * 86_400 - 1)) != nil)
+        #expect(DeliveryBackOff.delay(afterAttempt: 80, failing: .seconds(3 * 86_400)) == nil)
     }
 }
