@@ -122,6 +122,24 @@ public func ferry_read(
 }
 
 @implementation @c
+public func ferry_read_run(
+    _ handle: ferry_t,
+    _ outcome: UnsafeMutableRawPointer?,
+    _ size_of_one: Int,
+    _ tags: UnsafeMutablePointer<UInt64>?,
+    _ capacity: Int
+) -> Int64 {
+    with(handle) { handle in
+        guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size_of_one else {
+            return Int64(FERRY_EINVAL)
+        }
+        guard capacity > 0 else { return 0 }
+        guard let outcome, let tags else { return Int64(FERRY_EINVAL) }
+        return Int64(handle.mailbox.readRun(into: outcome, size: size_of_one, tags: tags, capacity: capacity))
+    }
+}
+
+@implementation @c
 public func ferry_read_event(_ handle: ferry_t, _ json: UnsafeMutablePointer<CChar>?, _ size: Int) -> Int64 {
     with(handle) { handle in
         guard size >= 0, json != nil || size == 0 else { return Int64(FERRY_EINVAL) }

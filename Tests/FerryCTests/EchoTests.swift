@@ -30,6 +30,28 @@ import Testing
         #expect(library.read(100).map(\.tag) == Array(3..<10))
     }
 
+    @Test func `outcomes that differ in their tags alone are read as runs`() throws {
+        let library = try Library(self.echo)
+        let bad = record(5, token: [0xba, 0xd0]) + record(6, token: [0xba, 0xd0]) + record(7, token: [0x90, 0x9e])
+        _ = library.submit((0..<5).flatMap { record($0) } + bad + record(8))
+        #expect(library.readRun(3).tags == [0, 1, 2])
+        let rest = library.readRun()
+        #expect(rest.tags == [3, 4] && rest.outcome.tag == 3 && rest.outcome.outcome == UInt8(FERRY_ACCEPTED))
+        let rejected = library.readRun()
+        #expect(rejected.tags == [5, 6] && rejected.outcome.status == 400 && rejected.outcome.legacy == 8)
+        #expect(library.readRun().outcome.status == 410)
+        #expect(library.read().map(\.tag) == [8])
+        #expect(library.readRun().tags.isEmpty)
+        #expect(library.ready & Int64(FERRY_READY_OUTCOMES) == 0)
+        var outcome = ferry_outcome()
+        var tag: UInt64 = 0
+        let size = MemoryLayout<ferry_outcome>.size
+        #expect(ferry_read_run(library.handle, nil, size, &tag, 1) == Int64(FERRY_EINVAL))
+        #expect(ferry_read_run(library.handle, &outcome, size, nil, 1) == Int64(FERRY_EINVAL))
+        #expect(ferry_read_run(library.handle, &outcome, size - 1, &tag, 1) == Int64(FERRY_EINVAL))
+        #expect(ferry_read_run(library.handle, &outcome, size, &tag, 0) == 0)
+    }
+
     @Test func `a caller with a larger structure gets zeros behind the known part`() throws {
         let library = try Library(self.echo)
         _ = library.submit(record(5) + record(6))

@@ -51,6 +51,14 @@ final class Library {
         return Array(outcomes.prefix(max(Int(count), 0)))
     }
 
+    /// Returns the first outcome of a run, and the tags of all.
+    func readRun(_ capacity: Int = 1000) -> (outcome: ferry_outcome, tags: [UInt64]) {
+        var outcome = ferry_outcome()
+        var tags = [UInt64](repeating: .max, count: capacity)
+        let count = ferry_read_run(self.handle, &outcome, MemoryLayout<ferry_outcome>.size, &tags, capacity)
+        return (outcome, Array(tags.prefix(max(Int(count), 0))))
+    }
+
     var ready: Int64 { ferry_wait(self.handle, 0) }
 
     /// Whether the descriptor is readable now.

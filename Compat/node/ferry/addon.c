@@ -34,6 +34,7 @@ static struct {
     int64_t (*submit)(uint64_t, const uint8_t *, size_t, size_t *);
     int64_t (*submit_to)(uint64_t, const uint8_t *, size_t, const uint8_t *, size_t, size_t, uint64_t);
     int64_t (*read)(uint64_t, void *, size_t, size_t);
+    int64_t (*read_run)(uint64_t, void *, size_t, uint64_t *, size_t);
     int64_t (*read_event)(uint64_t, char *, size_t);
     int64_t (*fd)(uint64_t);
     int64_t (*wait)(uint64_t, int64_t);
@@ -59,6 +60,7 @@ static const struct {
     {"ferry_submit", &ferry.submit},
     {"ferry_submit_to", &ferry.submit_to},
     {"ferry_read", &ferry.read},
+    {"ferry_read_run", &ferry.read_run},
     {"ferry_read_event", &ferry.read_event},
     {"ferry_fd", &ferry.fd},
     {"ferry_wait", &ferry.wait},
@@ -391,6 +393,17 @@ static napi_value js_read(napi_env env, napi_callback_info info) {
     return number(env, one <= 0 ? -2 : ferry.read(number_of(h), outcomes, (size_t)one, size / (size_t)one));
 }
 
+/* readRun(object, buffer, size of one, capacity): how many tags were copied behind one outcome */
+static napi_value js_read_run(napi_env env, napi_callback_info info) {
+    napi_value values[4];
+    handle *h = arguments(env, info, 4, values);
+    size_t size;
+    uint8_t *outcome = bytes(env, values[1], &size);
+    int64_t one = integer(env, values[2]), capacity = integer(env, values[3]);
+    if (one < 0 || one % 8 || capacity < 0 || (size_t)(one + 8 * capacity) > size) return number(env, -2);
+    return number(env, ferry.read_run(number_of(h), outcome, (size_t)one, (uint64_t *)(outcome + one), (size_t)capacity));
+}
+
 /* readEvent(object, buffer), report(object, buffer): the length of the text, copied if it fits */
 static napi_value js_read_event(napi_env env, napi_callback_info info) {
     napi_value values[2];
@@ -512,7 +525,7 @@ NAPI_MODULE_INIT() {
         napi_callback function;
     } functions[] = {
         {"load", js_load}, {"version", js_version}, {"text", js_text}, {"memory", js_memory}, {"open", js_open},
-        {"watch", js_watch}, {"submit", js_submit}, {"submitTo", js_submit_to}, {"read", js_read},
+        {"watch", js_watch}, {"submit", js_submit}, {"submitTo", js_submit_to}, {"read", js_read}, {"readRun", js_read_run},
         {"readEvent", js_read_event}, {"report", js_report}, {"set", js_set}, {"counts", js_counts}, {"fd", js_fd},
         {"wait", js_wait}, {"free", js_free}, {"call", js_call},
     };

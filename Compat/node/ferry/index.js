@@ -13,9 +13,7 @@ const COUNTS = ["taken", "unsettled", "unread", "confirmed", "presumed", "reject
   "uncertain", "contradicted", "resent"];
 const ERRORS = ["", "FERRY_EHANDLE", "FERRY_EINVAL", "FERRY_EINTR", "FERRY_EFORKED", "FERRY_ECLOSED", "FERRY_EOPTIONS",
   "FERRY_ESYSTEM", "FERRY_ETIME", "FERRY_EPEER"];
-const EINTR = -3;
-const ECLOSED = -5;
-const ETIME = -8;
+const EINTR = -3, ECLOSED = -5, ETIME = -8;
 
 // The addon's calls that wait on a thread of Node's pool, and its ways to watch a handle.
 const CLOSE = 0, DRAIN = 1, FLUSH = 2, FEEDBACK_READ = 3;
@@ -235,6 +233,18 @@ class Provider {
     return result;
   }
 
+  /** Like read(), as pairs of an outcome and the tags of all that differ from it in nothing else. Much faster. */
+  readRuns(most = MOST) {
+    const runs = [];
+    for (let count; (count = checked(native.readRun(this, outcomes, OUTCOME_SIZE, Math.min(most, MOST)))) > 0; most -= count) {
+      const view = new DataView(outcomes.buffer), tags = [];
+      for (let i = 0, at = OUTCOME_SIZE; i < count; i++, at += 8)
+        tags.push(view.getUint32(at, true) + view.getUint32(at + 4, true) * 4294967296);
+      runs.push([new Outcome(Buffer.from(outcomes.subarray(0, OUTCOME_SIZE)), view, 0), tags]);
+    }
+    return runs;
+  }
+
   /** Takes events that have come, at most `most`. Without the option `events` there are none. */
   events(most = 1000) {
     const result = [];
@@ -305,14 +315,10 @@ class Provider {
   }
 
   /** Resolves with 0 when everything was written or has its outcome, and with 1 after `seconds`. */
-  flush(seconds) {
-    return this._repeat(FLUSH, seconds);
-  }
+  flush(seconds) { return this._repeat(FLUSH, seconds); }
 
   /** Resolves with 0 when everything has its outcome, and after `seconds` with the number of those without one. */
-  drain(seconds) {
-    return this._repeat(DRAIN, seconds);
-  }
+  drain(seconds) { return this._repeat(DRAIN, seconds); }
 
   async _repeat(call, seconds) {
     const end = Date.now() + milliseconds(seconds);
@@ -337,14 +343,10 @@ class Provider {
   }
 
   /** Changes what may change: { share: 10 }. */
-  set(options) {
-    checked(native.set(this, json(options)));
-  }
+  set(options) { checked(native.set(this, json(options))); }
 
   /** A descriptor for poll(2): it is readable while something is ready. */
-  get fd() {
-    return checked(native.fd(this));
-  }
+  get fd() { return checked(native.fd(this)); }
 
   /** Takes nothing more, sends what was taken for up to `seconds`, and closes the connections. Outcomes stay. */
   async close(seconds = 10) {

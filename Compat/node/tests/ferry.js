@@ -26,6 +26,17 @@ function provider(simulator, backend, options) {
     config: simulator.config(backend) }, options));
 }
 
+test("outcomes that differ in their tags alone are read as runs", () => {
+  const sender = echo();
+  sender.submitTo({ payload: PAYLOAD }, ["0000", "0000", "0000", "bad0", "0000"], 10);
+  assert.deepStrictEqual(sender.readRuns(2).map(([, tags]) => tags), [[10, 11]]);
+  const runs = sender.readRuns();
+  assert.deepStrictEqual(runs.map(([, tags]) => tags), [[12], [13], [14]]);
+  assert.deepStrictEqual(runs.map(([{ tag, reason }]) => [tag, reason]), [[12, ""], [13, "BadDeviceToken"], [14, ""]]);
+  assert.deepStrictEqual(sender.readRuns(), []);
+  sender.free();
+});
+
 test("a notification goes out with all its fields", async () => {
   const simulator = await simulate();
   const apnsId = "eabeae54-14a8-11e5-b60b-1697f925ec7b";

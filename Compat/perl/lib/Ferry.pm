@@ -61,6 +61,7 @@ our %EXPORT_TAGS = (constants => \@EXPORT_OK);
         submit        => ['sint64', qw(uint64 string size_t opaque)],
         submit_to     => ['sint64', qw(uint64 string size_t string size_t size_t uint64)],
         read          => ['sint64', qw(uint64 string size_t size_t)],
+        read_run      => ['sint64', qw(uint64 string size_t string size_t)],
         read_event    => ['sint64', qw(uint64 string size_t)],
         fd            => ['sint64', 'uint64'],
         wait          => ['sint64', qw(uint64 sint64)],
@@ -131,6 +132,21 @@ sub read {
     my @outcomes = map { bless \$_, 'Ferry::Outcome' } unpack "(a40)$count", $$buffer;
     push @buffers, $buffer;
     return @outcomes;
+}
+
+# Like read, as pairs of an outcome and the tags of all that differ from it in nothing else. Much faster.
+sub read_runs {
+    my ($self, $most) = @_;
+    $most = max(0, min($most // MOST, MOST));
+    _buffer(my $outcome, OUTCOME);
+    _buffer(my $tags, 8 * MOST);
+    my @runs;
+    while (my $count = _checked(_read_run($self->{handle}, $outcome, OUTCOME, $tags, $most))) {
+        # Copies of a scalar may share the memory that the library writes. What unpack returns does not.
+        push @runs, [bless(\(my $copy = unpack 'a40', $outcome), 'Ferry::Outcome'), [unpack "Q<$count", $tags]];
+        $most -= $count;
+    }
+    return @runs;
 }
 
 sub wait {

@@ -40,6 +40,14 @@ is_deeply [map { $outcomes[1]->$_ } qw(outcome detail reason legacy)], [FERRY_AC
 is scalar(my @none = $ferry->read), 0, 'and they are read once';
 is $ferry->wait(0), 0, 'then there is nothing to wait for';
 
+my $runner = Ferry->new(backend => 'echo');
+$runner->submit_to({ payload => '{}' }, [map { token($_) } qw(0000 0000 0000 bad0 0000)], 10);
+is_deeply [map { $_->[1] } $runner->read_runs(2)], [[10, 11]], 'outcomes that differ in their tags alone are a run';
+my @runs = $runner->read_runs;
+is_deeply [map { $_->[1] } @runs], [[12], [13], [14]], 'others are not';
+is_deeply [map { $_->[0]->reason } @runs], ['', 'BadDeviceToken', ''], 'each run has its outcome';
+is scalar(my @no_runs = $runner->read_runs), 0, 'and is read once';
+
 is $ferry->submit_to({ payload => '{}' }, [map { pack 'N', $_ } 1 .. 5000], 100), 5000,
     'one notification goes to many devices';
 ok $ferry->flush(5), 'and is written';

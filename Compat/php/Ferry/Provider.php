@@ -25,6 +25,9 @@ final class Provider implements Constants
     /** Where the library writes outcomes. */
     private ?\FFI\CData $words = null;
     private int $capacity = 0;
+    /** Where the library writes the tags of a run. */
+    private ?\FFI\CData $tags = null;
+    private int $tagCapacity = 0;
     /** @var string[] */
     private array $reasons = [0 => ''];
 
@@ -66,24 +69,28 @@ final class Provider implements Constants
      *
      * @param array $notification as for submit(), without 'token' and 'tag'.
      * @param string[] $tokens hexadecimal, of one length.
+     * @param bool $areBytes whether the tokens are bytes, and not hexadecimal. For 32 bytes this saves a fifth of a call's time.
      */
-    public function submitTo(array $notification, array $tokens, int $firstTag): int
+    public function submitTo(array $notification, array $tokens, int $firstTag, bool $areBytes = false): int
     {
-        return $this->inChunks($tokens, function (array $chunk, int $taken) use ($notification, $firstTag): int {
-            $record = Record::pack(['token' => $chunk[0]] + $notification);
-            $digits = \strlen($chunk[0]);
+        $submit = function (array $chunk, int $taken) use ($notification, $firstTag, $areBytes): int {
+            $record = Record::pack(['token' => $areBytes ? \bin2hex($chunk[0]) : $chunk[0]] + $notification);
+            $length = \strlen($chunk[0]);
             foreach ($chunk as $token) {
-                if (\strlen($token) !== $digits) {
+                if (\strlen($token) !== $length) {
                     throw new \InvalidArgumentException('The tokens of one call have one length.');
                 }
             }
-            $tokens = Record::bytes('tokens', \implode('', $chunk));
-            $length = \intdiv($digits, 2);
+            $tokens = \implode('', $chunk);
+            if (!$areBytes) {
+                [$tokens, $length] = [Record::bytes('tokens', $tokens), \intdiv($length, 2)];
+            }
             $tag = $firstTag + $taken;
             return $this->ffi->ferry_submit_to(
                 $this->handle, $record, \strlen($record), $tokens, $length, \count($chunk), $tag
             );
-        });
+        };
+        return $this->inChunks($tokens, $submit);
     }
 
     /** Calls $submit for one chunk after the other while all of them are taken. */
@@ -148,6 +155,35 @@ final class Provider implements Constants
             $outcomes[] = $outcome;
         }
         return $outcomes;
+    }
+
+    /**
+     * Returns outcomes that have come, at most $most, as runs: outcomes that differ in their tags alone. When most outcomes are
+     * alike, this costs a fraction of read().
+     *
+     * @return array[] each with 'tags', a list of integers, and the members of an outcome but 'tag' and 'apnsId'.
+     */
+    public function readRuns(int $most = self::BATCH): array
+    {
+        if ($this->tagCapacity < $most) {
+            $this->tags = $this->ffi->new('uint64_t[' . $most . ']');
+            $this->tagCapacity = $most;
+        }
+        $words = $this->ffi->new('uint64_t[' . self::WORDS . ']');
+        [$tags, $size, $runs] = [$this->tags, 8 * self::WORDS, []];
+        while ($most > 0
+            && ($count = Library::check($this->ffi->ferry_read_run($this->handle, $words, $size, $tags, $most)))) {
+            $run = $this->outcome($words[1]);
+            unset($run['tag'], $run['apnsId']);
+            $run['timestamp'] = $words[2] ?: null;
+            $list = [];
+            for ($i = 0; $i < $count; $i++) {
+                $list[] = $tags[$i];
+            }
+            $runs[] = ['tags' => $list] + $run;
+            $most -= $count;
+        }
+        return $runs;
     }
 
     /** An outcome by its second word, which has the members from 'outcome' to 'flags', the first of them in its lowest bits. */

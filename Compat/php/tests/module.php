@@ -52,6 +52,24 @@ test('Outcomes come back with the tags, in the form that the README shows', func
     equal(3, $provider->report()['taken']);
 });
 
+test('Outcomes that differ in their tags alone are read as runs', function () {
+    $provider = echoProvider();
+    equal(5, $provider->submitTo(array('payload' => '{}'), array('00', '01', '02', '03', '04'), 10));
+    $bytes = array("\xba\xd0", "\xba\xd1", "\xba\xd2");
+    equal(3, $provider->submitTo(array('payload' => '{}'), $bytes, 20, true));
+    $provider->submit(array(array('tag' => 30, 'token' => '00', 'payload' => '{}')));
+    $runs = $provider->readRuns(3);
+    equal(array(array(10, 11, 12)), array_column($runs, 'tags'));
+    $runs = $provider->readRuns();
+    equal(array(array(13, 14), array(20), array(21, 22, 30)), array_column($runs, 'tags'));
+    $rejected = array('tags' => array(20), 'outcome' => Provider::REJECTED, 'detail' => Provider::ORIGIN_APNS, 'status' => 400,
+        'reason' => 'BadDeviceToken', 'legacy' => 8, 'timestamp' => null);
+    ksort($rejected);
+    ksort($runs[1]);
+    equal($rejected, $runs[1]);
+    equal(array(), $provider->readRuns());
+});
+
 test('A record has the layout of ferry.h', function () {
     $record = Record::pack(array(
         'tag' => 0x0102030405060708, 'token' => 'aaBB', 'payload' => '{"a":1}', 'expiration' => 0x11223344, 'priority' => 5,

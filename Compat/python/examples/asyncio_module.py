@@ -6,10 +6,11 @@ import json
 import sys
 
 import ferry
+import ferry_asyncio
 
 
 async def main(options, tokens):
-    provider = ferry.AsyncProvider(options)
+    provider = ferry_asyncio.AsyncProvider(options)
     payload = json.dumps({"aps": {"alert": "Hello"}}).encode()
     outcomes = await asyncio.gather(*[
         provider.send(ferry.Notification(0, binascii.unhexlify(token), payload, priority=10)) for token in tokens

@@ -103,6 +103,15 @@ class Echo(unittest.TestCase):
         self.assertEqual(len(self.provider.read(60)), 60)
         self.assertTrue(self.provider.wait(1) & ferry.READY_ROOM)
 
+    def test_outcomes_that_differ_in_their_tags_alone_are_read_as_runs(self):
+        self.provider.submit_to(notification(), [GOOD, GOOD, GOOD, BAD, GOOD], 10)
+        self.assertEqual([tags for _, tags in self.provider.read_runs(2)], [(10, 11)])
+        runs = self.provider.read_runs()
+        self.assertEqual([tags for _, tags in runs], [(12,), (13,), (14,)])
+        self.assertEqual([outcome.tag for outcome, _ in runs], [12, 13, 14])
+        self.assertEqual((runs[1][0].outcome, runs[1][0].reason), (ferry.REJECTED, "BadDeviceToken"))
+        self.assertEqual(self.provider.read_runs(), [])
+
     def test_one_notification_goes_to_many_devices(self):
         self.assertEqual(self.provider.submit_to(notification(), [GOOD, BAD, GOOD], 10), 3)
         outcomes = self.provider.read()
@@ -216,11 +225,12 @@ class AsyncIO(unittest.TestCase):
     def setUp(self):
         try:
             import asyncio
+            import ferry_asyncio
         except ImportError:
             self.skipTest("This Python has no asyncio.")
         self.asyncio = asyncio
         self.loop = asyncio.new_event_loop()
-        self.provider = ferry.AsyncProvider({"backend": "echo", "queueLimit": 50}, loop=self.loop)
+        self.provider = ferry_asyncio.AsyncProvider({"backend": "echo", "queueLimit": 50}, loop=self.loop)
 
     def tearDown(self):
         self.loop.close()

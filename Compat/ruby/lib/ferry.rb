@@ -75,6 +75,7 @@ module Ferry
     SUBMIT = function('submit', [NUMBER, POINTER, SIZE, POINTER], **QUICK)
     SUBMIT_TO = function('submit_to', [NUMBER, POINTER, SIZE, POINTER, SIZE, SIZE, NUMBER], **QUICK)
     READ = function('read', [NUMBER, POINTER, SIZE, SIZE], **QUICK)
+    READ_RUN = function('read_run', [NUMBER, POINTER, SIZE, POINTER, SIZE], **QUICK)
     READ_EVENT = function('read_event', [NUMBER, POINTER, SIZE], **QUICK)
     FD = function('fd', [NUMBER], **QUICK)
     WAIT = function('wait', [NUMBER, NUMBER])
@@ -277,17 +278,17 @@ module Ferry
     end
 
     # Submits one notification, a Hash without tag and token, to many devices, whose tokens have one length. Their tags
-    # are `first_tag`, `first_tag` + 1 and so on. Returns how many were taken.
-    def submit_to(notification, tokens, first_tag)
+    # are `first_tag`, `first_tag` + 1 and so on. With `bytes`, tokens are not hexadecimal. Returns how many were taken.
+    def submit_to(notification, tokens, first_tag, bytes: false)
       return 0 if tokens.empty?
-      Ferry.append(record = String.new, tag: first_tag, token: tokens[0], **notification)
-      digits = tokens.join
-      unless tokens.map(&:bytesize).uniq.size == 1 && digits.count(HEX) == digits.bytesize
+      joined = tokens.join
+      unless tokens.map(&:bytesize).uniq.size == 1 && (bytes || joined.count(HEX) == joined.bytesize)
         raise ArgumentError, 'tokens: hexadecimal digits, all of one length'
       end
-      bytes = [digits].pack('H*')
-      length = tokens[0].bytesize / 2
-      C.check(C::SUBMIT_TO.call(@handle, record, record.bytesize, bytes, length, tokens.size, first_tag))
+      joined = [joined].pack('H*') unless bytes
+      Ferry.append(record = String.new, tag: first_tag, token: bytes ? tokens[0].unpack1('H*') : tokens[0], **notification)
+      length = joined.bytesize / tokens.size
+      C.check(C::SUBMIT_TO.call(@handle, record, record.bytesize, joined, length, tokens.size, first_tag))
     end
 
     # Returns the outcomes that have come, at most so many.
@@ -295,6 +296,17 @@ module Ferry
       buffer = "\0" * (Outcome::SIZE * most)
       count = C.check(C::READ.call(@handle, buffer, Outcome::SIZE, most))
       Array.new(count) { |index| Outcome.new(buffer.byteslice(index * Outcome::SIZE, Outcome::SIZE)) }
+    end
+
+    # Like read, as pairs of an outcome and the tags of all that differ from it in nothing else. Much faster.
+    def read_runs(most = BATCH)
+      tags, runs = "\0" * (8 * most), []
+      loop do
+        outcome = "\0" * Outcome::SIZE # Its own: a copy would share the memory that the library writes.
+        return runs if (count = C.check(C::READ_RUN.call(@handle, outcome, Outcome::SIZE, tags, most))).zero?
+        runs << [Outcome.new(outcome), tags.unpack("Q<#{count}")]
+        most -= count
+      end
     end
 
     # Returns bits as soon as one is set, and 0 after the time; nil waits without a limit.
@@ -359,7 +371,6 @@ module Ferry
     # A thread calls libferry, because signals and Timeout interrupt the wait for a thread, and no call into C.
     def close(seconds = 10)
       C.check(Thread.new { C::CLOSE.call(@handle, (seconds * 1000).to_i) }.value)
-      nil
     end
 
     # Frees the provider. What is not closed ends as if closed within 0 seconds.
@@ -384,6 +395,5 @@ module Ferry
   def self.ending?
     @is_ending
   end
-  @is_ending = false
   at_exit { @is_ending = true }
 end

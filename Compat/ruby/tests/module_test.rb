@@ -72,6 +72,18 @@ class ModuleTest < FerryTest
     assert_equal [], provider.read
   end
 
+  def test_outcomes_that_differ_in_their_tags_alone_are_read_as_runs
+    provider = echo
+    assert_equal 5, provider.submit_to({ payload: '{}' }, %w[0000 0000 0000 bad0 0000], 10)
+    assert_equal 1, provider.submit_to({ payload: '{}' }, ["\xba\xd0".b], 20, bytes: true)
+    assert_equal [[10, 11]], provider.read_runs(2).map(&:last)
+    runs = provider.read_runs
+    assert_equal [[12], [13], [14], [20]], runs.map(&:last)
+    assert_equal [12, 13, 14, 20], runs.map { |outcome, _| outcome.tag }
+    assert_equal [nil, 'BadDeviceToken', nil, 'BadDeviceToken'], runs.map { |outcome, _| outcome.reason }
+    assert_empty provider.read_runs
+  end
+
   def test_one_notification_goes_to_many_devices
     provider = echo
     assert_equal 3, provider.submit_to({ payload: '{"aps":{}}', priority: 5 }, %w[00ff bad0 0000], 100)

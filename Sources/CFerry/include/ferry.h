@@ -172,6 +172,13 @@ int64_t ferry_submit_to(ferry_t handle, const uint8_t *record, size_t length, co
 int64_t ferry_read(ferry_t handle, void *outcomes, size_t size_of_one, size_t capacity);
 
 /*
+ * Reads a run: the first outcome, and those after it that differ from it in tag and apns_id alone; at most `capacity`. Copies
+ * the first to `outcome`, whose size is `size_of_one`, and the tags of all to `tags`. Returns how many; 0 if there is none.
+ * Most outcomes are alike, and some languages read an array of numbers faster than members of structures.
+ */
+int64_t ferry_read_run(ferry_t handle, void *outcome, size_t size_of_one, uint64_t *tags, size_t capacity);
+
+/*
  * Copies the next event as a JSON object, without a 0 at the end. Returns its length; 0 if there is none. If the length
  * is above `size`, nothing is copied and the event stays.
  */

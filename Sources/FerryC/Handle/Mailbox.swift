@@ -239,25 +239,57 @@ final class Mailbox: OutcomeSink, Sendable {
                 guard count > 0, let start = source.baseAddress else { return }
                 if size == own { return target.copyMemory(from: start + box.state.read * own, byteCount: count * own) }
                 for index in 0..<count {
-                    let one = target + index * size
-                    one.initializeMemory(as: UInt8.self, repeating: 0, count: size)
-                    one.copyMemory(from: start + (box.state.read + index) * own, byteCount: own)
+                    Self.copy(start + (box.state.read + index) * own, to: target + index * size, size: size)
                 }
             }
-            box.state.read += count
-            box.state.isGathering = false
-            if box.state.read == box.state.outcomes.count {
-                box.state.outcomes.removeAll(keepingCapacity: true)
-                box.state.read = 0
-            } else if box.state.read * 2 > box.state.outcomes.count {
-                box.state.outcomes.removeFirst(box.state.read)
-                box.state.read = 0
-            }
-            if box.state.room == .full, self.room(box.state) > 0 { box.state.room = .offered }
-            if count == 0, box.state.settling == .told { box.state.settling = .noNews }
-            box.state.raise()
+            self.noteRead(count, &box.state)
             return count
         }
+    }
+
+    /// Copies the first outcome to `target`, and the tags of it and of those like it to `tags`. Returns how many.
+    func readRun(
+        into target: UnsafeMutableRawPointer,
+        size: Int,
+        tags: UnsafeMutablePointer<UInt64>,
+        capacity: Int
+    ) -> Int {
+        self.box.withLock { box in
+            let unread = box.state.outcomes[box.state.read...].prefix(capacity)
+            var count = 0
+            if var first = unread.first {
+                for outcome in unread {
+                    guard outcome.isLike(first) else { break }
+                    tags[count] = outcome.tag
+                    count += 1
+                }
+                Self.copy(&first, to: target, size: size)
+            }
+            self.noteRead(count, &box.state)
+            return count
+        }
+    }
+
+    /// Copies an outcome into the structure of a caller that may be of a later version.
+    private static func copy(_ outcome: UnsafeRawPointer, to target: UnsafeMutableRawPointer, size: Int) {
+        target.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        target.copyMemory(from: outcome, byteCount: MemoryLayout<ferry_outcome>.size)
+    }
+
+    /// Removes the outcomes that were read.
+    private func noteRead(_ count: Int, _ state: inout State) {
+        state.read += count
+        state.isGathering = false
+        if state.read == state.outcomes.count {
+            state.outcomes.removeAll(keepingCapacity: true)
+            state.read = 0
+        } else if state.read * 2 > state.outcomes.count {
+            state.outcomes.removeFirst(state.read)
+            state.read = 0
+        }
+        if state.room == .full, self.room(state) > 0 { state.room = .offered }
+        if count == 0, state.settling == .told { state.settling = .noNews }
+        state.raise()
     }
 
     /// The bits of `ferry_wait`; an error once the handle was freed.

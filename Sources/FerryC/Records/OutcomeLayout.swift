@@ -34,6 +34,13 @@ extension ferry_outcome {
         }
     }
 
+    /// Whether the outcomes differ in tag and apns-id alone.
+    func isLike(_ other: ferry_outcome) -> Bool {
+        self.outcome == other.outcome && self.detail == other.detail && self.status == other.status
+            && self.reason == other.reason && self.legacy == other.legacy && self.flags == other.flags
+            && self.timestamp == other.timestamp
+    }
+
     private mutating func set(_ rejection: Rejection) {
         self.detail = UInt8(rejection.origin.number)
         self.status = UInt16(clamping: rejection.status ?? 0)

@@ -48,6 +48,9 @@ private func call(_ number: Int, _ handle: inout ferry_t, _ input: inout FuzzInp
         var outcomes = [UInt8](repeating: 0, count: size * 4)
         let read = ferry_read(handle, &outcomes, size, 4)
         require(read <= 4 && (read <= 0 || size >= 40))
+        var tags = [UInt64](repeating: 0, count: 3)
+        let run = ferry_read_run(handle, &outcomes, size, &tags, tags.count)
+        require(run <= 3 && (run <= 0 || size >= 40))
     case 6: _ = ferry_wait(handle, 0)
     case 7: _ = ferry_close(handle, Int64(input.number(0...1)))
     case 8:
