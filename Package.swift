@@ -343,7 +343,7 @@ let package = Package(
         .testTarget(
             name: "FerryTests",
             dependencies: [
-                "Ferry", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryTesting", "FerryOpenSSL",
+                "Ferry", "FerryAppStore", "FerryBinary", "FerryHTTP2", "FerryMachine", "FerryTesting", "FerryOpenSSL",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),
                 .product(name: "Logging", package: "swift-log"),

@@ -81,19 +81,24 @@ final class DeliveryLoop: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels it after `limit`.
+    /// Runs `body`, and cancels it after `limit`. If it then ends well, the notification is delivered all the same.
     private static func within(_ limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                try await body()
-                return true
-            }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                return false
-            }
-            defer { group.cancelAll() }
-            guard try await group.next() == true else { throw DeliveryFailure("it took longer than \(limit)") }
+        let isLate = Locked(false)
+        let task = Task { try await body() }
+        let alarm = Alarm(after: limit) {
+            isLate.withLock { $0 = true }
+            task.cancel()
+        }
+        defer { alarm.cancel() }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        do {
+            try result.get()
+        } catch {
+            throw isLate.withLock(\.self) ? DeliveryFailure("it took longer than \(limit)") : error
         }
     }
 }

@@ -17,7 +17,7 @@ package enum HandOverResult: Sendable, Equatable {
 final class HandOverCall: Sendable {
     private struct Waiter {
         var continuation: CheckedContinuation<HandOverResult?, Never>
-        var timer: Task<Void, Never>?
+        var alarm: Alarm?
     }
 
     private enum State {
@@ -34,7 +34,7 @@ final class HandOverCall: Sendable {
             return Array(waiters.values)
         }
         for waiter in waiters {
-            waiter.timer?.cancel()
+            waiter.alarm?.cancel()
             waiter.continuation.resume(returning: result)
         }
     }
@@ -45,11 +45,7 @@ final class HandOverCall: Sendable {
             switch self.add(continuation) {
             case .ended(let result): continuation.resume(returning: result)
             case .waits(let number):
-                let timer = Task {
-                    try? await Task.sleep(for: limit)
-                    self.giveUp(number)
-                }
-                self.keep(timer, of: number)
+                self.keep(Alarm(after: limit) { self.giveUp(number) }, of: number)
             }
         }
     }
@@ -73,14 +69,14 @@ final class HandOverCall: Sendable {
         }
     }
 
-    private func keep(_ timer: Task<Void, Never>, of number: UInt64) {
+    private func keep(_ alarm: Alarm, of number: UInt64) {
         let isNeeded = self.state.withLock { state in
             guard case .running(var waiters, let next) = state, waiters[number] != nil else { return false }
-            waiters[number]?.timer = timer
+            waiters[number]?.alarm = alarm
             state = .running(waiters, next: next)
             return true
         }
-        if !isNeeded { timer.cancel() }
+        if !isNeeded { alarm.cancel() }
     }
 
     private func giveUp(_ number: UInt64) {

@@ -25,6 +25,8 @@ public final class AppStoreStore: Service {
     private static let batchLimit = 256
     /// How many notifications one transaction removes.
     private static let removalLimit = 1000
+    /// How many deliveries one transaction makes due again.
+    private static let redeliveryLimit = 1000
     /// How often opening is tried again after it failed.
     private static let openInterval: Duration = .seconds(1)
 
@@ -371,13 +373,19 @@ public final class AppStoreStore: Service {
     /// Delivers a notification once more.
     ///
     /// - Parameter uuid: the key. Nil: all that were set aside.
-    /// - Returns: how many notifications are delivered again.
+    /// - Returns: how many deliveries are made again: one for each destination.
     public func redeliver(uuid: String?) async throws(AppStoreStoreError) -> Int {
-        let count = try await self.reading { file throws(SQLiteError) in
-            try file.redeliver(uuid, now: Date.now.milliseconds)
+        var count = 0
+        while true {
+            // In parts, so that notifications are stored between them.
+            let made = try await self.reading { file throws(SQLiteError) in
+                try file.redeliver(uuid, now: Date.now.milliseconds, limit: Self.redeliveryLimit)
+            }
+            count += made
+            self.arrivals.poke()
+            // Those of one notification may be delivered meanwhile, and would be found again.
+            guard uuid == nil, made == Self.redeliveryLimit else { return count }
         }
-        self.arrivals.poke()
-        return count
     }
 
     /// Removes what is older than ``retention`` and waits for no delivery.

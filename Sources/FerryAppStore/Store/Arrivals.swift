@@ -4,7 +4,7 @@ internal import FerryCore
 final class Arrivals: Sendable {
     private struct Waiter {
         var continuation: CheckedContinuation<Void, Never>
-        var timer: Task<Void, Never>?
+        var alarm: Alarm?
     }
 
     private struct State {
@@ -41,12 +41,9 @@ final class Arrivals: Sendable {
                     return true
                 }
                 guard mustWait else { return continuation.resume() }
-                let timer = Task {
-                    try? await Task.sleep(for: limit)
-                    self.wake(number)
-                }
+                let alarm = Alarm(after: limit) { self.wake(number) }
                 self.state.withLock { state in
-                    if state.waiters[number] == nil { timer.cancel() } else { state.waiters[number]?.timer = timer }
+                    if state.waiters[number] == nil { alarm.cancel() } else { state.waiters[number]?.alarm = alarm }
                 }
             }
         } onCancel: {
@@ -59,7 +56,7 @@ final class Arrivals: Sendable {
     }
 
     private static func resume(_ waiter: Waiter) {
-        waiter.timer?.cancel()
+        waiter.alarm?.cancel()
         waiter.continuation.resume()
     }
 }

@@ -46,6 +46,7 @@ final class StoreFile {
     /// "blocked": later than every clock.
     private static let never = Int64.max
     private static let version: Int64 = 1
+    private static let delivered = StoredNotification.Delivery.State.delivered.rawValue
 
     private let database: SQLiteDatabase
     private let mark: HighWaterMark
@@ -417,10 +418,20 @@ final class StoreFile {
         before: UInt64?,
         state: StoredNotification.Delivery.State?
     ) throws(SQLiteError) -> [StoredNotification] {
+        // Few wait or are dead among millions, and most are delivered: the index finds the few, a scan soon finds the many.
         let condition =
-            state.map {
-                "AND EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = \($0.rawValue))"
-            } ?? ""
+            switch state {
+            case nil: ""
+            case .delivered:
+                "AND EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = \(Self.delivered))"
+            case .some(let state):
+                """
+                AND n.number IN (
+                    SELECT d.number FROM destinations t CROSS JOIN deliveries d ON d.destination = t.number
+                    WHERE d.state = \(state.rawValue)
+                )
+                """
+            }
         return try self.read(
             "WHERE n.number < ? \(condition) ORDER BY n.number DESC LIMIT ?",
             json: "x''",
@@ -480,20 +491,21 @@ final class StoreFile {
         return result
     }
 
-    /// Lets notifications be delivered once more: one, or all that were set aside. Returns how many.
-    func redeliver(_ uuid: String?, now: Int64) throws(SQLiteError) -> Int {
+    /// Lets deliveries be made once more: those of one notification, or those that were set aside, up to `limit`.
+    ///
+    /// - Returns: how many.
+    func redeliver(_ uuid: String?, now: Int64, limit: Int) throws(SQLiteError) -> Int {
         var places: [(destination: Int64, number: UInt64, customer: [UInt8], signed: Int64)] = []
-        let condition = uuid == nil ? "d.state = 2" : "n.uuid = ?"
+        let condition = uuid == nil ? "d.state = 2" : "d.number = (SELECT number FROM notifications WHERE uuid = ?)"
         let values = uuid.map { [SQLiteValue.blob(Array($0.utf8))] } ?? []
         return try self.database.transaction { () throws(SQLiteError) in
             try self.database.prepare(
                 """
-                SELECT d.destination, d.number, d.customer, d.signed FROM deliveries d
-                JOIN notifications n ON n.number = d.number
-                JOIN destinations t ON t.number = d.destination
-                WHERE d.state <> 0 AND t.active = 1 AND \(condition)
+                SELECT d.destination, d.number, d.customer, d.signed
+                FROM destinations t CROSS JOIN deliveries d ON d.destination = t.number
+                WHERE d.state <> 0 AND t.active = 1 AND \(condition) LIMIT ?
                 """
-            ).run(values) { row in
+            ).run(values + [.integer(Int64(limit))]) { row in
                 places.append((row.integer(0), UInt64(bitPattern: row.integer(1)), row.blob(2), row.integer(3)))
             }
             for place in places {
@@ -505,7 +517,7 @@ final class StoreFile {
                     now: now
                 )
             }
-            return Set(places.map(\.number)).count
+            return places.count
         }
     }
 

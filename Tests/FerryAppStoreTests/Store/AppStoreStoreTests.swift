@@ -130,6 +130,30 @@ import Testing
         await store.close()
     }
 
+    @Test("A list holds what is in the state that is asked for")
+    func listByState() async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let destination = AppStoreDestination.handler("app") { _ in continuation.yield() }
+        let store = AppStoreStore(path: self.path, destinations: [destination])
+        try await store.open()
+        _ = await store.take(try self.notification("A"), post: [])
+        func uuids(_ state: StoredNotification.Delivery.State?) async throws -> [String] {
+            try await store.list(state: state).map(\.notification.uuid)
+        }
+        #expect(try await uuids(.waiting) == ["A"])
+        #expect(try await uuids(.delivered) == [])
+        let running = Task { await store.run() }
+        for await _ in stream { break }
+        // Ends when the delivery was noted.
+        await store.end(within: .seconds(60))
+        await running.value
+        #expect(try await uuids(.waiting) == [])
+        #expect(try await uuids(.delivered) == ["A"])
+        #expect(try await uuids(.dead) == [])
+        #expect(try await uuids(nil) == ["A"])
+        await store.close()
+    }
+
     @Test("A store that was closed does not open again")
     func closed() async throws {
         let store = AppStoreStore(path: self.path)

@@ -6,7 +6,7 @@ import Testing
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().appending(path: "../../..").standardized
 
-    private static let catalogues = ["Sources/Ferry/Ferry.docc", "Sources/FerryTesting/FerryTesting.docc"]
+    private static let catalogues = ["Ferry", "FerryAppStore", "FerryTesting"].map { "Sources/\($0)/\($0).docc" }
 
     /// The files below a directory whose name ends so, as paths below the package.
     private static func files(in directory: String, endingIn end: String) throws -> [String] {
@@ -36,7 +36,8 @@ import Testing
 
     @Test func `each block of Swift code stands in a file that is compiled`() throws {
         let programs = try Self.files(in: "Examples", endingIn: ".swift").filter { !$0.contains("/.build/") }
-        let snippets = ["PageSnippets", "ReferencePageSnippets"].map { "Tests/FerryTests/Documentation/\($0).swift" }
+        let snippets = ["PageSnippets", "ReferencePageSnippets", "AppStorePageSnippets"]
+            .map { "Tests/FerryTests/Documentation/\($0).swift" }
         let compiled = try (programs + snippets).map { file in
             Self.withoutIndentation(try Self.text(file)).joined(separator: "\n")
         }
