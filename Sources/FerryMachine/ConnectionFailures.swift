@@ -12,7 +12,8 @@ package struct ConnectionFailures: Sendable {
     /// What to do after a failure.
     package enum Verdict: Sendable, Equatable {
         case dialAgain(after: TimeAmount)
-        /// Give up the queue: this many connections in a row failed since that time. The count starts again.
+        /// Give up the queue: this many connections in a row failed since that time. The count starts again, with the first
+        /// wait: new work must not wait for old failures.
         case giveUp(failures: Int, since: NIODeadline, wait: TimeAmount)
     }
 
@@ -57,8 +58,8 @@ package struct ConnectionFailures: Sendable {
             self.series = .inARow(count, since: first)
             return .dialAgain(after: self.limit.bounded(wait, since: first, now: now))
         }
-        self.series = .none
-        return .giveUp(failures: count, since: first, wait: wait)
+        self.reset()
+        return .giveUp(failures: count, since: first, wait: self.backOff.fail(using: &generator))
     }
 
     /// Notes that the peer refused the credentials; returns how long to wait. The queue is given up at once, so the count

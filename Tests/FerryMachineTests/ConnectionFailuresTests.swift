@@ -44,7 +44,22 @@ import Testing
         }
         let end = self.start + .seconds(30)
         let verdict = failures.failed(since: end, now: end, using: &self.generator)
-        guard case .giveUp(failures: 4, since: self.start, _) = verdict else { return #expect(Bool(false)) }
+        guard case .giveUp(failures: 4, since: self.start, let wait) = verdict else { return #expect(Bool(false)) }
+        #expect(wait <= failures.firstWait && failures.hasFailed)
+    }
+
+    @Test mutating func `what comes after giving up does not wait for old failures`() {
+        var failures = Self.failures(time: .seconds(30))
+        var waits: [TimeAmount] = []
+        for second in [0, 10, 20, 30, 31, 32] as [Int64] {
+            let now = self.start + .seconds(second)
+            switch failures.failed(since: now, now: now, using: &self.generator) {
+            case .dialAgain(let wait), .giveUp(_, _, let wait): waits.append(wait)
+            }
+        }
+        let first = failures.firstWait
+        #expect(waits[3] <= first)
+        #expect(waits[4] > first && waits[4] <= first + first)
     }
 
     @Test mutating func `refused credentials end the series, and their waits grow`() {
