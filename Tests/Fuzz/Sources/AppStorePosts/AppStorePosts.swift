@@ -59,8 +59,9 @@ private func requireRefusal(
     _ body: () throws(AppStoreVerificationError) -> AppStoreNotification
 ) {
     do throws(AppStoreVerificationError) {
+        let notification = try body()
         // Only the shared secret makes an unsigned text genuine.
-        require(try body().version == .one)
+        require(notification.version == .one)
     } catch {
         check(error)
     }
