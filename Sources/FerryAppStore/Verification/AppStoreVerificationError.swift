@@ -22,7 +22,9 @@ public struct AppStoreVerificationError: Error, Hashable, Sendable, CustomString
     /// One sentence: the check that failed, and what of the post it concerns.
     public let description: String
 
-    /// - Parameter description: one sentence, without any content of the post.
+    /// - Parameters:
+    ///   - code: what follows from the error.
+    ///   - description: one sentence, without any content of the post.
     public init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
