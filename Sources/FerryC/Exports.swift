@@ -111,13 +111,9 @@ public func ferry_read(
     _ size_of_one: Int,
     _ capacity: Int
 ) -> Int64 {
-    with(handle) { handle in
-        guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size_of_one else {
-            return Int64(FERRY_EINVAL)
-        }
-        guard capacity > 0 else { return 0 }
-        guard let outcomes else { return Int64(FERRY_EINVAL) }
-        return Int64(handle.mailbox.read(into: outcomes, size: size_of_one, capacity: capacity))
+    readOutcomes(handle, size_of_one, capacity) { mailbox in
+        guard let outcomes else { return nil }
+        return mailbox.read(into: outcomes, size: size_of_one, capacity: capacity)
     }
 }
 
@@ -129,13 +125,20 @@ public func ferry_read_run(
     _ tags: UnsafeMutablePointer<UInt64>?,
     _ capacity: Int
 ) -> Int64 {
+    readOutcomes(handle, size_of_one, capacity) { mailbox in
+        guard let outcome, let tags else { return nil }
+        return mailbox.readRun(into: outcome, size: size_of_one, tags: tags, capacity: capacity)
+    }
+}
+
+/// Checks what both ways of reading have in common, and returns what `read` returns; nil means that it has nowhere to write.
+private func readOutcomes(_ handle: ferry_t, _ size: Int, _ capacity: Int, _ read: (Mailbox) -> Int?) -> Int64 {
     with(handle) { handle in
-        guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size_of_one else {
+        guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size else {
             return Int64(FERRY_EINVAL)
         }
         guard capacity > 0 else { return 0 }
-        guard let outcome, let tags else { return Int64(FERRY_EINVAL) }
-        return Int64(handle.mailbox.readRun(into: outcome, size: size_of_one, tags: tags, capacity: capacity))
+        return read(handle.mailbox).map(Int64.init) ?? Int64(FERRY_EINVAL)
     }
 }
 
