@@ -33,8 +33,7 @@ final class DeliveryLoop: Sendable {
     func run() async {
         await withDiscardingTaskGroup { group in
             while true {
-                // Before the look: an end that comes after it counts as an arrival.
-                let seen = self.store.arrivals.count
+                let seen = self.store.changes.count
                 guard !self.store.isEnding else { break }
                 self.flight.withLock { $0.look() }
                 var pause = Self.storePause
@@ -45,7 +44,7 @@ final class DeliveryLoop: Sendable {
                     }
                     pause = due.next.map { .seconds(max(0, $0.timeIntervalSinceNow)) } ?? Self.longestSleep
                 }
-                await self.store.arrivals.wait(beyond: seen, limit: min(pause, Self.longestSleep))
+                await self.store.changes.wait(beyond: seen, limit: min(pause, Self.longestSleep))
             }
         }
     }
@@ -55,7 +54,7 @@ final class DeliveryLoop: Sendable {
         // The store first: a delivery that is neither noted nor under way would begin again.
         await self.store.settle(StoreFile.Attempt(destination: destination, number: delivery.number, result: result))
         self.flight.withLock { $0.end(delivery) }
-        self.store.arrivals.poke()
+        self.store.changes.raise()
     }
 
     private func attempt(_ delivery: AppStoreDelivery) async -> StoreFile.Attempt.Result {

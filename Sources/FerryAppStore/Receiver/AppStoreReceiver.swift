@@ -31,6 +31,8 @@ public final class AppStoreReceiver: Sendable {
     private let handOver: AppStoreHandOver
     private let answerLimit: Duration
     private let state: Locked<State>
+    /// Raised when a hand-over ended.
+    private let ends = Signal()
     private let onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)?
 
     /// The largest body in bytes. Refuse more while it is read.
@@ -63,8 +65,11 @@ public final class AppStoreReceiver: Sendable {
     public func shutDown(within limit: Duration) async -> Int {
         self.state.withLock { $0.isShutDown = true }
         let end = ContinuousClock.now + limit
-        while self.runningCount > 0, ContinuousClock.now < end {
-            do { try await Task.sleep(for: .milliseconds(10)) } catch { break }
+        while !Task.isCancelled {
+            let seen = self.ends.count
+            let left = end - .now
+            guard self.runningCount > 0, left > .zero else { break }
+            await self.ends.wait(beyond: seen, limit: left)
         }
         return self.runningCount
     }
@@ -145,6 +150,7 @@ public final class AppStoreReceiver: Sendable {
             // The table first: a copy that comes between would otherwise begin a second run.
             let isTaken = if case .taken = result { true } else { false }
             self.state.withLock { $0.table.ended(notification.uuid, isTaken: isTaken) }
+            self.ends.raise()
             call.end(result)
         }
     }

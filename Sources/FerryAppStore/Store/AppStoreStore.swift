@@ -62,7 +62,8 @@ public final class AppStoreStore: Service {
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let core = Core()
     private let queue = Locked(Queue())
-    let arrivals = Arrivals()
+    /// Raised when there is something new to deliver, and when deliveries end.
+    let changes = Signal()
 
     /// Names the file. It is opened by ``open()``, or with the first notification.
     ///
@@ -112,7 +113,7 @@ public final class AppStoreStore: Service {
             self.work()
             self.core.file = nil
         }
-        self.arrivals.poke()
+        self.changes.raise()
     }
 
     /// Delivers to the destinations, and removes what is too old, until the task is cancelled or the service group shuts down.
@@ -121,7 +122,10 @@ public final class AppStoreStore: Service {
     /// cancelled, too.
     public func run() async {
         self.queue.withLock { $0.isDelivering = true }
-        defer { self.queue.withLock { $0.isDelivering = false } }
+        defer {
+            self.queue.withLock { $0.isDelivering = false }
+            self.changes.raise()
+        }
         await withGracefulShutdownHandler {
             await withTaskGroup { group in
                 group.addTask { await self.removeOldHourly() }
@@ -131,10 +135,9 @@ public final class AppStoreStore: Service {
                         group.addTask { await loop.run() }
                     }
                     while true {
-                        // Before the look: an end that comes after it counts as an arrival.
-                        let seen = self.arrivals.count
+                        let seen = self.changes.count
                         guard !self.isEnding else { break }
-                        await self.arrivals.wait(beyond: seen, limit: .seconds(3600))
+                        await self.changes.wait(beyond: seen, limit: .seconds(3600))
                     }
                 }
                 group.cancelAll()
@@ -148,15 +151,18 @@ public final class AppStoreStore: Service {
     package func end(within limit: Duration) async {
         self.stopDelivering()
         let end = ContinuousClock.now + limit
-        while self.queue.withLock(\.isDelivering), ContinuousClock.now < end {
-            do { try await Task.sleep(for: .milliseconds(10)) } catch { break }
+        while !Task.isCancelled {
+            let seen = self.changes.count
+            let left = end - .now
+            guard self.queue.withLock(\.isDelivering), left > .zero else { break }
+            await self.changes.wait(beyond: seen, limit: left)
         }
     }
 
     /// Begins no delivery any more.
     package func stopDelivering() {
         self.queue.withLock { $0.isEnding = true }
-        self.arrivals.poke()
+        self.changes.raise()
     }
 
     /// Whether no delivery begins any more.
@@ -243,7 +249,7 @@ public final class AppStoreStore: Service {
             }
             do { try file.advanceMark() } catch { throw AppStoreStoreError(.inaccessible, error.description) }
             for (take, isNew) in zip(takes, areNew) { take.continuation.resume(returning: .taken(isNew: isNew)) }
-            self.arrivals.poke()
+            self.changes.raise()
             return
         } catch {
             failure = error.description
@@ -382,7 +388,7 @@ public final class AppStoreStore: Service {
                 try file.redeliver(uuid, now: Date.now.milliseconds, limit: Self.redeliveryLimit)
             }
             count += made
-            self.arrivals.poke()
+            self.changes.raise()
             // Those of one notification may be delivered meanwhile, and would be found again.
             guard uuid == nil, made == Self.redeliveryLimit else { return count }
         }

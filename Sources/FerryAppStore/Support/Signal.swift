@@ -1,7 +1,10 @@
 internal import FerryCore
 
-/// Wakes those that wait for something new. Any thread.
-final class Arrivals: Sendable {
+/// Wakes those that wait for a change. Any thread.
+///
+/// Read ``count`` before you look at what changes, and wait beyond that count. A change that comes after the look then ends
+/// the wait at once.
+final class Signal: Sendable {
     private struct Waiter {
         var continuation: CheckedContinuation<Void, Never>
         var alarm: Alarm?
@@ -15,10 +18,10 @@ final class Arrivals: Sendable {
 
     private let state = Locked(State())
 
-    /// The number of arrivals so far.
+    /// How often the signal was raised.
     var count: UInt64 { self.state.withLock(\.count) }
 
-    func poke() {
+    func raise() {
         let waiters = self.state.withLock { state in
             state.count += 1
             defer { state.waiters = [:] }
@@ -27,7 +30,7 @@ final class Arrivals: Sendable {
         for waiter in waiters { Self.resume(waiter) }
     }
 
-    /// Waits until there were more than `count` arrivals, for at most `limit`. Returns early when the task is cancelled.
+    /// Waits until the signal was raised more than `count` times, for at most `limit`. Returns early when the task is cancelled.
     func wait(beyond count: UInt64, limit: Duration) async {
         let number = self.state.withLock { state in
             state.next += 1
