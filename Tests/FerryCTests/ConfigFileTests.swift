@@ -27,8 +27,10 @@ import Testing
         (#"{"backend":"migrate"}"#, "The binary protocol needs the option 'host'"),
         (#"{"backend":"migrate","binary":{"host":"a","topic":1}}"#, "does not exist"),
         (#"{"backend":"auto"}"#, #"The backend "auto" needs the option 'host'"#),
-        ("{", "In the file of 'config': The options are not one JSON object"),
-        (#"{"backend":"echo","shar":1}"#, "There is no option 'shar' here."),
+        ("{", "ferry.json: The options are not one JSON object"),
+        (#"{"backend":"echo","shar":1}"#, "ferry.json: There is no option 'shar' here."),
+        (#"{"backend":"echo","wait":1}"#, "ferry.json: The option 'wait' takes true or false."),
+        (#"{"backend":"migrate","binary":{"host":1}}"#, "ferry.json: The option 'binary.host' takes a string."),
     ])
     func `keys of the file win over those of the program`(file: String, sentence: String?) throws {
         let message = try self.refusal(self.old, file)
@@ -43,6 +45,11 @@ import Testing
         let options = #"{"backend":"auto","cert":"/nowhere"}"#
         #expect(try self.refusal(options, #"{"host":"gateway.internal"}"#)?.contains("does not exist") == true)
         #expect(try self.refusal(options, "{}")?.contains(#"The backend "auto" needs the option 'host'"#) == true)
+    }
+
+    @Test func `a fault of the program's own options names no file`() throws {
+        let message = try self.refusal(#"{"backend":"echo","shar":1}"#, "{}")
+        #expect(message == "There is no option 'shar' here.")
     }
 
     @Test func `a file that is missing is an error that names it`() {

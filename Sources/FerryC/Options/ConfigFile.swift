@@ -57,11 +57,7 @@ struct ConfigFile: Sendable {
 
     /// Returns the options in the file. `bytes` are those of the file.
     func options(_ bytes: UnsafeBufferPointer<UInt8>) throws(OptionsFault) -> OptionsObject {
-        do {
-            return try OptionsObject(bytes)
-        } catch {
-            throw OptionsFault("In the file of 'config': \(error.sentence)")
-        }
+        try OptionsObject(bytes, of: FileName(self.path))
     }
 
     /// Whether the file was written or replaced since it was read.
