@@ -2,22 +2,13 @@ internal import FerryAppStore
 internal import FerryCore
 internal import FerryTesting
 
-#if canImport(FoundationEssentials)
-internal import FoundationEssentials
-#else
-internal import Foundation
-#endif
-
 /// The simulated App Store of `ferry simulate`: its API, and the notifications that it sends.
 struct AppStoreSimulation {
-    /// The file in `--tls-dir` with the root of the signatures.
-    static let rootName = "app-store-root.pem"
-
     let server: SimulatedAppStoreServer
     private let making: Task<Void, Never>
 
     /// - Parameters:
-    ///   - directory: where the root of the signatures is written. It is another one at each start.
+    ///   - directory: where the root of the signatures is kept; nil for a new root.
     ///   - recorder: gets a line for each attempt.
     /// - Throws: ``CommandFailure`` with status 2 when an option cannot be used.
     static func start(
@@ -28,8 +19,13 @@ struct AppStoreSimulation {
         directory: String?,
         recorder: GatewayFileRecorder?
     ) async throws -> AppStoreSimulation {
-        let maker = try NotificationMaker(app: options.app, environment: options.environment)
-        if let directory { try self.write(maker.signer.rootPEM, in: directory) }
+        // A seed of its own: a receiver takes what an earlier simulation sent for copies.
+        let maker = try NotificationMaker(
+            app: options.app,
+            environment: options.environment,
+            signer: self.signer(directory),
+            seed: .random(in: 0...UInt64.max)
+        )
         let sender = try self.sender(options, maker, credentials, recorder)
         var configuration = SimulatedAppStoreServer.Configuration(
             credentials: credentials,
@@ -93,11 +89,14 @@ struct AppStoreSimulation {
         }
     }
 
-    private static func write(_ root: [UInt8], in directory: String) throws {
+    private static func signer(_ directory: String?) throws(CommandFailure) -> AppStoreSigner? {
+        guard let directory else { return nil }
         do {
-            try Data(root).write(to: URL(filePath: "\(directory)/\(self.rootName)"))
+            return try AppStoreSigner(root: TLSDirectory.appStoreRoot(directory))
         } catch {
-            throw CommandFailure.usage("\(self.rootName) cannot be written in the directory of --tls-dir.")
+            throw CommandFailure.usage(
+                "The root of the App Store's signatures in --tls-dir cannot be used: \(Sentence.of(error))"
+            )
         }
     }
 }

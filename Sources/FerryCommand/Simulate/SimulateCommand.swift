@@ -24,8 +24,8 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
               ferry simulate --binary 2195 --cert gateway.pem --key gateway-key.pem --client-ca company-ca.pem
               ferry simulate --app-store 0 --app-store-url http://127.0.0.1:8080/ --app-store-count 100 --tls-dir tls
 
-            The App Store signs with certificates that are made at each start: a receiver must trust app-store-root.pem, \
-            which is written in --tls-dir. Its API takes tokens of token-key.p8 whose issuer is FERRYTEAM1.
+            A receiver must trust the root of the App Store's signatures, app-store-root.pem in --tls-dir. The App Store's \
+            API takes tokens of token-key.p8, whose key ID is FERRYKEY01 and whose issuer is FERRYTEAM1.
 
             A script, every key of which may be left out:
               {"errorDelaySeconds": 0.2, "rules": [{"prefix": "bad0", "status": 8}, {"after": 1000, "status": 10}],

@@ -3,7 +3,7 @@ internal import CFerryOpenSSL
 /// Certificates of the shape that the App Store signs with: a P-384 root and intermediate, a P-256 leaf, all signed with
 /// SHA-384, and Apple's two marks.
 ///
-/// Safe from any thread. The keys stay in memory.
+/// Safe from any thread.
 package final class ThrowAwaySigningChain: Sendable {
     /// What is unusual about a chain, for tests of verifiers.
     package struct Shape: Sendable {
@@ -32,42 +32,30 @@ package final class ThrowAwaySigningChain: Sendable {
     /// 1.2.840.113635.100.6.2.1: Apple's Worldwide Developer Relations authority.
     package static let intermediateMark = "1.2.840.113635.100.6.2.1"
 
+    package static let defaultName = "Ferry throw-away"
+
     private let root: KeyMaterial
     private let intermediate: KeyMaterial
     private let leaf: KeyMaterial
     /// The leaf's key.
     package let key: ES256Key
 
+    /// - Parameter root: the root of an earlier chain, from ``root(name:shape:)``; nil for a new one.
     /// - Throws: ``TLSError`` with `internalFailure`.
-    package init(name: String = "Ferry throw-away", shape: Shape = Shape()) throws(TLSError) {
-        let null: [UInt8] = [0x05, 0x00]
-        func request(
-            _ name: String,
-            _ validity: ClosedRange<Int>,
-            mark: String?,
-            hasPolicy: Bool = true
-        ) -> CertificateRequest {
-            CertificateRequest(
-                subject: [("CN", name), ("OU", "Throw-away signing"), ("O", "Ferry"), ("C", "US")],
-                validity: (validity.lowerBound, validity.upperBound),
-                rawExtensions: (hasPolicy ? [(ReliancePolicy.oid, ReliancePolicy.der)] : [])
-                    + (mark.map { [($0, null)] } ?? []),
-                digest: .sha384
-            )
-        }
-        let keyIdentifier = shape.hasKeyIdentifiers ? [(NID_subject_key_identifier, "hash")] : []
+    package init(
+        name: String = ThrowAwaySigningChain.defaultName,
+        shape: Shape = Shape(),
+        root: TLSIdentity? = nil
+    ) throws(TLSError) {
         let identifiers =
-            keyIdentifier + (shape.hasKeyIdentifiers ? [(NID_authority_key_identifier, "keyid:always")] : [])
-        let authority = [
-            (NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
-        ]
+            Self.keyIdentifier(shape)
+            + (shape.hasKeyIdentifiers ? [(NID_authority_key_identifier, "keyid:always")] : [])
         func responder(_ address: String?) -> [(Int32, String)] {
             address.map { [(NID_info_access, "OCSP;URI:\($0)")] } ?? []
         }
-        self.root = try CertificateIssuer(request("\(name) root", shape.authorityValidity, mark: nil, hasPolicy: false))
-            .selfSigned(generateKey(.p384), extensions: authority + keyIdentifier)
+        self.root = if let root { root.material } else { try Self.newRoot(name, shape) }
         self.intermediate = try CertificateIssuer(
-            request(
+            Self.request(
                 "\(name) intermediate",
                 shape.authorityValidity,
                 mark: shape.marksIntermediate ? Self.intermediateMark : nil
@@ -76,11 +64,12 @@ package final class ThrowAwaySigningChain: Sendable {
         .issued(
             by: self.root,
             to: generateKey(.p384),
-            extensions: (shape.isIntermediateAuthority ? authority : [(NID_basic_constraints, "critical,CA:FALSE")])
+            extensions: (shape.isIntermediateAuthority
+                ? Self.authority : [(NID_basic_constraints, "critical,CA:FALSE")])
                 + identifiers + responder(shape.intermediateOCSP ?? shape.ocsp)
         )
         self.leaf = try CertificateIssuer(
-            request("\(name) leaf", shape.leafValidity, mark: shape.marksLeaf ? Self.leafMark : nil)
+            Self.request("\(name) leaf", shape.leafValidity, mark: shape.marksLeaf ? Self.leafMark : nil)
         )
         .issued(
             by: self.intermediate,
@@ -89,6 +78,44 @@ package final class ThrowAwaySigningChain: Sendable {
                 + identifiers + responder(shape.ocsp)
         )
         self.key = try ES256Key(p8: pemBytes(key: self.leaf.key.pointer))
+    }
+
+    /// Returns the root of chains that are made later, with its key.
+    ///
+    /// - Throws: ``TLSError`` with `internalFailure`.
+    package static func root(name: String = defaultName, shape: Shape = Shape()) throws(TLSError) -> TLSIdentity {
+        try TLSIdentity(self.newRoot(name, shape))
+    }
+
+    private static func newRoot(_ name: String, _ shape: Shape) throws(TLSError) -> KeyMaterial {
+        let request = self.request("\(name) root", shape.authorityValidity, mark: nil, hasPolicy: false)
+        return try CertificateIssuer(request)
+            .selfSigned(generateKey(.p384), extensions: self.authority + self.keyIdentifier(shape))
+    }
+
+    private static func request(
+        _ name: String,
+        _ validity: ClosedRange<Int>,
+        mark: String?,
+        hasPolicy: Bool = true
+    ) -> CertificateRequest {
+        let null: [UInt8] = [0x05, 0x00]
+        return CertificateRequest(
+            subject: [("CN", name), ("OU", "Throw-away signing"), ("O", "Ferry"), ("C", "US")],
+            validity: (validity.lowerBound, validity.upperBound),
+            rawExtensions: (hasPolicy ? [(ReliancePolicy.oid, ReliancePolicy.der)] : [])
+                + (mark.map { [($0, null)] } ?? []),
+            digest: .sha384
+        )
+    }
+
+    /// The extensions of certificates that may issue others.
+    private static var authority: [(Int32, String)] {
+        [(NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,keyCertSign,cRLSign")]
+    }
+
+    private static func keyIdentifier(_ shape: Shape) -> [(Int32, String)] {
+        shape.hasKeyIdentifiers ? [(NID_subject_key_identifier, "hash")] : []
     }
 
     /// The root as PEM text. Verifiers must trust it.

@@ -1,5 +1,5 @@
 internal import FerryCore
-internal import FerryOpenSSL
+package import FerryOpenSSL
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -7,7 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The files of ``TestCredentials/init(directory:)``. The key of provider tokens is made alone if only it is missing.
+/// The files of ``TestCredentials/init(directory:)``, and the root of the simulated App Store's signatures. The key of provider
+/// tokens and this root are each made alone if only they are missing.
 ///
 /// The keys of certificates are RSA, because old clients support only RSA.
 package enum TLSDirectory {
@@ -21,9 +22,13 @@ package enum TLSDirectory {
         case clientArchive = "client.p12"
         case clientPassphrase = "client-passphrase.txt"
         case tokenKey = "token-key.p8"
+        case appStoreRoot = "app-store-root.pem"
+        case appStoreRootKey = "app-store-root-key.pem"
 
-        /// The files that belong together: all, except the key of provider tokens.
-        static var ofCertificates: [File] { self.allCases.filter { $0 != .tokenKey } }
+        /// The files that belong together: those of the certificates of TLS.
+        static var ofCertificates: [File] {
+            self.allCases.filter { ![.tokenKey, .appStoreRoot, .appStoreRootKey].contains($0) }
+        }
 
         package func path(in directory: String) -> String { "\(directory)/\(self.rawValue)" }
     }
@@ -64,6 +69,20 @@ package enum TLSDirectory {
         return key
     }
 
+    /// Reads the root of the simulated App Store's signatures. Creates it if one of its files does not exist.
+    ///
+    /// - Throws: `TLSError`, or a file error.
+    package static func appStoreRoot(_ directory: String) throws -> TLSIdentity {
+        let (certificate, key) = (File.appStoreRoot.path(in: directory), File.appStoreRootKey.path(in: directory))
+        if FileManager.default.fileExists(atPath: certificate), FileManager.default.fileExists(atPath: key) {
+            return try TLSIdentity(certificatePath: certificate, privateKeyPath: key)
+        }
+        let root = try AppStoreSigner.root()
+        try self.write(root.certificateChainPEM, to: .appStoreRoot, in: directory)
+        try self.write(root.privateKeyPEM(), to: .appStoreRootKey, in: directory, isSecret: true)
+        return root
+    }
+
     private static func make(_ directory: String) throws {
         let authority = try ThrowAwayCA(key: .rsa2048)
         let credentials = try TestCredentials(authority: authority, topic: "com.example.ferry", key: .rsa2048)
@@ -80,7 +99,12 @@ package enum TLSDirectory {
         try write(Array("\(self.passphrase)\n".utf8), to: .clientPassphrase, isSecret: true)
     }
 
-    private static func write(_ bytes: [UInt8], to file: File, in directory: String, isSecret: Bool) throws {
+    private static func write(
+        _ bytes: [UInt8],
+        to file: File,
+        in directory: String,
+        isSecret: Bool = false
+    ) throws {
         guard
             FileManager.default.createFile(
                 atPath: file.path(in: directory),

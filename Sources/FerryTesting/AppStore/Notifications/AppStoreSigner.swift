@@ -16,7 +16,22 @@ public struct AppStoreSigner: Sendable {
     private let header: [UInt8]
 
     /// - Throws: `TLSError` with `internalFailure`.
-    public init() throws(TLSError) { try self.init(ThrowAwaySigningChain(name: "Simulated App Store")) }
+    public init() throws(TLSError) { try self.init(ThrowAwaySigningChain(name: Self.chainName)) }
+
+    /// - Parameter root: a kept root, from ``root()``.
+    /// - Throws: `TLSError` with `internalFailure`.
+    package init(root: TLSIdentity) throws(TLSError) {
+        try self.init(ThrowAwaySigningChain(name: Self.chainName, root: root))
+    }
+
+    /// Returns a new root that can be kept for signers to come.
+    ///
+    /// - Throws: `TLSError` with `internalFailure`.
+    package static func root() throws(TLSError) -> TLSIdentity {
+        try ThrowAwaySigningChain.root(name: self.chainName)
+    }
+
+    private static let chainName = "Simulated App Store"
 
     package init(_ chain: ThrowAwaySigningChain) {
         self.chain = chain
