@@ -16,7 +16,7 @@ internal import Foundation
 /// ```
 ///
 /// Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
-struct WebhookSignature: Sendable {
+package struct WebhookSignature: Sendable {
     private static let prefix = "whsec_"
     /// "between 24 bytes (192 bits) and 64 bytes (512 bits)" (as above)
     private static let lengths = 24...64
@@ -25,7 +25,7 @@ struct WebhookSignature: Sendable {
 
     /// - Parameter secrets: each `whsec_` and Base64, as the standard writes them. During a change of secrets, the new one and
     ///   the old one. Nil: one is in another form.
-    init?(secrets: [String]) {
+    package init?(secrets: [String]) {
         var keys: [[UInt8]] = []
         for secret in secrets {
             guard secret.hasPrefix(Self.prefix),

@@ -51,7 +51,8 @@ final class AppStoreMessages: Sendable {
             let next =
                 again.map { "the next attempt is in \($0.components.seconds) s" }
                 ?? "it was set aside; 'ferry appstore redeliver' tries again"
-            self.say("\(uuid) was not delivered to \(place): \(reason); \(next)")
+            let cause = reason.hasSuffix(".") ? reason.dropLast() : reason[...]
+            self.say("\(uuid) was not delivered to \(place): \(cause); \(next)")
         case .notNoted(let reason): self.say(reason)
         @unknown default: break
         }

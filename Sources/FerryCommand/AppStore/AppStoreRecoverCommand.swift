@@ -118,16 +118,7 @@ private struct CommandSink: AppStoreNotificationSink {
         } catch {
             if case .failed(let sentence) = error { throw CommandFailure.usage(sentence) }
         }
-        guard FileIdentity(path: path) != nil else {
-            throw CommandFailure.usage(FileName(path).sentence("does not exist", option: "--store"))
-        }
-        let store = AppStoreStore(withoutOwner: path)
-        do {
-            if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
-        } catch {
-            throw CommandFailure.usage(error.description)
-        }
-        self.way = .file(store)
+        self.way = .file(try await StoreOptions.open(path))
     }
 
     func close() async { if case .file(let store) = self.way { await store.close() } }

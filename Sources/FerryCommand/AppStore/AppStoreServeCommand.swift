@@ -185,16 +185,38 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     }
 
     private func destinations() throws -> [AppStoreDestination] {
-        let secrets = try self.forwardSecretFile.map { try SecretLines.read("--forward-secret-file", $0) } ?? []
+        let secrets = try self.forwardSecretFile.map { try Self.secrets($0) } ?? []
         let roots: TrustRoots = try self.forwardCA.map { try .ofOption("--forward-ca", $0) } ?? .system
-        do {
-            let plain = try self.forward.map {
-                try AppStoreDestination.forward(to: $0, secrets: secrets, trustRoots: roots)
-            }
-            return plain + (try self.forwardPost.map { try AppStoreDestination.forwardPost(to: $0, trustRoots: roots) })
-        } catch {
-            throw CommandFailure.usage(Sentence.of(error))
+        let plain = try self.forward.map { url in
+            try self.destination("--forward") { try .forward(to: url, secrets: secrets, trustRoots: roots) }
         }
+        let unchanged = try self.forwardPost.map { url in
+            try self.destination("--forward-post") { try .forwardPost(to: url, trustRoots: roots) }
+        }
+        return plain + unchanged
+    }
+
+    private func destination(
+        _ option: String,
+        _ make: () throws -> AppStoreDestination
+    ) throws(CommandFailure) -> AppStoreDestination {
+        do {
+            return try make()
+        } catch {
+            throw CommandFailure.usage("\(option) cannot be used: \(Sentence.of(error))")
+        }
+    }
+
+    private static func secrets(_ path: String) throws(CommandFailure) -> [String] {
+        let option = "--forward-secret-file"
+        let secrets = try SecretLines.read(option, path)
+        guard WebhookSignature(secrets: secrets) != nil else {
+            throw CommandFailure.usage(
+                "\(FileName(path).words(option: option)) holds a line that is no secret for forwarding: whsec_ and then 24 to "
+                    + "64 random bytes in Base64. 'ferry appstore serve --help' shows how to make one."
+            )
+        }
+        return secrets
     }
 }
 

@@ -25,9 +25,20 @@ struct StoreOptions: ParsableArguments {
     }
 
     private static func askFile(_ path: String, _ request: ControlRequest) async throws -> [[UInt8]] {
-        // Opening would make a new file.
+        let store = try await self.open(path)
+        let lines = await StoreDesk(store, verifier: nil).answer(request)
+        await store.close()
+        return lines
+    }
+
+    /// Opens a store that no process has.
+    ///
+    /// - Throws: ``CommandFailure`` with status 2. A file that does not exist is not made.
+    static func open(_ path: String) async throws(CommandFailure) -> AppStoreStore {
         guard FileIdentity(path: path) != nil else {
-            throw CommandFailure.usage(FileName(path).sentence("does not exist", option: "--store"))
+            throw CommandFailure.usage(
+                FileName(path).sentence("does not exist; 'ferry appstore serve' makes it", option: "--store")
+            )
         }
         let store = AppStoreStore(withoutOwner: path)
         do {
@@ -35,9 +46,7 @@ struct StoreOptions: ParsableArguments {
         } catch {
             throw CommandFailure.usage(error.description)
         }
-        let lines = await StoreDesk(store, verifier: nil).answer(request)
-        await store.close()
-        return lines
+        return store
     }
 
     private static func error(_ line: [UInt8]) -> String? {

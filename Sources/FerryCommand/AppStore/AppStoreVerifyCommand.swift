@@ -55,13 +55,14 @@ struct AppStoreVerifyCommand: AsyncParsableCommand {
             )
         }
         if self.lines { return try await self.verifyLines(bytes, verifier) }
+        let notification: AppStoreNotification
         do throws(AppStoreVerificationError) {
-            let notification = try await Self.verify(bytes[...], verifier)
-            try? Console.print(String(decoding: notification.json, as: UTF8.self))
+            notification = try await Self.verify(bytes[...], verifier)
         } catch {
             Console.error("ferry: \(error.code.rawValue): \(error.description)")
             throw ExitStatus.notAllAccepted
         }
+        try Console.print(String(decoding: notification.json, as: UTF8.self))
     }
 
     private func verifyLines(_ bytes: [UInt8], _ verifier: AppStoreVerifier) async throws {

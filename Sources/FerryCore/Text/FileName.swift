@@ -52,7 +52,7 @@ package struct FileName: Hashable, Sendable {
     /// NAME_MAX of Linux.
     private static let longestName = 255
     private static let endings: Set<Substring> = [
-        "pem", "p8", "p12", "pfx", "key", "crt", "cer", "der", "csr", "jwt", "txt", "json", "jsonl", "transcript",
+        "pem", "p8", "p12", "pfx", "key", "crt", "cer", "der", "csr", "jwt", "txt", "json", "jsonl", "transcript", "db",
     ]
 
     private var isSurelyAName: Bool {
