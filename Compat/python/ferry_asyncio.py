@@ -17,6 +17,7 @@ class AsyncProvider(object):
         self._next = 0
         self._waiting = []  # Of this turn of the loop. The next turn submits them in one call.
         self._batch = ferry.Batch([])
+        self._submitted = None  # While close() waits: a future of the end of _submit().
 
     def send(self, notification):
         """Returns a future of the outcome. The tag of `notification` is not used.
@@ -48,6 +49,8 @@ class AsyncProvider(object):
             self._batch, self._waiting = ferry.Batch([]), []
             for tag in range(self._next - left, self._next):
                 self._finish(tag, lambda future: future.set_exception(error))
+        if self._submitted is not None and not self._submitted.done():
+            self._submitted.set_result(None)
 
     def _ready(self):
         for event in self.provider.events():
@@ -66,5 +69,11 @@ class AsyncProvider(object):
 
     def close(self, seconds=10):
         """An awaitable: sends what it got, as Provider.close(). Soon after, each future is done."""
+        return self._loop.create_task(self._close(self._loop.time() + seconds))
+
+    async def _close(self, end):
+        # The library must have everything first: closed, it takes nothing more.
+        self._submitted = self._loop.create_future()
         self._submit()
-        return self._loop.run_in_executor(None, self.provider.close, seconds)
+        await asyncio.wait([self._submitted], timeout=max(end - self._loop.time(), 0))
+        return await self._loop.run_in_executor(None, self.provider.close, max(end - self._loop.time(), 0))

@@ -47,6 +47,17 @@ import Testing
         #expect(try self.refusal(options, "{}")?.contains(#"The backend "auto" needs the option 'host'"#) == true)
     }
 
+    @Test func `what the program reads is what it says, and not what the file says`() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(#"{"outcomes":"none"}"#, to: "ferry.json")
+        let library = try Library(#"{"backend":"echo","outcomes":"all","config":"\#(path)"}"#)
+        _ = library.submit(record(1))
+        #expect(library.read().count == 1)
+        let other = try Library(#"{"backend":"echo","config":"\#(path)"}"#)
+        _ = other.submit(record(1))
+        #expect(other.read().isEmpty)
+    }
+
     @Test func `a fault of the program's own options names no file`() throws {
         let message = try self.refusal(#"{"backend":"echo","shar":1}"#, "{}")
         #expect(message == "There is no option 'shar' here.")

@@ -155,8 +155,13 @@ import Testing
         let again = try List(named).tokens()
         #expect(again.tokens.isEmpty && again.returned == 0)
         await service.stop()
-        let late = try List(options)
-        #expect(late.tokens().returned == Int64(FERRY_EPEER))
+        // The devices of the file are told once, whatever becomes of the service.
+        try folder.write("{\"token\":\"0b\",\"timestamp\":1}\n", to: "gone")
+        for expected: [[UInt8]] in [[[0x0b]], []] {
+            let (tokens, returned) = try List(options).tokens()
+            #expect(tokens == expected && returned == Int64(FERRY_EPEER))
+        }
+        #expect(folder.names.allSatisfy { !$0.hasPrefix("gone") })
     }
 
     @Test(arguments: [

@@ -140,6 +140,7 @@ Connection.prototype._open = function () {
     connectTimeout: connectTimeout > 0 ? connectTimeout / 1000 : NO_TIME_LIMIT,
     connectionRetryLimit: connectionRetryLimit > 0 ? connectionRetryLimit : NO_RETRY_LIMIT,
     maxConnections,
+    outcomes: "all", // those of FERRY_CONFIG do not win over these
     queueLimit: QUEUE_LIMIT,
     events: EVENTS,
     atExit: AT_EXIT,

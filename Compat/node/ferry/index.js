@@ -293,7 +293,9 @@ class Provider {
   _ready() {
     const bits = native.wait(this, 0);
     if (bits < 0) return;
-    this._answer("resolve", bits);
+    // Another callback may have taken what there was.
+    if (bits !== 0) this._answer("resolve", bits);
+    else if (this._waiters.size > 0) this._watch();
     if (!this._listener) return;
     try {
       this._listener(bits);

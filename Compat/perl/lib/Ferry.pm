@@ -196,7 +196,8 @@ sub set {
     my ($self, @options) = @_;
     my $options = _options(@options);
     _buffer(my $message, MESSAGE);
-    croak 'Ferry: ', unpack 'Z*', $message if _set($self->{handle}, $options, length $options, $message, MESSAGE) < 0;
+    my $result = _set($self->{handle}, $options, length $options, $message, MESSAGE);
+    croak 'Ferry: ', unpack('Z*', $message) || _error_text($result) if $result < 0;
     return;
 }
 

@@ -109,7 +109,12 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
         clearstatcache();
         $name = serialize(array_diff_key($options, array('passphrase' => true))) . @filemtime($options['cert']);
         $name = 'ApnsPHP ' . md5($name);
-        return new Provider($options + array('shared' => $name));
+        try {
+            return new Provider($options + array('shared' => $name));
+        } catch (Ferry\Exception $error) {
+            // A process has at most 64 shared providers. Any other fault is told here.
+            return new Provider($options);
+        }
     }
 
     /** Whether this process has a provider. After a fork the child opens one of its own. */

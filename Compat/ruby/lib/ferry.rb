@@ -288,7 +288,8 @@ module Ferry
       joined = [joined].pack('H*') unless bytes
       Ferry.append(record = String.new, tag: first_tag, token: bytes ? tokens[0].unpack1('H*') : tokens[0], **notification)
       length = joined.bytesize / tokens.size
-      C.check(C::SUBMIT_TO.call(@handle, record, record.bytesize, joined, length, tokens.size, first_tag))
+      signed = [first_tag].pack('Q').unpack1('q') # Fiddle has no numbers beyond that.
+      C.check(C::SUBMIT_TO.call(@handle, record, record.bytesize, joined, length, tokens.size, signed))
     end
 
     # Returns the outcomes that have come, at most so many.

@@ -32,12 +32,13 @@ final class FeedbackFile: Sendable {
 
     /// - Throws: ``OptionsFault`` when the file cannot be written.
     init(path: String) throws(OptionsFault) {
-        self.path = try Self.resolved(path)
-        guard let file = Self.opened(self.path) else {
+        guard let file = Self.opened(try Self.resolved(path)) else {
             let predicate = "cannot be written: \(String(cString: strerror(errno)))"
             throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
         }
         close(file)
+        // Once more: only a file that exists has a path that does not depend on the current directory.
+        self.path = try Self.resolved(path)
     }
 
     /// Returns the path without symbolic links: taking the list renames the file itself.

@@ -76,10 +76,10 @@ final class FeedbackList: Sendable {
                 length += tupleLength
             }
             if length > 0 { return Int64(length) }
-            if state.error != nil { return Int64(FERRY_EPEER) }
-            guard state.isOver else { return nil }
+            // The caller has all devices of these files. A service that fails later must not bring them back.
             state.taken?.remove()
-            return 0
+            if state.error != nil { return Int64(FERRY_EPEER) }
+            return state.isOver ? 0 : nil
         }
     }
 

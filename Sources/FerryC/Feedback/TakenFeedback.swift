@@ -61,6 +61,9 @@ struct TakenFeedback: ~Copyable {
             if let file = Self.lock(name) { self.files.append(file) }
             return
         }
+        throw OptionsFault(
+            FileName(path).sentence("cannot be taken: \(Self.tries) earlier lists stand beside it", option: "feedback")
+        )
     }
 
     deinit { for file in self.files { Self.release(file) } }

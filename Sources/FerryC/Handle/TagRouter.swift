@@ -39,28 +39,26 @@ final class TagRouter: OutcomeSink, Sendable {
     }
 
     func settled(_ outcomes: Span<OutcomeRecord>) {
-        var index = 0
-        while index < outcomes.count {
-            // One call for neighbours of the same handle.
-            var records: [OutcomeRecord] = []
-            var owner: Mailbox?
-            self.state.withLock { state in
-                while index < outcomes.count {
-                    let place = outcomes[index].tag.rawValue
-                    let mailbox = state.owner(of: place)
-                    guard records.isEmpty && owner == nil || mailbox === owner else { return }
-                    owner = mailbox
+        // The mailbox gets its outcomes under the lock: otherwise a notification would for a moment be in neither, and a close
+        // of its handle would give it no outcome.
+        self.state.withLock { state in
+            var index = 0
+            while index < outcomes.count {
+                let owner = state.owner(of: outcomes[index].tag.rawValue)
+                // One call for neighbours of the same handle.
+                var records: [OutcomeRecord] = []
+                while index < outcomes.count, state.owner(of: outcomes[index].tag.rawValue) === owner {
                     var record = outcomes[index]
-                    record.tag = PushTag(state.release(place))
+                    record.tag = PushTag(state.release(record.tag.rawValue))
                     records.append(record)
                     index += 1
                 }
+                owner?.settled(records.span)
             }
-            owner?.settled(records.span)
         }
     }
 
-    /// Forgets a handle. Returns the tags of its notifications without an outcome.
+    /// Forgets a handle. Returns the tags of its notifications that are not in its mailbox.
     func forget(_ mailbox: Mailbox) -> [UInt64] {
         self.state.withLock { state in
             var tags: [UInt64] = []

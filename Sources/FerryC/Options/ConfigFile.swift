@@ -29,13 +29,14 @@ struct ConfigFile: Sendable {
         }
     }
 
+    /// The absolute path: the current directory may change. Symbolic links stay, because who replaces one replaces the file.
     let path: String
     let bytes: [UInt8]
     private let stamp: Stamp
 
     /// - Throws: ``OptionsFault`` when the file cannot be read.
     init(path: String) throws(OptionsFault) {
-        self.path = path
+        self.path = path.hasPrefix("/") ? path : "\(Self.currentDirectory)/\(path)"
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else {
             throw OptionsFault(
@@ -53,6 +54,12 @@ struct ConfigFile: Sendable {
         let count = bytes.isEmpty ? 0 : read(file, &bytes, bytes.count)
         self.bytes = Array(bytes.prefix(max(count, 0)))
         self.stamp = Stamp(status)
+    }
+
+    private static var currentDirectory: String {
+        guard let name = getcwd(nil, 0) else { return "." }
+        defer { free(name) }
+        return String(cString: name)
     }
 
     /// Returns the options in the file. `bytes` are those of the file.

@@ -93,6 +93,11 @@ struct HandleMaker {
         )
     }
 
+    private static func require(_ own: String, of provider: SharedProvider?) throws(OptionsFault) {
+        guard let provider, provider.options != own else { return }
+        throw OptionsFault("The provider that is shared under this name has other options.")
+    }
+
     /// Makes a handle of the shared provider with a name, which is made first if there is none.
     ///
     /// - Parameter own: the options of the call alone, without the file's.
@@ -109,9 +114,7 @@ struct HandleMaker {
         var limit = frame.queueLimit ?? Self.echoLimit
         // Whoever opens after a change of the file gets a provider of the new options, beside that of earlier handles.
         let (first, version, key) = LibraryState.shared.withLock { $0.sharedProvider(name, merged) }
-        guard first.map({ $0.options == own }) ?? true else {
-            throw OptionsFault("The provider that is shared under this name has other options.")
-        }
+        try Self.require(own, of: first)
         var provider = version
         if provider == nil {
             let router = TagRouter()
@@ -131,6 +134,8 @@ struct HandleMaker {
                 handleLimit: limit
             )
             provider = LibraryState.shared.withLock { $0.add(new, as: key) }
+            // Another thread may have been first, with other options.
+            try Self.require(own, of: provider)
         }
         guard let provider else {
             throw OptionsFault("There are \(SharedProvider.limit) shared providers, and no more are possible.")

@@ -21,6 +21,8 @@ enum OptionGroups {
         "backend", "config", "outcomes", "events", "queueLimit", "wait", "atExit", "shared", "feedback", "feedbackHost",
         "feedbackPort",
     ]
+    /// Options that say what the program reads.
+    static let ofReading: Set<String> = ["outcomes", "events"]
     /// Options that handles of one shared provider may have different.
     static let ofOneHandle: Set<String> = ["outcomes", "queueLimit", "wait", "atExit", "shared", "share"]
     static let ofMigration: Set<String> = [

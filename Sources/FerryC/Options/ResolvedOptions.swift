@@ -59,12 +59,14 @@ extension OptionsObject {
 
     /// Returns these options with those of `file` in their place.
     ///
-    /// If the file names another backend, options that it does not know are left out. If that is a migration, these options become
+    /// What the program reads stays as it says, because it would wait for ever for what does not come. If the file names another
+    /// backend, options that it does not know are left out. If that is a migration, these options become
     /// defaults of its sides.
     func replaced(by file: OptionsObject) throws(OptionsFault) -> OptionsObject {
         var own = self
         var file = file
         try file.resolveServer()
+        file.remove(OptionGroups.ofReading.filter { own.has($0) })
         guard let before = self.backend, let after = file.backend, before != after else {
             return own.overlaid(with: file)
         }

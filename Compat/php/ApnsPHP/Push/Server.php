@@ -54,6 +54,8 @@ class ApnsPHP_Push_Server extends ApnsPHP_Push
     public function start()
     {
         $this->connect();
+        $this->refusal = null;
+        $this->isStopping = false;
         $this->isRunning = true;
         $this->pump();
     }

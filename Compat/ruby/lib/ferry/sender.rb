@@ -32,7 +32,10 @@ module Ferry
 
       # Notes a sender that gets a line.
       def add(sender)
-        @senders[sender.key] = sender
+        # A client may have kept a sender that was idle for long. Another one may have its key by now, with outcomes to read.
+        key = sender.key
+        key = [key, sender.object_id] unless (@senders[key] || sender).equal?(sender)
+        @senders[key] = sender
         return if @has_hook
         @has_hook = true
         at_exit { finish } # The hook below came too early where a server or a test runs in at_exit.
@@ -179,7 +182,7 @@ module Ferry
     def open_line
       begin_process unless @pid == Process.pid
       Sender.add(self)
-      options = Sender.with_file(@options, @file).merge(atExit: AFTER_EXIT)
+      options = Sender.with_file(@options, @file).merge(atExit: AFTER_EXIT, outcomes: 'all')
       provider = Sender.checking(@certificate, @options[:passphrase]) { open(options) }
       Line.new(provider, @library, @listener, @lines.any?(&:is_answered))
     end
