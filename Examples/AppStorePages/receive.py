@@ -12,8 +12,11 @@ import os
 import sys
 import time
 
-# The secret is whsec_ and Base64.
-KEY = base64.b64decode(os.environ["APPSTORE_SECRET"].strip()[len("whsec_"):])
+# The secret is whsec_ and Base64. Without one, everybody could sign. During a change of secrets the first line is the new one.
+SECRET = os.environ.get("APPSTORE_SECRET", "").partition("\n")[0].strip()
+KEY = base64.b64decode(SECRET[len("whsec_"):]) if SECRET.startswith("whsec_") else b""
+if len(KEY) < 24:
+    sys.exit("APPSTORE_SECRET holds no secret: whsec_ and Base64.")
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):

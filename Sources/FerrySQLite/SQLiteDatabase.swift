@@ -25,6 +25,18 @@ package final class SQLiteDatabase {
 
     private let handle: OpaquePointer
     private let path: String
+    private let place: Place
+
+    /// What a name stands for.
+    private struct Place: Equatable {
+        var device: UInt64
+        var inode: UInt64
+
+        init(_ status: stat) {
+            self.device = UInt64(status.st_dev)
+            self.inode = UInt64(status.st_ino)
+        }
+    }
 
     /// Opens the file; makes it if there is none, readable by its owner alone.
     ///
@@ -35,10 +47,18 @@ package final class SQLiteDatabase {
         guard descriptor >= 0 else {
             throw SQLiteError(code: SQLITE_CANTOPEN, path: path, reason: String(cString: strerror(errno)))
         }
+        var status = stat()
+        let isKnown = fstat(descriptor, &status) == 0
         close(descriptor)
+        guard isKnown else {
+            throw SQLiteError(code: SQLITE_CANTOPEN, path: path, reason: String(cString: strerror(errno)))
+        }
+        self.place = Place(status)
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        let code = sqlite3_open_v2(path, &handle, flags, nil)
+        // To SQLite, ":memory:" is no file, and "file:" begins a URI.
+        let name = path.hasPrefix("/") ? path : "./\(path)"
+        let code = sqlite3_open_v2(name, &handle, flags, nil)
         // There is a handle after most failures, too.
         guard code == SQLITE_OK, let handle else {
             sqlite3_close_v2(handle)
@@ -83,6 +103,12 @@ package final class SQLiteDatabase {
         let code = sqlite3_prepare_v3(self.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement else { throw self.error(code) }
         return SQLiteStatement(handle: statement, database: self)
+    }
+
+    /// Whether the file still has its name: a file that was removed or replaced goes with the connection.
+    package var isInPlace: Bool {
+        var status = stat()
+        return stat(self.path, &status) == 0 && Place(status) == self.place
     }
 
     /// The rows that the last statement changed.

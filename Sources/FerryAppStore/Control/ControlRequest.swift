@@ -6,12 +6,14 @@ internal import FerryCore
 /// {"do":"list","limit":100,"before":17,"state":"dead"}
 /// {"do":"show","uuid":"…"}
 /// {"do":"redeliver","uuid":"…"}          without a uuid: all that were set aside
+/// {"do":"deliverUnsent"}                 what nobody gets
 /// {"do":"take","signedPayload":"…"}      of the notification history
 /// ```
 package enum ControlRequest: Sendable {
     case list(limit: Int, before: UInt64?, state: StoredNotification.Delivery.State?)
     case show(uuid: String)
     case redeliver(uuid: String?)
+    case deliverUnsent
     case take(signedPayload: String)
 
     /// The most notifications of one list.
@@ -34,6 +36,7 @@ package enum ControlRequest: Sendable {
             guard let uuid = object.string("uuid") else { return nil }
             self = .show(uuid: uuid)
         case "redeliver": self = .redeliver(uuid: object.string("uuid"))
+        case "deliverUnsent": self = .deliverUnsent
         case "take":
             guard let text = object.string("signedPayload") else { return nil }
             self = .take(signedPayload: text)
@@ -57,6 +60,7 @@ package enum ControlRequest: Sendable {
         case .redeliver(let uuid):
             add("do", "redeliver")
             if let uuid { add("uuid", uuid) }
+        case .deliverUnsent: add("do", "deliverUnsent")
         case .take(let text):
             add("do", "take")
             add("signedPayload", text)

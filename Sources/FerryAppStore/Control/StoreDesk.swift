@@ -23,8 +23,8 @@ package struct StoreDesk: Sendable {
                 }
                 return [stored.json]
             case .redeliver(let uuid):
-                let count = try await self.store.redeliver(uuid: uuid)
-                return [JSONText.object([("redelivered", Array("\(count)".utf8))])]
+                return [Self.redelivered(try await self.store.redeliver(uuid: uuid))]
+            case .deliverUnsent: return [Self.redelivered(try await self.store.deliverUnsent())]
             case .take(let text): return [await self.take(text)]
             }
         } catch {
@@ -55,6 +55,10 @@ package struct StoreDesk: Sendable {
         case .failed(let reason):
             return JSONText.object([("result", JSONText.quoted("failed")), ("reason", JSONText.quoted(reason))])
         }
+    }
+
+    private static func redelivered(_ count: Int) -> [UInt8] {
+        JSONText.object([("redelivered", Array("\(count)".utf8))])
     }
 
     static func error(_ sentence: String) -> [UInt8] { JSONText.object([("error", JSONText.quoted(sentence))]) }

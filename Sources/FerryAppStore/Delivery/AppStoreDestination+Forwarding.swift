@@ -96,7 +96,9 @@ extension AppStoreDestination {
         return AppStoreDestination(name: text, needsPost: needsPost) { delivery in
             let (headers, body) = try request(delivery)
             // At least once is what is promised, so a request may be repeated.
-            let request = HTTPClientRequest(.POST, url, headers: headers, body: body, isIdempotent: true)
+            var request = HTTPClientRequest(.POST, url, headers: headers, body: body, isIdempotent: true)
+            // The status says whether the application took it.
+            request.needsBody = false
             let response: HTTPClientResponse
             do throws(HTTPClientError) {
                 response = try await client.send(request, within: self.answerLimit)

@@ -27,15 +27,18 @@ struct HTTPAnswerMachine {
 
     private let limit: Int
     private let hasBody: Bool
+    private let needsBody: Bool
     private var state = State.waiting
     private var body: [UInt8] = []
 
     /// - Parameters:
     ///   - limit: the bytes of the body that are taken.
     ///   - hasBody: false for `HEAD`, whose `Content-Length` speaks of a body that does not come.
-    init(limit: Int, hasBody: Bool = true) {
+    ///   - needsBody: whether an answer without its whole body is none.
+    init(limit: Int, hasBody: Bool = true, needsBody: Bool = true) {
         self.limit = limit
         self.hasBody = hasBody
+        self.needsBody = needsBody
     }
 
     /// How far the answer is, for a time-out.
@@ -45,24 +48,18 @@ struct HTTPAnswerMachine {
         switch (self.state, part) {
         case (.waiting, .head(let head)):
             let length = head.headers.first(name: "Content-Length").flatMap { Int($0) }
-            guard !self.hasBody || length ?? 0 <= self.limit else { return self.fail(.tooLong(limit: self.limit)) }
             self.state = .receiving(head)
+            guard !self.hasBody || length ?? 0 <= self.limit else { return self.cut(.tooLong(limit: self.limit)) }
             return .wait
         case (.receiving, .body(let bytes)):
             guard self.body.count + bytes.readableBytes <= self.limit else {
-                return self.fail(.tooLong(limit: self.limit))
+                return self.cut(.tooLong(limit: self.limit))
             }
             self.body += bytes.readableBytesView
             return .wait
         case (.receiving(let head), .end):
             self.state = .ended
-            let response = HTTPClientResponse(
-                status: Int(head.status.code),
-                headers: head.headers,
-                body: self.body,
-                version: head.version
-            )
-            return .answer(response, keepsConnection: head.isKeepAlive)
+            return .answer(self.response(head, self.body), keepsConnection: head.isKeepAlive)
         case (.ended, _):
             return .wait
         case (.waiting, _), (.receiving, .head):
@@ -74,9 +71,20 @@ struct HTTPAnswerMachine {
     mutating func ended() -> Action {
         switch self.state {
         case .waiting: self.fail(.lost)
-        case .receiving: self.fail(.cut)
+        case .receiving: self.cut(.cut)
         case .ended: .wait
         }
+    }
+
+    /// The rest of the body does not count, or will not come.
+    private mutating func cut(_ fault: HTTPFault) -> Action {
+        guard !self.needsBody, case .receiving(let head) = self.state else { return self.fail(fault) }
+        self.state = .ended
+        return .answer(self.response(head, []), keepsConnection: false)
+    }
+
+    private func response(_ head: HTTPResponseHead, _ body: [UInt8]) -> HTTPClientResponse {
+        HTTPClientResponse(status: Int(head.status.code), headers: head.headers, body: body, version: head.version)
     }
 
     private mutating func fail(_ fault: HTTPFault) -> Action {

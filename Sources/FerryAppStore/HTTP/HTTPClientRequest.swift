@@ -9,6 +9,9 @@ package struct HTTPClientRequest: Sendable {
     package var body: [UInt8]
     /// The bytes of the answer's body that are taken. More is an error.
     package var bodyLimit = 1 << 20
+    /// Whether the answer counts only with its whole body. Without it, a body that is too long or is cut costs the connection
+    /// alone, and what came of it is dropped.
+    package var needsBody = true
     /// Whether it does no harm if the server gets the request twice.
     ///
     /// A connection that waited may have been closed by the server. The client sees that only when it has written the

@@ -72,7 +72,11 @@ final class HTTPConnection: ChannelInboundHandler, @unchecked Sendable {
     func send(_ request: HTTPClientRequest, completion: @escaping (Result) -> Void) {
         guard case .ready = self.state, let context = self.context else { return completion(.failed(.lost)) }
         self.state = .busy(completion)
-        self.answer = HTTPAnswerMachine(limit: request.bodyLimit, hasBody: request.method != .HEAD)
+        self.answer = HTTPAnswerMachine(
+            limit: request.bodyLimit,
+            hasBody: request.method != .HEAD,
+            needsBody: request.needsBody
+        )
         (self.isWritten, self.isKept) = (false, false)
         context.write(self.wrapOutboundOut(.head(request.head)), promise: nil)
         if !request.body.isEmpty {

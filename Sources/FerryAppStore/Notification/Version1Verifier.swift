@@ -66,12 +66,12 @@ struct Version1Verifier: Sendable {
         init(_ post: JSONObject) {
             let transactions = post.object("unified_receipt")?.objects("latest_receipt_info") ?? []
             let dates = transactions.flatMap { transaction in
-                ["purchase_date_ms", "cancellation_date_ms"].compactMap { Self.number(transaction, $0) }
+                ["purchase_date_ms", "cancellation_date_ms"].compactMap { Self.date(transaction, $0) }
             }
             let latest = transactions.max { one, other in
-                (Self.number(one, "purchase_date_ms") ?? 0) < (Self.number(other, "purchase_date_ms") ?? 0)
+                (Self.date(one, "purchase_date_ms") ?? 0) < (Self.date(other, "purchase_date_ms") ?? 0)
             }
-            self.newest = (dates + [Self.number(post, "auto_renew_status_change_date_ms")].compactMap(\.self)).max()
+            self.newest = (dates + [Self.date(post, "auto_renew_status_change_date_ms")].compactMap(\.self)).max()
             self.customer = post.string("original_transaction_id") ?? latest?.string("original_transaction_id")
             // A refund or a cancellation changes an older transaction, so all of them count.
             var text = Self.members.map { Self.text(post, $0) }
@@ -87,9 +87,10 @@ struct Version1Verifier: Sendable {
             return String(decoding: object.json(value), as: UTF8.self)
         }
 
-        /// Version 1 writes most numbers as strings.
-        private static func number(_ object: JSONObject, _ name: String) -> Int64? {
-            object.integer(name) ?? object.string(name).flatMap(Int64.init)
+        /// Returns a date in milliseconds; nil if it is no date. Version 1 writes most numbers as strings.
+        private static func date(_ object: JSONObject, _ name: String) -> Int64? {
+            let number = object.integer(name) ?? object.string(name).flatMap(Int64.init)
+            return number.flatMap { SignatureVerifier.dates.contains($0) ? $0 : nil }
         }
     }
 }

@@ -88,7 +88,7 @@ public final class AppStoreReceiver: Sendable {
         case "POST": break
         // A load balancer asks so whether the receiver lives.
         case "GET", "HEAD": return self.state.withLock(\.isShutDown) ? 503 : 200
-        default: return 405
+        default: return self.misdirected(405)
         }
         guard request.body.count <= self.bodyLimit else { return 413 }
         do throws(AppStoreVerificationError) {
@@ -104,6 +104,12 @@ public final class AppStoreReceiver: Sendable {
             self.onEvent?(.refused(error, status: status))
             return status
         }
+    }
+
+    /// Notes a request that has another path or method than a post of the App Store. Returns `status`.
+    func misdirected(_ status: Int) -> Int {
+        self.onEvent?(.misdirected(status: status))
+        return status
     }
 
     private static func status(_ error: AppStoreVerificationError) -> Int {

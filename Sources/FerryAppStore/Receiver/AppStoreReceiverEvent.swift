@@ -7,6 +7,8 @@ public enum AppStoreReceiverEvent: Sendable {
     case duplicate(uuid: String)
     /// The post is no notification for this receiver.
     case refused(AppStoreVerificationError, status: Int)
+    /// The request has another path (404) or method (405) than a post of the App Store.
+    case misdirected(status: Int)
     /// The notification was not handed over, and Apple was asked to come again. The text says why.
     case postponed(uuid: String, reason: String)
 }

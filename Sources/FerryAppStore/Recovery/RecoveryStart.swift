@@ -42,7 +42,10 @@ struct RecoveryStart {
         }
         let follows = checkpoint.map { Date(milliseconds: $0.to) - Self.overlap }
         guard let start = from ?? follows else {
-            throw AppStoreRecoveryError(.noStart, "The recovery has no beginning: give a time, or a checkpoint.")
+            throw AppStoreRecoveryError(
+                .noStart,
+                "The recovery has no beginning: there is no checkpoint yet, so give a time."
+            )
         }
         let end = min(to ?? now, now).milliseconds
         guard start.milliseconds < end else {

@@ -9,6 +9,7 @@ public import ServiceLifecycle
 /// |---|---|
 /// | connections | ``Configuration/connectionLimit``; a further one takes the place of the one that has waited longest for a whole request |
 /// | body | 256 KiB; with version 1, 2 MiB |
+/// | all bodies together | 128 MiB; beyond, too, the connection that has waited longest is closed |
 /// | from the head of a request to its end | 10 s |
 /// | to the answer | 3 s: ``AppStoreReceiver/answerLimit`` |
 /// | between two requests | 30 s |
@@ -57,7 +58,7 @@ public final class AppStoreServer: Service {
         settings.whenFull = { waiting.closeLongest() }
         let listener = try await Listener.bind(settings, on: nil) { _ in
             HTTPServerHandler(bodyLimit: receiver.bodyLimit, waiting: waiting) { request, received in
-                guard request.path == path else { return .init(status: 404) }
+                guard request.path == path else { return .init(status: receiver.misdirected(404)) }
                 let post = AppStoreRequest(method: request.method, body: request.body, received: received)
                 return .init(status: await receiver.answer(to: post))
             }

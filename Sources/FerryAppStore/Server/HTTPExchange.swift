@@ -68,8 +68,11 @@ struct HTTPExchange {
 
     mutating func receivedEnd() -> Action {
         guard case .receiving(let head, let body) = self.state else { return .none }
-        let path = head.uri.prefix { $0 != "?" && $0 != "#" }
-        let request = Request(method: head.method.rawValue, path: String(path), body: Array(body.readableBytesView))
+        let request = Request(
+            method: head.method.rawValue,
+            path: Self.path(head.uri),
+            body: Array(body.readableBytesView)
+        )
         self.state = .answering(request, keepsAlive: head.isKeepAlive)
         return .handle
     }
@@ -98,6 +101,17 @@ struct HTTPExchange {
         case .waiting, .closing: return .close
         case .receiving, .answering: return .none
         }
+    }
+
+    /// Returns the path of a target: `/path?query`, or `http://host/path?query`, which a server must take, too (RFC 9112,
+    /// section 3.2.2).
+    private static func path(_ target: String) -> String {
+        var target = target[...]
+        if !target.hasPrefix("/"), let scheme = target.firstRange(of: "://") {
+            target = target[scheme.upperBound...].drop { !"/?#".contains($0) }
+            guard target.hasPrefix("/") else { return "/" }
+        }
+        return String(target.prefix { $0 != "?" && $0 != "#" })
     }
 
     private mutating func refuse(_ status: Int) -> Action {

@@ -33,6 +33,8 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
     private var body: [UInt8] = []
     private var contentType: String?
+    /// The bytes of the request that are noted in ``waiting``.
+    private var held = 0
     /// Whether a read waits until the client has taken its answers.
     private var holdsRead = false
 
@@ -66,6 +68,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.timer?.cancel()
         self.endWait()
+        self.release()
         self.context = nil
     }
 
@@ -74,7 +77,10 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         case .head(let head):
             self.startTimer(Self.bodyLimit)
             self.perform(self.exchange.received(head))
-        case .body(let bytes): self.perform(self.exchange.received(bytes))
+        case .body(let bytes):
+            self.held += bytes.readableBytes
+            self.waiting.hold(bytes.readableBytes)
+            self.perform(self.exchange.received(bytes))
         case .end: self.perform(self.exchange.receivedEnd())
         }
     }
@@ -140,6 +146,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     }
 
     private func send(_ status: Int, closes: Bool) {
+        self.release()
         guard let context else { return }
         var headers = HTTPHeaders([("content-length", "\(self.body.count)")])
         if let contentType { headers.add(name: "content-type", value: contentType) }
@@ -154,6 +161,11 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.startTimer(closes ? Self.bodyLimit : Self.idleLimit)
         if closes { context.close(mode: .output, promise: nil) }
         self.beginWait(isNew: false)
+    }
+
+    private func release() {
+        self.waiting.release(self.held)
+        self.held = 0
     }
 
     private func beginWait(isNew: Bool) {

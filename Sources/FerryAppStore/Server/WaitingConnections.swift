@@ -14,6 +14,8 @@ final class WaitingConnections: Sendable {
         var order: Deque<Wait> = []
         var closers: [Wait: @Sendable () -> Void] = [:]
         var last: Wait = 0
+        /// The bytes of all requests without an answer.
+        var held = 0
         /// Whether a place was wanted when no connection waited. The next connection that has had its answer gives it.
         var owesPlace = false
 
@@ -30,6 +32,9 @@ final class WaitingConnections: Sendable {
             return nil
         }
     }
+
+    /// How many bytes of requests without an answer may be held, of all connections: some 7,000 posts of the usual size.
+    static let heldLimit = 128 << 20
 
     private let table = Mutex(Table())
 
@@ -58,6 +63,21 @@ final class WaitingConnections: Sendable {
             table.closers[wait] = nil
             table.compact()
         }
+    }
+
+    /// Notes bytes of a request that is not whole. While too many are held, each call closes the connection that has waited
+    /// longest: a genuine post is whole within a moment.
+    func hold(_ count: Int) {
+        let isTooMuch = self.table.withLock { table in
+            table.held += count
+            return table.held > Self.heldLimit
+        }
+        if isTooMuch { self.closeLongest() }
+    }
+
+    /// Notes that bytes are held no more.
+    func release(_ count: Int) {
+        if count > 0 { self.table.withLock { $0.held -= count } }
     }
 
     /// Closes the connection that has waited longest; if none waits, the next one that has had its answer.

@@ -241,6 +241,12 @@ public final class AppStoreStore: Service {
         let failure: String
         do throws(AppStoreStoreError) {
             let file = try self.file()
+            guard file.isInPlace else {
+                throw AppStoreStoreError(
+                    .inaccessible,
+                    "The store's file was removed or replaced while it was open: nothing is taken until a new start."
+                )
+            }
             let areNew: [Bool]
             do {
                 areNew = try file.take(takes.map(\.entry))
@@ -391,6 +397,22 @@ public final class AppStoreStore: Service {
             self.changes.raise()
             // Those of one notification may be delivered meanwhile, and would be found again.
             guard uuid == nil, made == Self.redeliveryLimit else { return count }
+        }
+    }
+
+    /// Delivers to the destinations of now what nobody gets: the URL that it waits for is not named any more, or no destination
+    /// was named when it came.
+    ///
+    /// - Returns: how many notifications are delivered.
+    public func deliverUnsent() async throws(AppStoreStoreError) -> Int {
+        var count = 0
+        while true {
+            let made = try await self.reading { file throws(SQLiteError) in
+                try file.deliverUnsent(now: Date.now.milliseconds, limit: Self.redeliveryLimit)
+            }
+            count += made
+            self.changes.raise()
+            guard made == Self.redeliveryLimit else { return count }
         }
     }
 

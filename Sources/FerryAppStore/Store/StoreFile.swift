@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import FerrySQLite
 
 #if canImport(FoundationEssentials)
@@ -57,6 +58,9 @@ final class StoreFile {
     /// Whether a destination needs Apple's posts as they came. They take more room than all the rest.
     private let keepsPosts: Bool
 
+    /// No attempt is due later. A time beyond it was written when the clock stood wrong.
+    private static let horizon = DeliveryBackOff.longest.components.seconds * 1000 + 60_000
+
     private struct Statements {
         var insert: SQLiteStatement
         var find: SQLiteStatement
@@ -66,6 +70,8 @@ final class StoreFile {
         var end: SQLiteStatement
         var again: SQLiteStatement
         var delivery: SQLiteStatement
+        var isFar: SQLiteStatement
+        var bringNear: SQLiteStatement
         var due: SQLiteStatement
         var nextDue: SQLiteStatement
         var newestDelivered: SQLiteStatement
@@ -88,7 +94,9 @@ final class StoreFile {
         }
         do {
             let finding = try file.mark.check(last: file.last, of: path)
-            guard finding == .isNew, file.last > 0 else { return (file, nil) }
+            guard finding == .isNew, file.last > 0 else { return (file, try file.unsentWarning()) }
+        } catch let error as SQLiteError {
+            throw AppStoreStoreError("The store cannot be used.", error)
         } catch {
             throw AppStoreStoreError(
                 .damaged,
@@ -100,6 +108,14 @@ final class StoreFile {
             "The store's mark \(path)-mark was missing, and is made anew. If the store has lost its last commits, this start "
                 + "cannot see it."
         )
+    }
+
+    private func unsentWarning() throws(SQLiteError) -> String? {
+        guard try self.hasUnsent() else { return nil }
+        return """
+            Some notifications are delivered to nobody: their URL is not named any more, or none was named when they came. \
+            'ferry appstore redeliver --unsent' delivers them to the URLs of now.
+            """
     }
 
     private init(
@@ -198,6 +214,12 @@ final class StoreFile {
             delivery: try database.prepare(
                 "SELECT customer, signed FROM deliveries WHERE destination = ? AND number = ?"
             ),
+            isFar: try database.prepare(
+                "SELECT 1 FROM deliveries WHERE destination = ? AND state = 0 AND due > ? AND due < ? LIMIT 1"
+            ),
+            bringNear: try database.prepare(
+                "UPDATE deliveries SET due = ?, since = min(since, ?) WHERE destination = ? AND state = 0 AND due > ? AND due < ?"
+            ),
             due: try database.prepare(
                 """
                 SELECT d.number, d.attempts, n.uuid, n.type, n.subtype, n.version, n.environment, n.bundle, n.app,
@@ -249,7 +271,7 @@ final class StoreFile {
             .integer(Int64(notification.version.rawValue)), text(notification.environment.rawValue),
             text(notification.bundleID), .integer(notification.appAppleID ?? 0), text(notification.customer),
             .integer(signed), .integer(entry.received), .integer(Int64(entry.origin.rawValue)),
-            .blob(notification.json), .blob(self.keepsPosts ? entry.post : []),
+            .blob(notification.json), .blob(self.keepsPosts ? Self.signedPart(entry) : []),
         ])
         guard self.database.changeCount == 1 else { return false }
         try self.statements.find.run([text(notification.uuid)]) { row in self.last = UInt64(bitPattern: row.integer(0))
@@ -264,6 +286,14 @@ final class StoreFile {
             )
         }
         return true
+    }
+
+    /// Returns the post without what Apple did not sign. Whoever stands between Apple and the receiver can add to it.
+    private static func signedPart(_ entry: Entry) -> [UInt8] {
+        guard entry.notification.version == .two, let post = JSONObject(entry.post), post.members.count > 1,
+            let payload = post.string("signedPayload")
+        else { return entry.post }
+        return JSONText.object([("signedPayload", JSONText.quoted(payload))])
     }
 
     private func addDelivery(
@@ -296,6 +326,9 @@ final class StoreFile {
         ])
     }
 
+    /// Whether the file still has its name. Without it, what is stored is gone with the process.
+    var isInPlace: Bool { self.database.isInPlace }
+
     /// Notes that everything up to ``last`` was acknowledged.
     func advanceMark() throws(HighWaterMark.Fault) { try self.mark.advance(to: self.last) }
 
@@ -309,6 +342,7 @@ final class StoreFile {
         now: Int64,
         limit: Int
     ) throws(SQLiteError) -> (deliveries: [AppStoreDelivery], next: Int64?) {
+        try self.bringNear(destination, now)
         var found: [(AppStoreNotification, number: UInt64, attempts: Int, since: Int64, post: [UInt8])] = []
         try self.statements.due.run([.integer(destination), .integer(now), .integer(Int64(limit))]) { row in
             let notification = Self.notification(row, from: 2)
@@ -340,6 +374,15 @@ final class StoreFile {
         // Without a row, `min` is NULL, which reads as 0.
         if next == 0 || next == Self.never { next = nil }
         return (deliveries, next)
+    }
+
+    /// Makes due now what would be due too late, because the clock was set back since.
+    private func bringNear(_ destination: Int64, _ now: Int64) throws(SQLiteError) {
+        let far = [SQLiteValue.integer(now + Self.horizon), .integer(Self.never)]
+        var isFar = false
+        try self.statements.isFar.run([.integer(destination)] + far) { _ in isFar = true }
+        guard isFar else { return }
+        try self.statements.bringNear.run([.integer(now), .integer(now), .integer(destination)] + far)
     }
 
     /// Columns from `start`: uuid, type, subtype, version, environment, bundle, app, customer, signed, json.
@@ -518,6 +561,62 @@ final class StoreFile {
                 )
             }
             return places.count
+        }
+    }
+
+    /// What nobody has got, and no destination of now is to get: its URL is not named any more, or none was named when it came.
+    private static let isUnsent = """
+        NOT EXISTS (
+            SELECT 1 FROM deliveries d JOIN destinations t ON t.number = d.destination
+            WHERE d.number = n.number AND (t.active = 1 OR d.state = \(StoreFile.delivered))
+        )
+        """
+    /// How many of the latest notifications are looked at for those that no destination was named for.
+    private static let glance = 1000
+
+    /// Whether there is something that nobody gets, among what waits for destinations that are gone and the latest that came.
+    private func hasUnsent() throws(SQLiteError) -> Bool {
+        guard !self.destinations.isEmpty else { return false }
+        var isFound = false
+        for numbers in [
+            """
+            SELECT w.number FROM destinations gone CROSS JOIN deliveries w ON w.destination = gone.number
+            WHERE gone.active = 0 AND w.state = 0
+            """,
+            "SELECT number FROM (SELECT number FROM notifications ORDER BY number DESC LIMIT \(Self.glance))",
+        ] where !isFound {
+            try self.database.prepare("SELECT 1 FROM (\(numbers)) n WHERE \(Self.isUnsent) LIMIT 1").run { _ in
+                isFound = true
+            }
+        }
+        return isFound
+    }
+
+    /// Lets up to `limit` notifications that nobody gets be delivered to the destinations of now. Returns how many.
+    func deliverUnsent(now: Int64, limit: Int) throws(SQLiteError) -> Int {
+        guard !self.destinations.isEmpty else { return 0 }
+        var unsent: [(number: UInt64, customer: [UInt8], signed: Int64)] = []
+        return try self.database.transaction { () throws(SQLiteError) in
+            try self.database.prepare(
+                "SELECT n.number, n.customer, n.signed FROM notifications n WHERE \(Self.isUnsent) ORDER BY n.number LIMIT ?"
+            ).run([.integer(Int64(limit))]) { row in
+                unsent.append((UInt64(bitPattern: row.integer(0)), row.blob(1), row.integer(2)))
+            }
+            let waiting = try self.database.prepare("SELECT destination FROM deliveries WHERE number = ? AND state = 0")
+            let forget = try self.database.prepare("DELETE FROM deliveries WHERE number = ? AND state = 0")
+            for (number, customer, signed) in unsent {
+                let row = SQLiteValue.integer(Int64(bitPattern: number))
+                var gone: [Int64] = []
+                try waiting.run([row]) { gone.append($0.integer(0)) }
+                try forget.run([row])
+                for destination in gone where !customer.isEmpty {
+                    try self.unblock(destination, customer, now: now, attempted: nil)
+                }
+                for destination in self.destinations.values {
+                    try self.addDelivery(destination, number, customer: customer, signed: signed, now: now)
+                }
+            }
+            return unsent.count
         }
     }
 

@@ -24,7 +24,7 @@ final class AppStoreMessages: Sendable {
     private let start = ContinuousClock.now
     private let write: @Sendable (String) -> Void
 
-    init(write: @escaping @Sendable (String) -> Void = { Console.error($0) }) { self.write = write }
+    init(write: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }) { self.write = write }
 
     func say(_ event: AppStoreReceiverEvent) {
         switch event {
@@ -33,6 +33,11 @@ final class AppStoreMessages: Sendable {
         case .refused(let error, let status):
             self.state.withLock { $0.refused += 1 }
             self.say("refused with \(status): \(error.description)")
+        case .misdirected(let status):
+            self.state.withLock { $0.refused += 1 }
+            self.say(
+                "refused with \(status): the request has another \(status == 404 ? "path than --path" : "method than POST")"
+            )
         case .postponed(let uuid, let reason):
             self.state.withLock { $0.postponed += 1 }
             self.say("\(uuid) was not taken, and Apple was asked to come again: \(reason)")
@@ -49,7 +54,10 @@ final class AppStoreMessages: Sendable {
             }
             let place = (try? HTTPURL(destination).description) ?? "its destination"
             let next =
-                again.map { "the next attempt is in \($0.components.seconds) s" }
+                again.map {
+                    $0 == .zero
+                        ? "it comes again after the next start" : "the next attempt is in \($0.components.seconds) s"
+                }
                 ?? "it was set aside; 'ferry appstore redeliver' tries again"
             let cause = reason.hasSuffix(".") ? reason.dropLast() : reason[...]
             self.say("\(uuid) was not delivered to \(place): \(cause); \(next)")

@@ -72,8 +72,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     )
     var forwardCA: String?
 
-    // Connections are bounded by the listener.
-    var socketCount: Int { 64 }
+    // Connections are bounded by the listener. Each URL to forward to has a few of its own.
+    var socketCount: Int { 64 + 16 * (self.forward.count + self.forwardPost.count) }
 
     func validate() throws {
         try HostName.require(self.host, "--host")
@@ -87,11 +87,16 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         }
         guard self.plain != self.identity.areGiven else {
             throw ValidationError(
-                "Give the URL's certificate, --cert and --key; or --plain behind a proxy that has it."
+                self.plain
+                    ? "--plain means that a proxy has the URL's certificate: leave out --cert, --key and --p12."
+                    : "Give the URL's certificate, --cert and --key; or --plain behind a proxy that has it."
             )
         }
-        guard self.forward.isEmpty || self.forwardSecretFile != nil else {
-            throw ValidationError("--forward needs --forward-secret-file.")
+        guard self.forward.isEmpty == (self.forwardSecretFile == nil) else {
+            throw ValidationError(
+                self.forward.isEmpty
+                    ? "--forward-secret-file needs --forward." : "--forward needs --forward-secret-file."
+            )
         }
         let urls = self.forward + self.forwardPost
         guard Set(urls).count == urls.count else { throw ValidationError("A URL to forward to is named twice.") }
@@ -120,6 +125,9 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
             let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
             return try await self.serve(receiver, server, messages, beforeEnd: {}, end: {})
         }
+        guard ControlServer.fits(store: path) else {
+            throw CommandFailure.usage("The path of --store is too long for the socket beside it: move the store.")
+        }
         let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
         try await self.open(store)
         let control: ControlServer
@@ -135,6 +143,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
             store.stopDelivering()
         } end: {
             await store.end(within: Self.endLimit)
+            delivering.cancel()
+            await delivering.value
             await control.stop()
             await store.close()
         }
@@ -145,6 +155,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
 
     private func open(_ store: AppStoreStore) async throws {
         let end = ContinuousClock.now + Self.openLimit
+        var isTold = false
         while true {
             do throws(AppStoreStoreError) {
                 if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
@@ -153,13 +164,15 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
                 guard error.code == .locked, ContinuousClock.now < end else {
                     throw CommandFailure.usage(error.description)
                 }
+                if !isTold { Console.error("ferry: another process has the store; waiting 10 s for its end") }
+                isTold = true
             }
             try await Task.sleep(for: .milliseconds(200))
         }
     }
 
-    /// How long deliveries that are under way may take at the end.
-    private static let endLimit: Duration = .seconds(20)
+    /// How long deliveries that are under way may take at the end: a little longer than a URL has for its answer.
+    private static let endLimit: Duration = .seconds(31)
 
     private func serve(
         _ receiver: AppStoreReceiver,
@@ -182,6 +195,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         await server.stop(within: .seconds(5))
         await end()
         messages.sayEnd()
+        await MessageWriter.shared.flush(within: .seconds(1))
     }
 
     private func destinations() throws -> [AppStoreDestination] {

@@ -2,6 +2,12 @@ internal import ArgumentParser
 internal import FerryAppStore
 internal import FerryCore
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// The store that a command looks into.
 struct StoreOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The store of 'ferry appstore serve'.", valueName: "file"))
@@ -35,10 +41,10 @@ struct StoreOptions: ParsableArguments {
     ///
     /// - Throws: ``CommandFailure`` with status 2. A file that does not exist is not made.
     static func open(_ path: String) async throws(CommandFailure) -> AppStoreStore {
-        guard FileIdentity(path: path) != nil else {
-            throw CommandFailure.usage(
-                FileName(path).sentence("does not exist; 'ferry appstore serve' makes it", option: "--store")
-            )
+        guard FileIdentity(path: path)?.isRegular == true else {
+            let isThere = FileManager.default.fileExists(atPath: path)
+            let fault = isThere ? "is no regular file" : "does not exist; 'ferry appstore serve' makes it"
+            throw CommandFailure.usage(FileName(path).sentence(fault, option: "--store"))
         }
         let store = AppStoreStore(withoutOwner: path)
         do {
@@ -138,6 +144,7 @@ struct AppStoreRedeliverCommand: AsyncParsableCommand {
             Examples:
               ferry appstore redeliver 0f4b3e5a-6c5e-4a43-b7a6-0f3a6e1b2c3d --store notifications.db
               ferry appstore redeliver --dead --store notifications.db
+              ferry appstore redeliver --unsent --store notifications.db
             """
     )
 
@@ -147,20 +154,31 @@ struct AppStoreRedeliverCommand: AsyncParsableCommand {
     @Flag(help: "All that were set aside.")
     var dead = false
 
+    @Flag(
+        help: """
+            All that nobody gets, to the URLs of now: the URL that they wait for is not named any more, or none was named when \
+            they came.
+            """
+    )
+    var unsent = false
+
     @OptionGroup var store: StoreOptions
 
     func validate() throws {
-        guard (self.uuid != nil) != self.dead else {
-            throw ValidationError("Give a UUID, or --dead for all that were set aside.")
+        guard [self.uuid != nil, self.dead, self.unsent].count(where: \.self) == 1 else {
+            throw ValidationError(
+                "Give a UUID, or --dead for all that were set aside, or --unsent for all that nobody gets."
+            )
         }
     }
 
     func run() async throws {
-        let lines = try await self.store.ask(.redeliver(uuid: self.uuid))
+        let lines = try await self.store.ask(self.unsent ? .deliverUnsent : .redeliver(uuid: self.uuid))
         for line in lines { try Console.print(String(decoding: line, as: UTF8.self)) }
         if self.uuid != nil, lines == [Array("{\"redelivered\":0}".utf8)] {
             Console.error(
-                "ferry: nothing was delivered of this notification before, or it still waits, or there is no such one."
+                "ferry: nothing was delivered of this notification before, or it still waits (perhaps for a URL that is not named "
+                    + "any more: --unsent), or there is no such one."
             )
             throw ExitStatus.notAllAccepted
         }

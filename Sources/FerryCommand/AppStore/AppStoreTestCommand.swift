@@ -42,6 +42,8 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
 
     func run() async throws {
         let client = try self.options.client(try self.options.verifier())
+        // Before Apple is asked: the store must be there.
+        if let store { _ = try await StoreOptions.ask(store, .list(limit: 1, before: nil, state: nil)) }
         let test = try await self.test(client)
         let uuid = test.notification.uuid
         guard let attempt = test.attempts.last else {
@@ -98,8 +100,11 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
             "Apple could not agree on TLS with the receiver: look at its certificate and chain with 'ferry doctor https://…'."
         case .circularRedirect: "The URL redirects in a circle: enter the URL at the end in App Store Connect."
         case .noResponse:
-            "Nobody answers at the URL: is the receiver running, and does the firewall let Apple (17.0.0.0/8) in?"
-        case .socketIssue: "The connection broke: look at the firewall and the proxy in front of the receiver."
+            "Nobody answers at the URL: is the receiver running, has it the same scheme (http, https), and does the firewall let "
+                + "Apple (17.0.0.0/8) in?"
+        case .socketIssue:
+            "There was no connection, or it broke: is the receiver running, and what do the firewall and the proxy in front of "
+                + "it do?"
         case .unsupportedCharset: "The answer names a character set that Apple does not know: send no content type."
         case .invalidResponse: "The answer is not HTTP: is another program at the port?"
         case .prematureClose:

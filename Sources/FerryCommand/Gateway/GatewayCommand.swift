@@ -81,7 +81,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             messages.say(event, counts)
         }
         configuration.store = plan.store.map { store in
-            SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) { Console.error("ferry: warning: \($0)") }
+            SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) {
+                MessageWriter.shared.write("ferry: warning: \($0)")
+            }
         }
         let gateway = try await self.start(configuration, upstreams)
         messages.sayStart(try await gateway.counts)
@@ -93,6 +95,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         let counts = try await gateway.counts
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
         messages.sayEnd(counts, kept: plan.store == nil ? 0 : counts.unanswered)
+        await MessageWriter.shared.flush(within: .seconds(1))
         guard isKept else { throw ExitStatus.notAllAccepted }
     }
 

@@ -41,7 +41,7 @@ final class GatewayMessages: Sendable {
         firstTopics: [Topic],
         upstreams: [String],
         list: String?,
-        write: @escaping @Sendable (String) -> Void = { Console.error($0) }
+        write: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }
     ) {
         self.clients = clients
         self.firstTopics = firstTopics

@@ -82,7 +82,10 @@ struct SimulateCommand: AsyncParsableCommand, SocketCommand {
 
     @Option(
         help:
-            "Where one JSON line goes for each accepted notification, and for each attempt of the App Store to send one."
+            """
+            Where one JSON line goes for each accepted notification, and for each attempt of the App Store to send one. The file \
+            is made anew.
+            """
     )
     var record: String?
 

@@ -25,6 +25,7 @@ enum Sentence {
         case let error as NIOConnectionError:
             error.connectionErrors.first.map { self.of($0.error) } ?? "the host name cannot be resolved"
         case is SocketAddressError: "there is no such address"
+        case is SocketAddressError.UnknownHost: "the host name cannot be resolved"
         default: "\(error)"
         }
     }

@@ -24,7 +24,7 @@ public enum TrustRoots: Sendable, Hashable {
         case .file(let path):
             (bytes, source) = (try credentialBytes(atPath: path), sourceName(path))
         case .pem(let text):
-            (bytes, source) = (text, "the trust roots")
+            (bytes, source) = (text, "the text of the trust roots")
         }
         let certificates = try PEM.certificates(bytes, source: source)
         let store = SSL_CTX_get_cert_store(context.pointer)

@@ -68,7 +68,9 @@ import Testing
 
     @Test("A server that stays silent costs the time limit and no more")
     func silent() async throws {
-        let server = try await TestHTTPServer.start(self.authority) { _ in .silence }
+        let server = try await TestHTTPServer.start(self.authority) { $0.uri == "/" ? .answer(204) : .silence }
+        // Over a connection that is open: a handshake takes longer than the limit on a machine that is busy.
+        _ = try await self.client.send(.init(.GET, server.url("/")), within: .seconds(60))
         let error = await self.failure(.init(.GET, try server.url("/secret")), within: .milliseconds(300))
         #expect(error?.code == .timedOut)
         #expect(error?.wasSent == true)
@@ -78,12 +80,36 @@ import Testing
 
     @Test("An answer that stops in its middle costs the time limit and no more")
     func slow() async throws {
-        let server = try await TestHTTPServer.start(self.authority) { _ in
-            .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: false)
+        let server = try await TestHTTPServer.start(self.authority) { request in
+            request.uri == "/"
+                ? .answer(204) : .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", thenCloses: false)
         }
-        let error = await self.failure(.init(.GET, try server.url()), within: .milliseconds(300))
+        _ = try await self.client.send(.init(.GET, server.url("/")), within: .seconds(60))
+        let error = await self.failure(.init(.GET, try server.url("/slow")), within: .seconds(3))
         #expect(error?.code == .timedOut)
         #expect(error?.description == "localhost:\(server.port) did not complete its answer in time.")
+        await server.stop()
+    }
+
+    @Test(
+        "Where the status is all that counts, a body that is too long or is cut costs the connection alone",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nab",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n80\r\n\(String(repeating: "a", count: 128))\r\n",
+        ]
+    )
+    func statusAlone(_ answer: String) async throws {
+        let server = try await TestHTTPServer.start { _ in .raw(answer, thenCloses: true) }
+        var request = HTTPClientRequest(.POST, try server.url(), isIdempotent: true)
+        request.bodyLimit = 100
+        #expect(await self.failure(request) != nil)
+        request.needsBody = false
+        for _ in 0..<2 {
+            let response = try await self.client.send(request, within: .seconds(60))
+            #expect(response.status == 200)
+            #expect(response.body == [])
+        }
+        #expect(server.requests.map(\.connection) == [1, 2, 3])
         await server.stop()
     }
 

@@ -25,6 +25,19 @@ import Testing
         }
     }
 
+    @Test(
+        "A target with scheme and host has the path behind them",
+        arguments: [
+            ("http://example.com/a?b", "/a"), ("https://example.com", "/"), ("http://example.com?/a", "/"), ("*", "*"),
+        ]
+    )
+    func absolute(_ target: String, _ path: String) {
+        var exchange = HTTPExchange(bodyLimit: 10)
+        _ = exchange.received(self.head(uri: target))
+        _ = exchange.receivedEnd()
+        #expect(exchange.request?.path == path)
+    }
+
     @Test("A body that is announced or grows too large is refused, and what follows is dropped")
     func tooLarge() {
         var announced = HTTPExchange(bodyLimit: 10)

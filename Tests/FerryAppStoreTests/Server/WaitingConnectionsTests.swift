@@ -39,6 +39,18 @@ import Testing
         #expect(self.closed.all == [2])
     }
 
+    @Test("While too many bytes of requests are held, those that wait longest give their places")
+    func bytes() {
+        for number in 1...3 { _ = self.begin(number) }
+        self.waiting.hold(WaitingConnections.heldLimit)
+        #expect(self.closed.all == [])
+        self.waiting.hold(1)
+        #expect(self.closed.all == [1])
+        self.waiting.release(1)
+        self.waiting.hold(0)
+        #expect(self.closed.all == [1])
+    }
+
     @Test("A million waits of one connection keep the order of those that wait on")
     func compaction() {
         _ = self.begin(1)

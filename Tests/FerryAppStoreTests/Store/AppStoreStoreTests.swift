@@ -1,3 +1,4 @@
+import FerrySQLite
 import Foundation
 import Synchronization
 import Testing
@@ -152,6 +153,87 @@ import Testing
         #expect(try await uuids(.dead) == [])
         #expect(try await uuids(nil) == ["A"])
         await store.close()
+    }
+
+    @Test(
+        "What waits for a URL that is not named any more, or came when none was, goes to the URLs of now when asked for"
+    )
+    func unsent() async throws {
+        let none = AppStoreStore(path: self.path)
+        #expect(try await none.open() == nil)
+        _ = await none.take(try self.notification("none"), post: [])
+        await none.close()
+        let old = AppStoreStore(path: self.path, destinations: [.handler("old") { _ in }])
+        #expect(try await old.open()?.contains("--unsent") == true)
+        _ = await old.take(try self.notification("first", date: .now - 2), post: [])
+        _ = await old.take(try self.notification("second", date: .now - 1), post: [])
+        await old.close()
+        let delivered = try await self.deliveries(3) { store in
+            let counts = [try await store.deliverUnsent(), try await store.deliverUnsent()]
+            #expect(counts == [3, 0])
+        }
+        #expect(Set(delivered.map(\.notification.uuid)) == ["none", "first", "second"])
+        let again = AppStoreStore(path: self.path, destinations: [.handler("app") { _ in }])
+        #expect(try await again.open() == nil)
+        #expect(try await again.list().allSatisfy { $0.deliveries.map(\.destination) == ["app"] })
+        await again.close()
+    }
+
+    @Test("A file that was removed or replaced takes nothing more")
+    func removed() async throws {
+        let store = AppStoreStore(path: self.path)
+        try await store.open()
+        #expect(await store.take(try self.notification("A"), post: []) == .taken(isNew: true))
+        try FileManager.default.removeItem(atPath: self.path)
+        for _ in 0..<2 {
+            guard case .failed(let reason) = await store.take(try self.notification("B"), post: []) else {
+                Issue.record("it was taken")
+                return
+            }
+            #expect(reason.contains("was removed or replaced"))
+            try Data().write(to: URL(filePath: self.path))
+        }
+        await store.close()
+    }
+
+    @Test("A clock that was set back delays a delivery by an hour at most, and those behind it no longer")
+    func clock() throws {
+        let now: Int64 = 1_790_000_000_000
+        let (file, _) = try StoreFile.open(
+            path: self.path,
+            durability: .process,
+            destinations: [.init(name: "app", needsPost: false)]
+        )
+        func take(_ uuid: String, at time: Int64) throws {
+            let entry = StoreFile.Entry(
+                notification: try self.notification(uuid, date: Date(timeIntervalSince1970: Double(time) / 1000)),
+                post: [],
+                origin: .post,
+                received: time
+            )
+            #expect(try file.take([entry]) == [true])
+        }
+        try take("ahead", at: now + 365 * 86_400_000)
+        try take("right", at: now + 365 * 86_400_000 + 1)
+        let destination = try #require(file.number(ofDestination: "app"))
+        let due = try file.due(destination, now: now, limit: 10).deliveries
+        #expect(due.map(\.notification.uuid) == ["ahead"])
+        #expect(due.map(\.failing) == [.zero])
+        try file.settle([.init(destination: destination, number: due[0].number, result: .delivered)], now: now)
+        #expect(try file.due(destination, now: now, limit: 10).deliveries.map(\.notification.uuid) == ["right"])
+    }
+
+    @Test("A destination of posts gets nothing that Apple did not sign")
+    func unsigned() async throws {
+        let store = AppStoreStore(path: self.path, destinations: [try .forwardPost(to: "http://localhost:1/")])
+        try await store.open()
+        let notification = try self.notification("A")
+        _ = await store.take(notification, post: Array(#"{"bid":"evil","signedPayload":"a.b.c"}"#.utf8))
+        await store.close()
+        let (file, _) = try StoreFile.open(path: self.path, durability: .process, destinations: nil)
+        let destination = try #require(file.number(ofDestination: "http://localhost:1/"))
+        let due = try file.due(destination, now: .max / 2, limit: 1).deliveries
+        #expect(due.map { String(decoding: $0.post, as: UTF8.self) } == [#"{"signedPayload":"a.b.c"}"#])
     }
 
     @Test("A store that was closed does not open again")

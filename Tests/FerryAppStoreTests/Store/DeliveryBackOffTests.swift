@@ -11,6 +11,12 @@ import Testing
         #expect(DeliveryBackOff.delay(afterAttempt: .max, failing: .zero) == .seconds(3600))
     }
 
+    @Test("A clock that was set ends no delivery after a few attempts")
+    func fewest() {
+        #expect(DeliveryBackOff.delay(afterAttempt: DeliveryBackOff.fewest - 1, failing: .seconds(400 * 86_400)) != nil)
+        #expect(DeliveryBackOff.delay(afterAttempt: DeliveryBackOff.fewest, failing: .seconds(400 * 86_400)) == nil)
+    }
+
     @Test("After three days of failures a delivery is set aside")
     func limit() {
         #expect(DeliveryBackOff.delay(afterAttempt: 80, failing: .seconds(3 * 86_400 - 1)) != nil)

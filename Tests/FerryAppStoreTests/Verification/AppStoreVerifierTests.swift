@@ -165,9 +165,33 @@ import Testing
         #expect(!String(decoding: notification.json, as: UTF8.self).contains("secret"))
         #expect(try verifier.verify(post: post("BBBB", password: "old secret")).uuid == notification.uuid)
         #expect(try verifier.verify(post: post("AAAA", type: "CANCEL")).uuid != notification.uuid)
+        // No date of a post stops the process.
+        for date in ["9223372036854775807", "-9223372036854775808", "253402300800000", "-1", "x"] {
+            let json = String(decoding: post("A"), as: UTF8.self).replacing("1790000000000", with: date)
+            #expect(try verifier.verify(post: Array(json.utf8)).signedDate == nil)
+        }
         for wrong in ["", "new secre", "new secret "] {
             #expect(throws: AppStoreVerificationError.self) { try verifier.verify(post: post("A", password: wrong)) }
         }
+    }
+}
+
+@Suite struct FloodTests {
+    @Test("Texts without certificates, however many, do not keep the first genuine one out")
+    func noCertificates() throws {
+        let signing = try Signing()
+        let verifier = try signing.verifier()
+        let genuine = try signing.renewal()
+        let parts = genuine.split(separator: ".")
+        let header = Data(#"{"alg":"ES256","x5c":["AAAA","AAAA","AAAA"]}"#.utf8).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        for _ in 0..<200 {
+            let error = #expect(throws: AppStoreVerificationError.self) {
+                try verifier.verify(signedPayload: "\(header).\(parts[1]).\(parts[2])")
+            }
+            #expect(error?.code == .malformed)
+        }
+        _ = try verifier.verify(signedPayload: genuine)
     }
 }
 

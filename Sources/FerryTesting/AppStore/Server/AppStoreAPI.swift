@@ -39,6 +39,8 @@ struct AppStoreAPI: Sendable {
         self.app = configuration.maker.app
         self.environment = configuration.maker.environment
         self.maker = configuration.maker
+        // Values of its own: the caller's copy of the maker makes those of this one.
+        self.maker.values = NotificationValues(seed: self.maker.values.number())
         self.tokens = AppStoreTokenVerifier(
             key: configuration.credentials.tokenKey,
             keyID: configuration.credentials.keyID,
