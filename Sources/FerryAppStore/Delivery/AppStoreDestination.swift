@@ -29,6 +29,9 @@ public struct AppStoreDestination: Sendable {
         AppStoreDestination(name: name, deliver: handler)
     }
 
+    /// How many deliveries to one destination are under way at most.
+    package static let concurrentDeliveries = DeliveryFlight.limit
+
     /// The destination as a handler of a receiver without a store.
     package var handler: @Sendable (AppStoreNotification) async throws -> Void {
         { try await self.deliver(.first($0)) }

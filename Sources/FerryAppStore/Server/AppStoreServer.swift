@@ -26,6 +26,8 @@ public final class AppStoreServer: Service {
         public var identity: TLSIdentity?
         /// The largest number of open connections, at least 1; less if the process may open fewer files.
         public var connectionLimit = 16_384
+        /// How many connections the process makes to others meanwhile. So many descriptors stay free for them.
+        public var outgoingConnections = 0
 
         /// Makes a configuration for this machine only: any free port of 127.0.0.1, the path `/`, no TLS.
         public init() {}
@@ -49,7 +51,8 @@ public final class AppStoreServer: Service {
         var settings = Listener.Configuration()
         settings.host = configuration.host
         settings.port = configuration.port
-        settings.limits.connections = configuration.connectionLimit
+        let room = DescriptorLimit.current.connections(.max) - configuration.outgoingConnections
+        settings.limits.connections = max(1, min(configuration.connectionLimit, room))
         // When the queue is full, Linux drops the packets that open a connection, and they come again after a second.
         settings.limits.queue = Self.queueLimit
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }

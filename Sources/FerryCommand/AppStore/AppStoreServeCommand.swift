@@ -72,8 +72,12 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     )
     var forwardCA: String?
 
-    // Connections are bounded by the listener. Each URL to forward to has a few of its own.
-    var socketCount: Int { 64 + 16 * (self.forward.count + self.forwardPost.count) }
+    // Connections are bounded by the listener.
+    var socketCount: Int { 64 + self.outgoingConnections }
+
+    private var outgoingConnections: Int {
+        (self.forward.count + self.forwardPost.count) * AppStoreDestination.concurrentDeliveries
+    }
 
     func validate() throws {
         try HostName.require(self.host, "--host")
@@ -121,6 +125,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         server.port = self.listen
         server.path = self.path
         server.identity = try self.identity.identity()
+        server.outgoingConnections = self.outgoingConnections
         guard let path = self.store else {
             let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
             return try await self.serve(receiver, server, messages, beforeEnd: {}, end: {})
