@@ -49,8 +49,7 @@ class AsyncProvider(object):
             self._batch, self._waiting = ferry.Batch([]), []
             for tag in range(self._next - left, self._next):
                 self._finish(tag, lambda future: future.set_exception(error))
-        if self._submitted is not None and not self._submitted.done():
-            self._submitted.set_result(None)
+        self._end_submission()
 
     def _ready(self):
         for event in self.provider.events():
@@ -69,11 +68,29 @@ class AsyncProvider(object):
 
     def close(self, seconds=10):
         """An awaitable: sends what it got, as Provider.close(). Soon after, each future is done."""
-        return self._loop.create_task(self._close(self._loop.time() + seconds))
+        end = self._loop.time() + seconds
+        closed = self._loop.create_future()
 
-    async def _close(self, end):
+        def finish(_):
+            timer.cancel()
+            left = max(end - self._loop.time(), 0)
+            self._loop.run_in_executor(None, self.provider.close, left).add_done_callback(tell)
+
+        def tell(closing):
+            if closed.done():
+                return  # It was cancelled.
+            if closing.exception() is None:
+                closed.set_result(None)
+            else:
+                closed.set_exception(closing.exception())
+
         # The library must have everything first: closed, it takes nothing more.
         self._submitted = self._loop.create_future()
+        self._submitted.add_done_callback(finish)
+        timer = self._loop.call_later(seconds, self._end_submission)
         self._submit()
-        await asyncio.wait([self._submitted], timeout=max(end - self._loop.time(), 0))
-        return await self._loop.run_in_executor(None, self.provider.close, max(end - self._loop.time(), 0))
+        return closed
+
+    def _end_submission(self):
+        if self._submitted is not None and not self._submitted.done():
+            self._submitted.set_result(None)

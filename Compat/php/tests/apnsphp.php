@@ -332,16 +332,23 @@ test('The server sends while the program goes on, and ends at a signal', functio
     }
 });
 
-test('The server stops when no connection can be made', function () {
+test('The server stops when no connection can be made, and starts again', function () {
     $more = array('port' => 1, 'connectionRetryLimit' => 0, 'deadline' => 1);
-    $server = push(Simulator::with(SCRIPT), 'http2', $more, 'ApnsPHP_Push_Server');
+    $simulator = Simulator::with(SCRIPT);
+    $server = push($simulator, 'http2', $more, 'ApnsPHP_Push_Server');
     $server->start();
     $server->add(message(token(1)));
     eventually('the end', function () use ($server) {
         return !$server->run();
     });
     equal(array(), $server->getErrors());
-    equal(1, count($server->getQueue()));
+    equal(1, count($server->getQueue(false)));
+    putenv('FERRY_CONFIG=' . $simulator->config('http2'));
+    $server->disconnect();
+    $server->start();
+    $server->disconnect();
+    equal(array(), $server->getQueue());
+    $simulator->expectAccepted(array(token(1)));
     foreach (array(SIGTERM, SIGQUIT, SIGINT) as $signal) {
         pcntl_signal($signal, SIG_DFL);
     }

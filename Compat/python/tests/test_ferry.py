@@ -251,6 +251,11 @@ class AsyncIO(unittest.TestCase):
         limit.cancel()
         self.assertEqual(left, set())
 
+    def test_close_sends_what_the_library_had_no_room_for(self):
+        futures = [self.provider.send(notification(0, GOOD)) for _ in range(1000)]
+        self.wait(self.provider.close(), *futures)
+        self.assertEqual({future.result().outcome for future in futures}, {ferry.ACCEPTED})
+
     def test_each_future_has_the_outcome_of_its_notification(self):
         futures = [self.provider.send(notification(0, BAD if number % 3 == 0 else GOOD)) for number in range(1000)]
         self.wait(*futures)
