@@ -33,7 +33,9 @@ private final class ControlHandler: ChannelInboundHandler {
 
     /// The longest request: a notification in base64url.
     private static let lineLimit = 4 << 20
-    private static let timeLimit: TimeAmount = .seconds(60)
+    /// From the connection to the end of the request. Clients that send nothing would keep the others out.
+    private static let requestLimit: TimeAmount = .seconds(5)
+    private static let answerLimit: TimeAmount = .seconds(60)
 
     private enum State {
         case reading(ByteBuffer)
@@ -47,8 +49,13 @@ private final class ControlHandler: ChannelInboundHandler {
     init(respond: @escaping @Sendable (ControlRequest) async -> [[UInt8]]) { self.respond = respond }
 
     func handlerAdded(context: ChannelHandlerContext) {
+        self.startTimer(Self.requestLimit, context)
+    }
+
+    private func startTimer(_ limit: TimeAmount, _ context: ChannelHandlerContext) {
+        self.timer?.cancel()
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        self.timer = context.eventLoop.scheduleTask(in: Self.timeLimit) { bound.value.close(promise: nil) }
+        self.timer = context.eventLoop.scheduleTask(in: limit) { bound.value.close(promise: nil) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.timer?.cancel() }
@@ -62,6 +69,7 @@ private final class ControlHandler: ChannelInboundHandler {
             return
         }
         self.state = .answering
+        self.startTimer(Self.answerLimit, context)
         let line = Array(bytes.readableBytesView[..<end])
         let respond = self.respond
         let (eventLoop, bound) = (context.eventLoop, NIOLoopBound(context, eventLoop: context.eventLoop))

@@ -405,15 +405,17 @@ public final class AppStoreStore: Service {
     ///
     /// - Returns: how many notifications are delivered.
     public func deliverUnsent() async throws(AppStoreStoreError) -> Int {
+        let last = try await self.reading { file throws(SQLiteError) in file.last }
         var count = 0
-        while true {
-            let made = try await self.reading { file throws(SQLiteError) in
-                try file.deliverUnsent(now: Date.now.milliseconds, limit: Self.redeliveryLimit)
+        for first in stride(from: 0, through: last, by: Self.redeliveryLimit) {
+            // In parts, so that notifications are stored between them.
+            count += try await self.reading { file throws(SQLiteError) in
+                let numbers = first...first + UInt64(Self.redeliveryLimit - 1)
+                return try file.deliverUnsent(among: numbers, now: Date.now.milliseconds)
             }
-            count += made
             self.changes.raise()
-            guard made == Self.redeliveryLimit else { return count }
         }
+        return count
     }
 
     /// Removes what is older than ``retention`` and waits for no delivery.

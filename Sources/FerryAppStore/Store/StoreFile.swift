@@ -47,14 +47,14 @@ final class StoreFile {
     /// "blocked": later than every clock.
     private static let never = Int64.max
     private static let version: Int64 = 1
-    private static let delivered = StoredNotification.Delivery.State.delivered.rawValue
+    static let delivered = StoredNotification.Delivery.State.delivered.rawValue
 
-    private let database: SQLiteDatabase
+    let database: SQLiteDatabase
     private let mark: HighWaterMark
     private(set) var last: UInt64
     private let statements: Statements
     /// The numbers of the destinations that get each notification, by their names.
-    private let destinations: [String: Int64]
+    let destinations: [String: Int64]
     /// Whether a destination needs Apple's posts as they came. They take more room than all the rest.
     private let keepsPosts: Bool
 
@@ -296,7 +296,7 @@ final class StoreFile {
         return JSONText.object([("signedPayload", JSONText.quoted(payload))])
     }
 
-    private func addDelivery(
+    func addDelivery(
         _ destination: Int64,
         _ number: UInt64,
         customer: [UInt8],
@@ -386,7 +386,7 @@ final class StoreFile {
     }
 
     /// Columns from `start`: uuid, type, subtype, version, environment, bundle, app, customer, signed, json.
-    private static func notification(_ row: borrowing SQLiteRow, from start: Int32) -> AppStoreNotification {
+    static func notification(_ row: borrowing SQLiteRow, from start: Int32) -> AppStoreNotification {
         func text(_ column: Int32, _ row: borrowing SQLiteRow) -> String {
             String(decoding: row.blob(column), as: UTF8.self)
         }
@@ -427,7 +427,7 @@ final class StoreFile {
     }
 
     /// Gives the earliest of a customer's waiting deliveries its time.
-    private func unblock(
+    func unblock(
         _ destination: Int64,
         _ customer: [UInt8],
         now: Int64,
@@ -447,197 +447,5 @@ final class StoreFile {
                 .integer(Self.never), .integer(destination), .integer(Int64(bitPattern: attempted.number)),
             ])
         }
-    }
-
-    // MARK: Reading and mending
-
-    /// Returns notifications, the newest first.
-    ///
-    /// - Parameters:
-    ///   - before: only those with a lower number.
-    ///   - state: only those with a delivery in this state.
-    func list(
-        limit: Int,
-        before: UInt64?,
-        state: StoredNotification.Delivery.State?
-    ) throws(SQLiteError) -> [StoredNotification] {
-        // Few wait or are dead among millions, and most are delivered: the index finds the few, a scan soon finds the many.
-        let condition =
-            switch state {
-            case nil: ""
-            case .delivered:
-                "AND EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = \(Self.delivered))"
-            case .some(let state):
-                """
-                AND n.number IN (
-                    SELECT d.number FROM destinations t CROSS JOIN deliveries d ON d.destination = t.number
-                    WHERE d.state = \(state.rawValue)
-                )
-                """
-            }
-        return try self.read(
-            "WHERE n.number < ? \(condition) ORDER BY n.number DESC LIMIT ?",
-            json: "x''",
-            [.integer(before.map { Int64(clamping: $0) } ?? .max), .integer(Int64(limit))]
-        )
-    }
-
-    func find(_ uuid: String) throws(SQLiteError) -> StoredNotification? {
-        try self.read("WHERE n.uuid = ?", json: "n.json", [.blob(Array(uuid.utf8))]).first
-    }
-
-    /// - Parameter json: the column of the content, or an empty one: a list of thousands would need much memory for it.
-    private func read(
-        _ condition: String,
-        json: String,
-        _ values: [SQLiteValue]
-    ) throws(SQLiteError) -> [StoredNotification] {
-        var rows: [(UInt64, AppStoreNotification, received: Int64, origin: Int64)] = []
-        try self.database.prepare(
-            """
-            SELECT n.number, n.uuid, n.type, n.subtype, n.version, n.environment, n.bundle, n.app, n.customer, n.signed,
-                \(json), n.received, n.origin FROM notifications n \(condition)
-            """
-        ).run(values) { row in
-            rows.append(
-                (UInt64(bitPattern: row.integer(0)), Self.notification(row, from: 1), row.integer(11), row.integer(12))
-            )
-        }
-        let deliveries = try self.database.prepare(
-            """
-            SELECT t.name, d.state, d.attempts FROM deliveries d JOIN destinations t ON t.number = d.destination
-            WHERE d.number = ? ORDER BY d.destination
-            """
-        )
-        var result: [StoredNotification] = []
-        for (number, notification, received, origin) in rows {
-            var list: [StoredNotification.Delivery] = []
-            try deliveries.run([.integer(Int64(bitPattern: number))]) { row in
-                list.append(
-                    StoredNotification.Delivery(
-                        destination: String(decoding: row.blob(0), as: UTF8.self),
-                        state: StoredNotification.Delivery.State(rawValue: Int(row.integer(1))) ?? .dead,
-                        attempts: Int(row.integer(2))
-                    )
-                )
-            }
-            result.append(
-                StoredNotification(
-                    number: number,
-                    notification: notification,
-                    received: Date(milliseconds: received),
-                    origin: StoredNotification.Origin(rawValue: Int(origin)) ?? .post,
-                    deliveries: list
-                )
-            )
-        }
-        return result
-    }
-
-    /// Lets deliveries be made once more: those of one notification, or those that were set aside, up to `limit`.
-    ///
-    /// - Returns: how many.
-    func redeliver(_ uuid: String?, now: Int64, limit: Int) throws(SQLiteError) -> Int {
-        var places: [(destination: Int64, number: UInt64, customer: [UInt8], signed: Int64)] = []
-        let condition = uuid == nil ? "d.state = 2" : "d.number = (SELECT number FROM notifications WHERE uuid = ?)"
-        let values = uuid.map { [SQLiteValue.blob(Array($0.utf8))] } ?? []
-        return try self.database.transaction { () throws(SQLiteError) in
-            try self.database.prepare(
-                """
-                SELECT d.destination, d.number, d.customer, d.signed
-                FROM destinations t CROSS JOIN deliveries d ON d.destination = t.number
-                WHERE d.state <> 0 AND t.active = 1 AND \(condition) LIMIT ?
-                """
-            ).run(values + [.integer(Int64(limit))]) { row in
-                places.append((row.integer(0), UInt64(bitPattern: row.integer(1)), row.blob(2), row.integer(3)))
-            }
-            for place in places {
-                try self.addDelivery(
-                    place.destination,
-                    place.number,
-                    customer: place.customer,
-                    signed: place.signed,
-                    now: now
-                )
-            }
-            return places.count
-        }
-    }
-
-    /// What nobody has got, and no destination of now is to get: its URL is not named any more, or none was named when it came.
-    private static let isUnsent = """
-        NOT EXISTS (
-            SELECT 1 FROM deliveries d JOIN destinations t ON t.number = d.destination
-            WHERE d.number = n.number AND (t.active = 1 OR d.state = \(StoreFile.delivered))
-        )
-        """
-    /// How many of the latest notifications are looked at for those that no destination was named for.
-    private static let glance = 1000
-
-    /// Whether there is something that nobody gets, among what waits for destinations that are gone and the latest that came.
-    private func hasUnsent() throws(SQLiteError) -> Bool {
-        guard !self.destinations.isEmpty else { return false }
-        var isFound = false
-        for numbers in [
-            """
-            SELECT w.number FROM destinations gone CROSS JOIN deliveries w ON w.destination = gone.number
-            WHERE gone.active = 0 AND w.state = 0
-            """,
-            "SELECT number FROM (SELECT number FROM notifications ORDER BY number DESC LIMIT \(Self.glance))",
-        ] where !isFound {
-            try self.database.prepare("SELECT 1 FROM (\(numbers)) n WHERE \(Self.isUnsent) LIMIT 1").run { _ in
-                isFound = true
-            }
-        }
-        return isFound
-    }
-
-    /// Lets up to `limit` notifications that nobody gets be delivered to the destinations of now. Returns how many.
-    func deliverUnsent(now: Int64, limit: Int) throws(SQLiteError) -> Int {
-        guard !self.destinations.isEmpty else { return 0 }
-        var unsent: [(number: UInt64, customer: [UInt8], signed: Int64)] = []
-        return try self.database.transaction { () throws(SQLiteError) in
-            try self.database.prepare(
-                "SELECT n.number, n.customer, n.signed FROM notifications n WHERE \(Self.isUnsent) ORDER BY n.number LIMIT ?"
-            ).run([.integer(Int64(limit))]) { row in
-                unsent.append((UInt64(bitPattern: row.integer(0)), row.blob(1), row.integer(2)))
-            }
-            let waiting = try self.database.prepare("SELECT destination FROM deliveries WHERE number = ? AND state = 0")
-            let forget = try self.database.prepare("DELETE FROM deliveries WHERE number = ? AND state = 0")
-            for (number, customer, signed) in unsent {
-                let row = SQLiteValue.integer(Int64(bitPattern: number))
-                var gone: [Int64] = []
-                try waiting.run([row]) { gone.append($0.integer(0)) }
-                try forget.run([row])
-                for destination in gone where !customer.isEmpty {
-                    try self.unblock(destination, customer, now: now, attempted: nil)
-                }
-                for destination in self.destinations.values {
-                    try self.addDelivery(destination, number, customer: customer, signed: signed, now: now)
-                }
-            }
-            return unsent.count
-        }
-    }
-
-    /// Removes up to `limit` notifications that came before `time` and wait for no delivery. Returns how many.
-    func removeOld(before time: Int64, limit: Int) throws(SQLiteError) -> Int {
-        var numbers: [Int64] = []
-        try self.database.prepare(
-            """
-            SELECT number FROM notifications n WHERE received < ?
-            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = 0) LIMIT ?
-            """
-        ).run([.integer(time), .integer(Int64(limit))]) { row in numbers.append(row.integer(0)) }
-        guard !numbers.isEmpty else { return 0 }
-        try self.database.transaction { () throws(SQLiteError) in
-            let deliveries = try self.database.prepare("DELETE FROM deliveries WHERE number = ?")
-            let notifications = try self.database.prepare("DELETE FROM notifications WHERE number = ?")
-            for number in numbers {
-                try deliveries.run([.integer(number)])
-                try notifications.run([.integer(number)])
-            }
-        }
-        return numbers.count
     }
 }

@@ -1,0 +1,117 @@
+internal import FerrySQLite
+
+extension StoreFile {
+    /// Lets deliveries be made once more: those of one notification, or those that were set aside, up to `limit`.
+    ///
+    /// - Returns: how many.
+    func redeliver(_ uuid: String?, now: Int64, limit: Int) throws(SQLiteError) -> Int {
+        var places: [(destination: Int64, number: UInt64, customer: [UInt8], signed: Int64)] = []
+        let condition = uuid == nil ? "d.state = 2" : "d.number = (SELECT number FROM notifications WHERE uuid = ?)"
+        let values = uuid.map { [SQLiteValue.blob(Array($0.utf8))] } ?? []
+        return try self.database.transaction { () throws(SQLiteError) in
+            try self.database.prepare(
+                """
+                SELECT d.destination, d.number, d.customer, d.signed
+                FROM destinations t CROSS JOIN deliveries d ON d.destination = t.number
+                WHERE d.state <> 0 AND t.active = 1 AND \(condition) LIMIT ?
+                """
+            ).run(values + [.integer(Int64(limit))]) { row in
+                places.append((row.integer(0), UInt64(bitPattern: row.integer(1)), row.blob(2), row.integer(3)))
+            }
+            for place in places {
+                try self.addDelivery(
+                    place.destination,
+                    place.number,
+                    customer: place.customer,
+                    signed: place.signed,
+                    now: now
+                )
+            }
+            return places.count
+        }
+    }
+
+    /// What nobody has got, and no destination of now is to get: its URL is not named any more, or none was named when it came.
+    private static let isUnsent = """
+        NOT EXISTS (
+            SELECT 1 FROM deliveries d JOIN destinations t ON t.number = d.destination
+            WHERE d.number = n.number AND (t.active = 1 OR d.state = \(StoreFile.delivered))
+        )
+        """
+    /// How many of the latest notifications are looked at for those that no destination was named for.
+    private static let glance = 1000
+
+    /// Whether there is something that nobody gets, among what waits for destinations that are gone and the latest that came.
+    func hasUnsent() throws(SQLiteError) -> Bool {
+        guard !self.destinations.isEmpty else { return false }
+        var isFound = false
+        for numbers in [
+            """
+            SELECT w.number FROM destinations gone CROSS JOIN deliveries w ON w.destination = gone.number
+            WHERE gone.active = 0 AND w.state = 0
+            """,
+            "SELECT number FROM (SELECT number FROM notifications ORDER BY number DESC LIMIT \(Self.glance))",
+        ] where !isFound {
+            try self.database.prepare("SELECT 1 FROM (\(numbers)) n WHERE \(Self.isUnsent) LIMIT 1").run { _ in
+                isFound = true
+            }
+        }
+        return isFound
+    }
+
+    /// Lets what nobody gets be delivered to the destinations of now.
+    ///
+    /// - Parameter numbers: the notifications that are looked at. A look at all of them would keep new ones waiting.
+    /// - Returns: how many are delivered.
+    func deliverUnsent(among numbers: ClosedRange<UInt64>, now: Int64) throws(SQLiteError) -> Int {
+        guard !self.destinations.isEmpty else { return 0 }
+        var unsent: [(number: UInt64, customer: [UInt8], signed: Int64)] = []
+        return try self.database.transaction { () throws(SQLiteError) in
+            try self.database.prepare(
+                """
+                SELECT n.number, n.customer, n.signed FROM notifications n
+                WHERE n.number BETWEEN ? AND ? AND \(Self.isUnsent) ORDER BY n.number
+                """
+            ).run([.integer(Int64(clamping: numbers.lowerBound)), .integer(Int64(clamping: numbers.upperBound))]) {
+                row in
+                unsent.append((UInt64(bitPattern: row.integer(0)), row.blob(1), row.integer(2)))
+            }
+            let waiting = try self.database.prepare("SELECT destination FROM deliveries WHERE number = ? AND state = 0")
+            let forget = try self.database.prepare("DELETE FROM deliveries WHERE number = ? AND state = 0")
+            for (number, customer, signed) in unsent {
+                let row = SQLiteValue.integer(Int64(bitPattern: number))
+                var gone: [Int64] = []
+                try waiting.run([row]) { gone.append($0.integer(0)) }
+                try forget.run([row])
+                for destination in gone where !customer.isEmpty {
+                    try self.unblock(destination, customer, now: now, attempted: nil)
+                }
+                for destination in self.destinations.values {
+                    try self.addDelivery(destination, number, customer: customer, signed: signed, now: now)
+                }
+            }
+            return unsent.count
+        }
+    }
+
+    /// Removes up to `limit` notifications that came before `time` and wait for no delivery. Returns how many.
+    func removeOld(before time: Int64, limit: Int) throws(SQLiteError) -> Int {
+        var numbers: [Int64] = []
+        try self.database.prepare(
+            """
+            SELECT number FROM notifications n WHERE received < ?
+            AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = 0) LIMIT ?
+            """
+        ).run([.integer(time), .integer(Int64(limit))]) { row in numbers.append(row.integer(0)) }
+        guard !numbers.isEmpty else { return 0 }
+        try self.database.transaction { () throws(SQLiteError) in
+            let deliveries = try self.database.prepare("DELETE FROM deliveries WHERE number = ?")
+            let notifications = try self.database.prepare("DELETE FROM notifications WHERE number = ?")
+            for number in numbers {
+                try deliveries.run([.integer(number)])
+                try notifications.run([.integer(number)])
+            }
+        }
+        return numbers.count
+    }
+}

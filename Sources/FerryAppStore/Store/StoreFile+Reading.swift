@@ -1,0 +1,92 @@
+internal import FerrySQLite
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+extension StoreFile {
+    /// Returns notifications, the newest first.
+    ///
+    /// - Parameters:
+    ///   - before: only those with a lower number.
+    ///   - state: only those with a delivery in this state.
+    func list(
+        limit: Int,
+        before: UInt64?,
+        state: StoredNotification.Delivery.State?
+    ) throws(SQLiteError) -> [StoredNotification] {
+        // Few wait or are dead among millions, and most are delivered: the index finds the few, a scan soon finds the many.
+        let condition =
+            switch state {
+            case nil: ""
+            case .delivered:
+                "AND EXISTS (SELECT 1 FROM deliveries d WHERE d.number = n.number AND d.state = \(Self.delivered))"
+            case .some(let state):
+                """
+                AND n.number IN (
+                    SELECT d.number FROM destinations t CROSS JOIN deliveries d ON d.destination = t.number
+                    WHERE d.state = \(state.rawValue)
+                )
+                """
+            }
+        return try self.read(
+            "WHERE n.number < ? \(condition) ORDER BY n.number DESC LIMIT ?",
+            json: "x''",
+            [.integer(before.map { Int64(clamping: $0) } ?? .max), .integer(Int64(limit))]
+        )
+    }
+
+    func find(_ uuid: String) throws(SQLiteError) -> StoredNotification? {
+        try self.read("WHERE n.uuid = ?", json: "n.json", [.blob(Array(uuid.utf8))]).first
+    }
+
+    /// - Parameter json: the column of the content, or an empty one: a list of thousands would need much memory for it.
+    private func read(
+        _ condition: String,
+        json: String,
+        _ values: [SQLiteValue]
+    ) throws(SQLiteError) -> [StoredNotification] {
+        var rows: [(UInt64, AppStoreNotification, received: Int64, origin: Int64)] = []
+        try self.database.prepare(
+            """
+            SELECT n.number, n.uuid, n.type, n.subtype, n.version, n.environment, n.bundle, n.app, n.customer, n.signed,
+                \(json), n.received, n.origin FROM notifications n \(condition)
+            """
+        ).run(values) { row in
+            rows.append(
+                (UInt64(bitPattern: row.integer(0)), Self.notification(row, from: 1), row.integer(11), row.integer(12))
+            )
+        }
+        let deliveries = try self.database.prepare(
+            """
+            SELECT t.name, d.state, d.attempts FROM deliveries d JOIN destinations t ON t.number = d.destination
+            WHERE d.number = ? ORDER BY d.destination
+            """
+        )
+        var result: [StoredNotification] = []
+        for (number, notification, received, origin) in rows {
+            var list: [StoredNotification.Delivery] = []
+            try deliveries.run([.integer(Int64(bitPattern: number))]) { row in
+                list.append(
+                    StoredNotification.Delivery(
+                        destination: String(decoding: row.blob(0), as: UTF8.self),
+                        state: StoredNotification.Delivery.State(rawValue: Int(row.integer(1))) ?? .dead,
+                        attempts: Int(row.integer(2))
+                    )
+                )
+            }
+            result.append(
+                StoredNotification(
+                    number: number,
+                    notification: notification,
+                    received: Date(milliseconds: received),
+                    origin: StoredNotification.Origin(rawValue: Int(origin)) ?? .post,
+                    deliveries: list
+                )
+            )
+        }
+        return result
+    }
+}
