@@ -136,7 +136,11 @@ import Testing
     func unknown() async throws {
         let data = #"{"bundleId":"\#(Signing.bundleID)","environment":"Sandbox"}"#
         let text = try self.signing.signer.sign(Array(#"{"signedDate":1790000000000,"data":\#(data)}"#.utf8))
-        let receiver = AppStoreReceiver(try self.signing.verifier(), handOver: .handler { _ in })
+        let receiver = AppStoreReceiver(
+            try self.signing.verifier(),
+            handOver: .handler { _ in },
+            answerLimit: .seconds(60)
+        )
         #expect(try await self.status(of: Signing.post(text), from: receiver) == 500)
     }
 

@@ -177,6 +177,36 @@ import Testing
 }
 
 @Suite struct FloodTests {
+    @Test(
+        "Texts that one forger signed with certificates of its own, however many, do not keep the first genuine one out"
+    )
+    func oneChain() throws {
+        let (signing, forger) = (try Signing(), try Signing())
+        let verifier = try signing.verifier()
+        for number in 0..<300 {
+            let forged = try forger.renewal(uuid: "\(number)")
+            let error = #expect(throws: AppStoreVerificationError.self) { try verifier.verify(signedPayload: forged) }
+            #expect(error?.code == .forged)
+            #expect(error?.description.contains("do not lead to a trusted root") == true)
+        }
+        _ = try verifier.verify(signedPayload: signing.renewal())
+    }
+
+    @Test("Genuine certificates under a text that their key did not sign cost no look at them")
+    func wrongSignature() throws {
+        let (signing, forger) = (try Signing(), try Signing())
+        let verifier = try signing.verifier()
+        let parts = try forger.renewal().split(separator: ".")
+        let header = try signing.renewal().split(separator: ".")[0]
+        for _ in 0..<300 {
+            let error = #expect(throws: AppStoreVerificationError.self) {
+                try verifier.verify(signedPayload: "\(header).\(parts[1]).\(parts[2])")
+            }
+            #expect(error?.description == "The signature of signedPayload is not that of its certificate.")
+        }
+        _ = try verifier.verify(signedPayload: signing.renewal())
+    }
+
     @Test("Texts without certificates, however many, do not keep the first genuine one out")
     func noCertificates() throws {
         let signing = try Signing()
