@@ -7,7 +7,7 @@ import Testing
 
 @testable import FerryAppStore
 
-@Suite(.timeLimit(.minutes(1))) struct AppStoreServerClientTests {
+@Suite(.timeLimit(.minutes(10))) struct AppStoreServerClientTests {
     private let signing: Signing
     private let key: ES256Key
     private let authority: ThrowAwayCA

@@ -3,7 +3,7 @@ import Testing
 
 @testable import FerryAppStore
 
-@Suite(.timeLimit(.minutes(1))) final class StoreDeskTests {
+@Suite(.timeLimit(.minutes(10))) final class StoreDeskTests {
     private let folder: TemporaryFolder
     private let signing: Signing
 

@@ -3,7 +3,7 @@ import FerryOpenSSL
 import NIOHTTP1
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPClientTests {
+@Suite(.timeLimit(.minutes(10))) struct HTTPClientTests {
     private let authority: ThrowAwayCA
     private let client: HTTPClient
 
@@ -16,7 +16,7 @@ import Testing
 
     private func failure(
         _ request: HTTPClientRequest,
-        within limit: Duration = .seconds(10)
+        within limit: Duration = .seconds(100)
     ) async -> HTTPClientError? {
         do throws(HTTPClientError) {
             _ = try await self.client.send(request, within: limit)
@@ -33,7 +33,7 @@ import Testing
         }
         var request = HTTPClientRequest(.POST, try server.url("/a?b=c"), headers: ["Authorization": "Bearer t"])
         request.body = Array((0..<200_000).map { UInt8(truncatingIfNeeded: $0) })
-        let answer = try await self.client.send(request, within: .seconds(10))
+        let answer = try await self.client.send(request, within: .seconds(100))
         #expect(answer.status == 201)
         #expect(answer.headers.first(name: "x-path") == "/a?b=c")
         #expect(answer.body == request.body.reversed())
@@ -50,8 +50,8 @@ import Testing
             request.method == .HEAD
                 ? .raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", thenCloses: false) : .answer(204)
         }
-        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(10)).status == 204)
-        #expect(try await self.client.send(.init(.HEAD, server.url()), within: .seconds(10)).body == [])
+        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(100)).status == 204)
+        #expect(try await self.client.send(.init(.HEAD, server.url()), within: .seconds(100)).body == [])
         #expect(server.requests.first?.header("Content-Length") == nil)
         await server.stop()
     }
@@ -61,7 +61,7 @@ import Testing
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .answer(302, headers: ["Location": "/elsewhere"])
         }
-        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(10)).status == 302)
+        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(100)).status == 302)
         #expect(server.requests.count == 1)
         await server.stop()
     }
@@ -117,7 +117,7 @@ import Testing
     func noHandshake() async throws {
         let server = try await TestHTTPServer.start { _ in .silence }
         let url = try HTTPURL("https://127.0.0.1:\(server.port)/")
-        let error = await self.failure(.init(.GET, url), within: .seconds(5))
+        let error = await self.failure(.init(.GET, url), within: .seconds(100))
         // The server's HTTP parser closes the connection at once.
         #expect(error?.code == .connectFailed)
         #expect(error?.wasSent == false)
@@ -140,7 +140,7 @@ import Testing
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nall", thenCloses: true)
         }
-        let answer = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        let answer = try await self.client.send(.init(.GET, server.url()), within: .seconds(100))
         #expect(answer.body == Array("all".utf8))
         await server.stop()
     }
@@ -199,11 +199,11 @@ import Testing
     func reuse() async throws {
         let server = try await TestHTTPServer.start(self.authority) { _ in .answer(200) }
         for _ in 0..<5 {
-            _ = try await self.client.send(.init(.POST, server.url(), body: [1]), within: .seconds(10))
+            _ = try await self.client.send(.init(.POST, server.url(), body: [1]), within: .seconds(100))
         }
         #expect(server.connectionCount == 1)
         self.client.close()
-        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(100))
         #expect(server.connectionCount == 2)
         await server.stop()
     }
@@ -213,7 +213,7 @@ import Testing
         let server = try await TestHTTPServer.start(self.authority) { _ in
             .answer(200, headers: ["Connection": "close"])
         }
-        for _ in 0..<3 { _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10)) }
+        for _ in 0..<3 { _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(100)) }
         #expect(server.connectionCount == 3)
         await server.stop()
     }
@@ -224,7 +224,7 @@ import Testing
         let url = try server.url()
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<12 {
-                group.addTask { try await self.client.send(.init(.GET, url), within: .seconds(20)).status }
+                group.addTask { try await self.client.send(.init(.GET, url), within: .seconds(100)).status }
             }
             for try await status in group { #expect(status == 200) }
         }
@@ -239,16 +239,16 @@ import Testing
         let server = try await TestHTTPServer.start(self.authority) { request in
             seen.isFirst(request.connection) ? .answer(200) : .close
         }
-        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
-        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(10)).status == 200)
+        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(100))
+        #expect(try await self.client.send(.init(.GET, server.url()), within: .seconds(100)).status == 200)
         #expect(server.connectionCount == 2)
         let lost = await self.failure(.init(.POST, try server.url(), body: [1]))
         #expect(lost?.code == .connectionLost)
         #expect(lost?.wasSent == true)
         #expect(server.connectionCount == 2)
-        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(10))
+        _ = try await self.client.send(.init(.GET, server.url()), within: .seconds(100))
         let again = HTTPClientRequest(.POST, try server.url(), body: [1], isIdempotent: true)
-        #expect(try await self.client.send(again, within: .seconds(10)).status == 200)
+        #expect(try await self.client.send(again, within: .seconds(100)).status == 200)
         #expect(server.connectionCount == 4)
         await server.stop()
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FerryAppStore
 
-@Suite(.timeLimit(.minutes(1))) struct AppStoreRecoveryTests {
+@Suite(.timeLimit(.minutes(10))) struct AppStoreRecoveryTests {
     private let signing: Signing
     private let authority: ThrowAwayCA
     private let time = TestTime()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import FerryAppStore
 
-@Suite(.serialized, .timeLimit(.minutes(2))) struct RevocationTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct RevocationTests {
     /// A chain, and a responder for each of its authorities.
     private struct World {
         let chain: ThrowAwaySigningChain
