@@ -48,6 +48,11 @@ package struct ControlClient {
         return answer.split(separator: UInt8(ascii: "\n")).map(Array.init)
     }
 
+    /// Whether the system has room for the path of a store's socket and a zero behind it.
+    package static func fits(store: String) -> Bool {
+        ControlServer.path(store: store).utf8.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path)
+    }
+
     private func connect() throws(Failure) -> Int32 {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

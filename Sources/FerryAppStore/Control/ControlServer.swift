@@ -8,9 +8,6 @@ package final class ControlServer: Sendable {
     /// The path of the socket for a store.
     package static func path(store: String) -> String { "\(store)-control" }
 
-    /// Whether the system has room for the path of a store's socket: `sun_path`, 108 bytes with a zero at the end on Linux.
-    package static func fits(store: String) -> Bool { Self.path(store: store).utf8.count < 108 }
-
     /// - Throws: a socket error.
     package static func start(store: String, _ desk: StoreDesk) async throws -> ControlServer {
         var configuration = Listener.Configuration()

@@ -48,6 +48,15 @@ struct HTTPExchange {
     /// The request that waits for its answer.
     var request: Request? { if case .answering(let request, _) = self.state { request } else { nil } }
 
+    /// The bytes of the body that are held. What is dropped does not count.
+    var heldBytes: Int {
+        switch self.state {
+        case .receiving(_, let body): body.readableBytes
+        case .answering(let request, _): request.body.count
+        case .waiting, .closing: 0
+        }
+    }
+
     mutating func received(_ head: HTTPRequestHead) -> Action {
         guard case .waiting = self.state else { return .none }
         let length = head.headers.first(name: "content-length").flatMap(Int.init) ?? 0

@@ -68,7 +68,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.timer?.cancel()
         self.endWait()
-        self.release()
+        self.noteHeld(0)
         self.context = nil
     }
 
@@ -78,9 +78,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
             self.startTimer(Self.bodyLimit)
             self.perform(self.exchange.received(head))
         case .body(let bytes):
-            self.held += bytes.readableBytes
-            self.waiting.hold(bytes.readableBytes)
-            self.perform(self.exchange.received(bytes))
+            let action = self.exchange.received(bytes)
+            self.noteHeld(self.exchange.heldBytes)
+            self.perform(action)
         case .end: self.perform(self.exchange.receivedEnd())
         }
     }
@@ -146,7 +146,7 @@ final class HTTPServerHandler: ChannelDuplexHandler {
     }
 
     private func send(_ status: Int, closes: Bool) {
-        self.release()
+        self.noteHeld(self.exchange.heldBytes)
         guard let context else { return }
         var headers = HTTPHeaders([("content-length", "\(self.body.count)")])
         if let contentType { headers.add(name: "content-type", value: contentType) }
@@ -163,9 +163,9 @@ final class HTTPServerHandler: ChannelDuplexHandler {
         self.beginWait(isNew: false)
     }
 
-    private func release() {
-        self.waiting.release(self.held)
-        self.held = 0
+    private func noteHeld(_ count: Int) {
+        self.waiting.hold(count - self.held)
+        self.held = count
     }
 
     private func beginWait(isNew: Bool) {

@@ -65,19 +65,15 @@ final class WaitingConnections: Sendable {
         }
     }
 
-    /// Notes bytes of a request that is not whole. While too many are held, each call closes the connection that has waited
-    /// longest: a genuine post is whole within a moment.
+    /// Notes that so many bytes more are held; below 0, fewer. While too many are held, each growth closes the connection that
+    /// has waited longest: a genuine post is whole within a moment.
     func hold(_ count: Int) {
+        guard count != 0 else { return }
         let isTooMuch = self.table.withLock { table in
             table.held += count
-            return table.held > Self.heldLimit
+            return count > 0 && table.held > Self.heldLimit
         }
         if isTooMuch { self.closeLongest() }
-    }
-
-    /// Notes that bytes are held no more.
-    func release(_ count: Int) {
-        if count > 0 { self.table.withLock { $0.held -= count } }
     }
 
     /// Closes the connection that has waited longest; if none waits, the next one that has had its answer.

@@ -1,4 +1,5 @@
-/// When a delivery that failed is tried again: after 1 s, then after twice the time before, at most an hour, for 3 days and at least 24 attempts.
+/// When a delivery that failed is tried again: after 1 s, then after twice the time before, at most an hour, for 3 days and at
+/// least 24 attempts.
 enum DeliveryBackOff {
     static let first: Duration = .seconds(1)
     static let longest: Duration = .seconds(3600)

@@ -130,7 +130,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
             let receiver = AppStoreReceiver(verifier, handOver: .handler(destinations[0].handler)) { messages.say($0) }
             return try await self.serve(receiver, server, messages, beforeEnd: {}, end: {})
         }
-        guard ControlServer.fits(store: path) else {
+        guard ControlClient.fits(store: path) else {
             throw CommandFailure.usage("The path of --store is too long for the socket beside it: move the store.")
         }
         let store = AppStoreStore(path: path, destinations: destinations) { messages.say($0) }
@@ -149,7 +149,8 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         } end: {
             await store.end(within: Self.endLimit)
             delivering.cancel()
-            await delivering.value
+            // For a moment only: on a full disk, a delivery waits to be noted until the store closes.
+            await store.end(within: .seconds(1))
             await control.stop()
             await store.close()
         }

@@ -52,6 +52,21 @@ import Testing
         #expect(growing.receivedEnd() == .none)
     }
 
+    @Test("Only bytes that are kept count as held: neither those of a refused body nor those that were answered")
+    func held() {
+        var exchange = HTTPExchange(bodyLimit: 10)
+        _ = exchange.received(self.head())
+        _ = exchange.received(ByteBuffer(string: "01234"))
+        #expect(exchange.heldBytes == 5)
+        _ = exchange.receivedEnd()
+        #expect(exchange.heldBytes == 5)
+        _ = exchange.answered(200)
+        #expect(exchange.heldBytes == 0)
+        _ = exchange.received(self.head())
+        for _ in 0..<1000 { _ = exchange.received(ByteBuffer(string: "0123456789")) }
+        #expect(exchange.heldBytes == 0)
+    }
+
     @Test("A slow body is refused, an idle connection is closed, and an answer is waited for")
     func times() {
         var exchange = HTTPExchange(bodyLimit: 10)

@@ -46,8 +46,7 @@ import Testing
         #expect(self.closed.all == [])
         self.waiting.hold(1)
         #expect(self.closed.all == [1])
-        self.waiting.release(1)
-        self.waiting.hold(0)
+        self.waiting.hold(-1)
         #expect(self.closed.all == [1])
     }
 
