@@ -38,10 +38,11 @@ function Connection(options) {
     news: [], // events and outcomes that were read and not told yet
     isTelling: false,
     isCompletionDue: false,
+    owed: 0, // errors that were found here and not told yet
     sending: 0, // calls that are in the middle of their devices
     isShuttingDown: false,
     isClosing: false,
-    fatal: null, // an error to tell when its notifications were told
+    fatal: null, // what makes an `error`, to tell when its notifications were told
     isFatalTold: false,
     unheard: 0, // errors that nobody listens to
   };
@@ -57,6 +58,8 @@ Connection.prototype.pushNotification = function (notification, recipient) {
   const recipients = Array.isArray(recipient) ? recipient : [recipient];
   if (this._state.isShuttingDown) {
     for (const each of recipients) this._fail(Errors.connectionTerminated, notification, toDevice(each) || each, null);
+    this._state.isCompletionDue = true;
+    setImmediate(() => this._tellRest());
     return false;
   }
   if (!notification || typeof notification.compile !== "function") throw new TypeError("This is no Notification.");
@@ -70,7 +73,7 @@ Connection.prototype.pushNotification = function (notification, recipient) {
       : device === null ? Errors.invalidToken
       : device.token.length > TOKEN_LIMIT ? Errors.invalidTokenSize : 0;
     if (code === 0) devices.push(device);
-    else setImmediate(() => this._fail(code, notification, device || each, null));
+    else this._failSoon(code, notification, device || each);
   }
   if (devices.length > 0) this._send(notification, devices);
   return undefined;
@@ -98,10 +101,9 @@ Connection.prototype._send = function (notification, devices) {
   try {
     if (!state.provider) this._open();
   } catch (error) {
-    for (const device of devices) {
-      setImmediate(() => this._fail(Errors.moduleInitialisationFailed, notification, device, null));
-    }
-    return setImmediate(() => this._failForGood(error));
+    for (const device of devices) this._failSoon(Errors.moduleInitialisationFailed, notification, device);
+    state.fatal = { code: Errors.moduleInitialisationFailed, error };
+    return undefined;
   }
   state.isCompletionDue = true;
   state.sending++;
@@ -283,24 +285,46 @@ Connection.prototype._tellContradiction = function (event) {
 Connection.prototype._tellRest = function () {
   const state = this._state;
   const { fatal } = state;
-  state.fatal = null;
-  if (fatal) attempt(() => this._tellFatal(fatal));
-  if (state.pushed.size + state.sending > 0) return;
+  if (fatal && state.owed === 0) {
+    state.fatal = null;
+    attempt(() => this._tellFatal(fatal));
+    setImmediate(() => this._tellRest()); // after `error`
+    return;
+  }
+  if (!this._isSettled()) return;
   this._closeIfDue();
   if (!state.isCompletionDue) return;
   state.isCompletionDue = false;
   this.emit("completed");
 };
 
-Connection.prototype._tellFatal = function ({ code, reason }) {
+/** Whether everything that was pushed has its outcome, and was told. */
+Connection.prototype._isSettled = function () {
+  const { pushed, sending, owed } = this._state;
+  return pushed.size + sending + owed === 0;
+};
+
+Connection.prototype._tellFatal = function ({ code, reason, error }) {
   const { provider } = this._state;
   const lastError = provider ? provider.report().lastError : "";
-  const error = new Error(lastError || reason || "There was no connection in time.");
+  error = error || new Error(lastError || reason || "There was no connection in time.");
   // Without a connection the program may go on, as the library does: it tries again with the next push.
   if (code === Errors.moduleInitialisationFailed || this.listenerCount("error") > 0) this._failForGood(error);
 };
 
 // MARK: Errors
+
+/** Tells an error that was found here, when the call that caused it has returned. */
+Connection.prototype._failSoon = function (code, notification, device) {
+  const state = this._state;
+  state.isCompletionDue = true;
+  state.owed++;
+  setImmediate(() => {
+    state.owed--;
+    attempt(() => this._fail(code, notification, device, null));
+    if (state.owed === 0) this._tellRest();
+  });
+};
 
 /** Tells an error of one notification: what Ferry found, to the callback first; what the gateway said, to the event. */
 Connection.prototype._fail = function (code, notification, device, outcome) {
@@ -342,7 +366,7 @@ Connection.prototype.shutdown = function () {
 
 Connection.prototype._closeIfDue = function () {
   const state = this._state;
-  if (!state.isShuttingDown || state.isClosing || state.pushed.size + state.sending > 0) return;
+  if (!state.isShuttingDown || state.isClosing || !this._isSettled()) return;
   state.isClosing = true;
   const closed = () => setImmediate(() => {
     state.isShuttingDown = state.isClosing = false;

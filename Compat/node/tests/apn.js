@@ -142,6 +142,33 @@ for (const backend of ["http2", "binary"]) {
     connection.shutdown();
   });
 
+  test(`completed comes once, after the last error, over ${backend}`, async () => {
+    const simulator = await simulate(BAD);
+    const connection = connect(simulator.config(backend), { cert: simulator.cert, key: simulator.cert });
+    const batch = async (...recipients) => {
+      connection.log.length = 0;
+      for (const recipient of recipients) connection.pushNotification(note(), recipient);
+      await has(connection, "completed");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const told = connection.log.filter((line) => /^(completed|transmissionError)/.test(line));
+      assert.strictEqual(told.indexOf("completed"), told.length - 1, connection.log.join("\n"));
+      return told.length - 1;
+    };
+    assert.strictEqual(await batch("bad001"), 1);
+    assert.strictEqual(await batch(["bad001", "bad002", "bad003"]), 3);
+    assert.strictEqual(await batch("xyz"), 1);
+    assert.strictEqual(await batch(["xyz", undefined, "00".repeat(101)]), 3);
+    assert.strictEqual(await batch(["00ff", "xyz"], "bad001", ["012"]), 3);
+    // A listener pushes once more, to a token that is none.
+    connection.once("transmitted", () => connection.pushNotification(note(), "xyz"));
+    assert.strictEqual(await batch("00ff"), 1);
+    connection.once("transmissionError", () => connection.pushNotification(note(), ["xyz", "bad002"]));
+    assert.strictEqual(await batch("bad001"), 3);
+    connection.shutdown();
+    assert.strictEqual(await batch(["00ff", "00fe"]), 2); // 515
+    assert.strictEqual(connection.log.filter((line) => line === "completed").length, 1);
+  });
+
   test(`a full queue makes pushes wait, and nothing is lost, over ${backend}`, async () => {
     const simulator = await simulate(BAD);
     const config = simulator.config(backend, { queueLimit: 50 });
@@ -197,11 +224,11 @@ test("unreadable credentials are 513 for each, and one error that nobody can mis
   const callbacks = [];
   connection.options.errorCallback = (error) => callbacks.push(error instanceof Error ? error.message : error);
   connection.pushNotification(note(), ["00ff", "00fe"]);
-  await has(connection, "error Error");
+  await has(connection, "completed");
   connection.pushNotification(note(), "00fd");
-  await has(connection, "transmissionError 513 note 00fd");
+  await until(() => connection.log.filter((line) => line === "completed").length === 2);
   assert.deepStrictEqual(connection.log, ["transmissionError 513 note 00ff", "transmissionError 513 note 00fe",
-    "error Error", "transmissionError 513 note 00fd"]);
+    "error Error", "completed", "transmissionError 513 note 00fd", "completed"]);
   assert.deepStrictEqual(callbacks, [513, 513, "The file /nowhere/cert.pem does not exist.", 513]);
   const silent = await run(`
     var apn = require("apn");
@@ -220,7 +247,7 @@ test("without a connection it is 514 for each, and the connection can be used ag
   await has(connection, "error Error");
   const isSocketError = (line) => line.startsWith("socketError");
   assert.deepStrictEqual(connection.log.filter((line) => !isSocketError(line)),
-    ["transmissionError 514 note 00ff", "transmissionError 514 note 00fe", "completed", "error Error"]);
+    ["transmissionError 514 note 00ff", "transmissionError 514 note 00fe", "error Error", "completed"]);
   assert(connection.log.filter(isSocketError).length >= 2, connection.log.join("\n"));
   connection.log.length = 0;
   connection.pushNotification(note(), "00fd");
