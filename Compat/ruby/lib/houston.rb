@@ -2,8 +2,10 @@
 
 # Drop-in for houston 2.4: the same names, over libferry. README.md has the differences.
 
-require 'ferry/sender'
+require 'ferry/stream'
+require 'forwardable'
 require 'json'
+require 'openssl'
 require 'uri'
 
 module Houston
@@ -279,14 +281,65 @@ module Houston
     end
   end
 
-  # A connection of one's own has no counterpart: libferry keeps the connections.
+  # A connection that the program writes frames to: Notification#message, or its own. Error responses come to `read`.
+  # What was written after a rejected notification is sent, so the program must not write it again.
   class Connection
-    def self.open(*)
-      new
+    extend Forwardable
+    def_delegators :@uri, :scheme, :host, :port
+    def_delegators :@stream, :read, :write
+
+    attr_reader :certificate, :passphrase
+
+    class << self
+      def open(uri, certificate, passphrase)
+        return unless block_given?
+        connection = new(uri, certificate, passphrase)
+        connection.open
+        begin
+          yield connection
+        ensure
+          connection.close
+        end
+      end
     end
 
-    def initialize(*)
-      raise NotImplementedError, 'Houston::Connection is not kept: use Houston::Client#push. It keeps its connection.'
+    def initialize(uri, certificate, passphrase)
+      @uri = URI(uri)
+      @certificate = certificate.to_s
+      @passphrase = passphrase.to_s unless passphrase.nil?
+    end
+
+    # False: it is open.
+    def open
+      return false if open?
+      options = Ferry::Sender.options(host, port, connectionRetryLimit: Client::RETRIES, passphrase: passphrase)
+      text = certificate unless certificate.empty?
+      @stream = Ferry::Stream.new('Houston::Connection', options, text).open
+    end
+
+    def open?
+      !@stream.nil?
+    end
+
+    # False: it is closed.
+    def close
+      return false if closed?
+      @stream.close
+      @stream = nil
+    end
+
+    def closed?
+      !open?
+    end
+
+    # What has `read` and `write`, and goes to IO.select.
+    def ssl
+      @stream
+    end
+
+    # For IO.select only.
+    def socket
+      @stream && @stream.to_io
     end
   end
 end

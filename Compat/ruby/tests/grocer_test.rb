@@ -142,9 +142,7 @@ class GrocerTest < FerryTest
     end
     assert_match(/127.0.0.1:1/, error.message)
     assert queue.empty?
-    assert_raises(NotImplementedError) { Grocer.server(port: 2195) }
-    assert_raises(NotImplementedError) { Grocer::SSLServer }
-    assert_raises(NameError) { Grocer::NoneSuch }
+    assert_raises(NotImplementedError) { Grocer::SSLConnection.new }
   end
 
   def test_feedback

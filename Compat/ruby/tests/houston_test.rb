@@ -171,8 +171,6 @@ class HoustonTest < FerryTest
     refute notification.sent?
     assert_equal 255, notification.error.code
     assert_raises(ArgumentError) { Houston::Client.new.push(note('00')) }
-    assert_raises(NotImplementedError) { Houston::Connection.new('apn://x', '', '') }
-    assert_raises(NotImplementedError) { Houston::Connection.open('apn://x', '', '') { flunk } }
   end
 
   def test_a_passphrase_opens_the_key

@@ -23,10 +23,10 @@ module Ferry
     class << self
       # Returns the sender for these options and this certificate: PEM text, or nil.
       def for(library, options, certificate, listener)
-        key = [library, options, certificate]
+        key = [library, options, certificate, listener]
         exclusively do
           @senders.delete_if { |_, sender| sender.idle? } if @senders.size > MOST
-          @senders[key] ||= new(key, listener)
+          @senders[key] ||= new(key)
         end
       end
 
@@ -134,10 +134,9 @@ module Ferry
 
     attr_reader :key
 
-    def initialize(key, listener)
+    def initialize(key)
       @key = key
-      @library, @options, @certificate = key
-      @listener = listener
+      @library, @options, @certificate, @listener = key
       @lines = []
       @used = Ferry.now
     end

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+require 'grocer/notification'
+
+module Grocer
+  # Needs a device token only.
+  class PassbookNotification < Notification
+    def validate_payload
+      check_size(65_535)
+    end
+  end
+end
