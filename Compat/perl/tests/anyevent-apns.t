@@ -220,14 +220,59 @@ sub run_loop {
     is scalar(grep { $_->{token} =~ /^0[12]/ } $simulator->accepted(108)), 100,
         'what was sent before arrives all the same';
 }
-for my $case ([debug_port => sub { AnyEvent::APNS->new(%files, debug_port => 1) }, qr/FERRY_CONFIG/],
-    [certificate => sub { AnyEvent::APNS->new(private_key => 'a') }, qr/required/],
+for my $case ([certificate => sub { AnyEvent::APNS->new(private_key => 'a') }, qr/required/],
     ['send before connect' => sub { AnyEvent::APNS->new(%files)->send('a', {}) }, qr/connect first/],
     [push_write => sub { AnyEvent::APNS->new(%files)->connect->handler->push_write('a') }, qr/no push_write/]) {
     eval { $case->[1]->() };
     like $@, $case->[2], "$case->[0] is an error";
 }
 is_deeply \@warnings, [], 'nothing else was warned of';
+
+# A test server of the program, without TLS.
+{
+    require AnyEvent::Socket;
+    require AnyEvent::Handle;
+    my ($received, $closed, $port, @servers) = ('', AnyEvent->condvar);
+    my $guard = AnyEvent::Socket::tcp_server('127.0.0.1', undef, sub {
+        push @servers, AnyEvent::Handle->new(
+            fh       => $_[0],
+            on_error => sub { $_[0]->destroy },
+            on_eof   => sub { $closed->send },
+            on_read  => sub {
+                $received .= delete $_[0]{rbuf};
+                $_[0]->push_write(pack 'C C N', 8, 8, 2) if length $received > 2 * 47;
+            },
+        );
+    }, sub { $port = $_[2]; return });
+    my $told = AnyEvent->condvar;
+    my $apns;
+    $apns = AnyEvent::APNS->new(
+        certificate => 'dummy', private_key => 'dummy', debug_port => $port,
+        on_error_response => sub { $told->send("@_") },
+        on_connect => sub { $apns->send('d' x 32, { a => $_ }, 1234) for 1, 2 },
+    );
+    ok $apns->is_debug && $apns->debug_port == $port && !$apns->connected, 'debug_port is kept';
+    $apns->connect;
+    is received($told), '2 8', 'an error response of a test server is told';
+    is_deeply [unpack 'C N N n/a* n/a* C N N n/a* n/a*', $received],
+        [1, 1, 1234, 'd' x 32, '{"a":1}', 1, 2, 1234, 'd' x 32, '{"a":2}'], 'which gets frames of command 1';
+    undef $apns;
+    received($closed);
+    my $failed = AnyEvent->condvar;
+    undef $guard;
+    $apns = AnyEvent::APNS->new(certificate => 'a', private_key => 'b', debug_port => $port,
+        on_error => sub { $failed->send($_[1]) });
+    $apns->connect;
+    is received($failed), 1, 'a test server that is not there is a fatal error';
+    my $eof = AnyEvent->condvar;
+    my $hasty = AnyEvent::Socket::tcp_server('127.0.0.1', undef, sub { close $_[0] }, sub { $port = $_[2]; return });
+    $apns = AnyEvent::APNS->new(certificate => 'a', private_key => 'b', debug_port => $port,
+        on_eof => sub { $eof->send('closed') }, on_error => sub { $eof->send("error: $_[2]") });
+    $apns->connect;
+    is received($eof), 'closed', 'on_eof is called';
+    ok !$apns->connected, 'and the handler is gone';
+    is_deeply \@warnings, [], 'without a warning';
+}
 
 # At the end of the program.
 my $path = $simulator->file(<<'PROGRAM');

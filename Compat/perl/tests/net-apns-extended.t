@@ -62,23 +62,23 @@ my %long = map { $_->{token} => $_->{payload}{aps}{alert} } $simulator->accepted
 is $long{'00aa'}, '☺' x 78, 'the text of a long payload is cut at 256 bytes';
 is length $long{'00ab'}{body}, 142, 'and the body of an alert';
 eval { $apns->send(token('00ff'), { aps => {}, foo => 'a' x 300 }) };
-like $@, qr/\d+ bytes, which may have 256, cannot be cut/, 'what cannot be cut is refused';
+like $@, qr/\Aover the payload size \(current:\d{3} > max:256\) at /, 'what cannot be cut is refused';
 is $apns->max_payload_size(4096), 4096, 'the limit can be raised';
 is $apns->send(token('00ac'), { aps => {}, foo => 'a' x 300 }), 1, 'and then it is sent';
 
 # Faults of the caller.
 for my $case (
-    [sub { $apns->send }, qr/a token, a hash/],
-    [sub { $apns->send('a', 'b') }, qr/a token, a hash/],
-    [sub { $apns->send('a', {}) }, qr/aps of a payload/],
-    [sub { $apns->send_multi('a') }, qr/an array of arrays/],
-    [sub { $apns->send_multi(['a']) }, qr/an array of arrays/],
-    [sub { $apns->send_multi([['a']]) }, qr/a token and a hash/],
-    [sub { Net::APNs::Extended->new }, qr/cert/],
-    [sub { Net::APNs::Extended->new(cert => 'a', cert_file => 'b') }, qr/both/],
-    [sub { Net::APNs::Extended->new(cert => 'a', key => 'b', key_file => 'c') }, qr/both/],
+    [sub { $apns->send }, qr/\AUsage: \$apns->send\(\$device_token, \\%payload \[, \\%extra \]\)/],
+    [sub { $apns->send('a', 'b') }, qr/\AUsage: \$apns->send\(/],
+    [sub { $apns->send('a', {}) }, qr/\Aaps parameter must be HASHREF/],
+    [sub { $apns->send_multi('a') }, qr/\AUsage: \$apns->send_multi\(\\\@datum\)/],
+    [sub { $apns->send_multi(['a']) }, qr/\ANet::APNs::Extended: send data must be ARRAYREF/],
+    [sub { $apns->send_multi([['a']]) }, qr/\ANet::APNs::Extended: send data require \$device_token and \\%payload/],
+    [sub { Net::APNs::Extended->new }, qr/\A`cert_file` or `cert` must be specify/],
+    [sub { Net::APNs::Extended->new(cert => 'a', cert_file => 'b') }, qr/\Aspecifying both `cert_file` and `cert` is not allowed/],
+    [sub { Net::APNs::Extended->new(cert => 'a', key => 'b', key_file => 'c') }, qr/\Aspecifying both `key_file` and `key`/],
     [sub { Net::APNs::Extended->new(cert_file => $simulator->both, command => 2)->send('a', { aps => {} }) },
-        qr/command/],
+        qr/\Acommand\(2\) not support/],
 ) {
     eval { $case->[0]->() };
     like $@, $case->[1], "a fault of the caller is an error: $case->[1]";
@@ -86,6 +86,8 @@ for my $case (
 is_deeply \@warnings, [], 'nothing was warned of';
 Net::APNs::Extended->new(cert_file => $simulator->both, cert_type => 2) for 1 .. 2;
 is scalar(grep { /no effect/ } splice @warnings), 1, 'options without an effect are warned of once';
+
+is Net::SSLeay::FILETYPE_PEM(), $apns->cert_type, 'the constants of Net::SSLeay are there without it';
 
 # A certificate as text.
 {

@@ -77,7 +77,11 @@ like $@, qr/hash/, 'custom is a hash';
 eval { $apns->notify({ cert => '/none/such', key => '/none/such' })->write({ devicetoken => '00ff',
     message => 'Hello' }) };
 like $@, qr/does not exist/, 'a certificate that is absent is an error';
+is_deeply [$notifier->type_pem, $notifier->ssl_version, $notifier->ssl_trace_level], [1, 10, 4],
+    'options of the socket have their values';
 is_deeply \@warnings, [], 'nothing else is warned of';
+is $notifier->ssl_version($_), $_, 'they can be set' for 3, 10;
+is scalar(grep { /have no effect/ } splice @warnings), 1, 'which is warned of once';
 
 my $refusing = Simulator->new(handshake => 'refuseClient', http2 => { handshake => 'refuseClient' });
 for my $backend (qw(http2 binary)) {

@@ -18,7 +18,7 @@ use constant PAYLOAD => 256;
 # How long a notification without an expiry may be delivered, in seconds.
 use constant DAY => 24 * 3600;
 
-for my $name (qw(certificate private_key sandbox on_error on_eof on_connect on_error_response last_identifier)) {
+for my $name (qw(certificate private_key sandbox debug_port on_error on_eof on_connect on_error_response last_identifier)) {
     no strict 'refs';
     *$name = sub {
         my ($self, @value) = @_;
@@ -33,7 +33,6 @@ sub new {
     for my $name (qw(certificate private_key)) {
         croak "AnyEvent::APNS: $name is required" unless defined $arguments{$name};
     }
-    _no_debug_port() if exists $arguments{debug_port};
     return bless {
         sandbox         => 0,
         on_error        => sub { warn "$_[2]\n" },
@@ -43,13 +42,8 @@ sub new {
     }, $class;
 }
 
-sub debug_port { _no_debug_port() }
-sub is_debug   { return 0 }
-
-sub _no_debug_port {
-    croak 'AnyEvent::APNS: debug_port is not kept, because there is no connection without TLS. Name another server with "host",'
-        . ' "port" and "ca" in the file of the environment variable FERRY_CONFIG';
-}
+# Whether `send` goes to a test server of the program, without TLS and without the library.
+sub is_debug { return exists $_[0]{debug_port} }
 
 sub json_driver {
     my ($self, @value) = @_;
@@ -64,6 +58,11 @@ sub connect {
     if ($self->connected) {
         carp 'AnyEvent::APNS: there is a connection already';
         return;
+    }
+    if ($self->is_debug) {
+        require AnyEvent::APNS::Plain;
+        $self->{connecting} = AnyEvent::APNS::Plain->connect($self, $self->debug_port);
+        return $self;
     }
     $self->{handler} = AnyEvent::APNS::Handler->new(
         $self,

@@ -11,7 +11,13 @@ use JSON::PP ();
 
 our $VERSION = '0.0202';
 
-my %DEFAULT = (message => '', badge => 0, sound => '', port => 2195, sandbox => 0);
+my %DEFAULT = (
+    message => '', badge => 0, sound => '', port => 2195, sandbox => 0, ssl_version => 10, ssl_trace_level => 4,
+);
+
+use constant PEM => 1; # Net::SSLeay::FILETYPE_PEM
+
+my $has_warned;
 
 my $json = JSON::PP->new->utf8->canonical;
 my $on_failure;
@@ -55,6 +61,21 @@ sub custom {
     }
     return $self->{custom};
 }
+
+for my $name (qw(ssl_version ssl_trace_level)) {
+    no strict 'refs';
+    *$name = sub {
+        my ($self, @value) = @_;
+        if (@value) {
+            carp 'Net::APNS: ssl_version and ssl_trace_level have no effect, the library speaks TLS 1.2 and later'
+                if !$has_warned++;
+            ($self->{$name}) = @value;
+        }
+        return $self->{$name};
+    };
+}
+
+sub type_pem { return PEM }
 
 sub devicetoken {
     my ($self, @value) = @_;

@@ -46,20 +46,20 @@ sub new {
 
 sub send {
     my ($self, $token, $payload, $extra) = @_;
-    croak 'Net::APNs::Extended: send() takes a token, a hash and perhaps another hash'
+    croak 'Usage: $apns->send($device_token, \%payload [, \%extra ])'
         unless defined $token && ref $payload eq 'HASH';
     return $self->_deliver([$token, $payload, $extra, 0]);
 }
 
 sub send_multi {
     my ($self, $data) = @_;
-    croak 'Net::APNs::Extended: send_multi() takes an array of arrays' unless ref $data eq 'ARRAY';
+    croak 'Usage: $apns->send_multi(\@datum)' unless ref $data eq 'ARRAY';
     my @items;
     my $identifier = 0;
     for my $item (@$data) {
-        croak 'Net::APNs::Extended: send_multi() takes an array of arrays' unless ref $item eq 'ARRAY';
+        croak 'Net::APNs::Extended: send data must be ARRAYREF' unless ref $item eq 'ARRAY';
         my ($token, $payload, $extra) = @$item;
-        croak 'Net::APNs::Extended: an array for send_multi() has a token and a hash'
+        croak 'Net::APNs::Extended: send data require $device_token and \%payload'
             unless defined $token && ref $payload eq 'HASH';
         push @items, [$token, $payload, $extra, $extra && $extra->{identifier} ? undef : $identifier++];
     }
@@ -69,7 +69,8 @@ sub send_multi {
 # Sends items of token, payload, extra and the identifier to use if extra has none.
 sub _deliver {
     my ($self, @items) = @_;
-    croak "Net::APNs::Extended: there is no command $self->{command}, only 0 and 1" unless $self->command =~ /\A[01]\z/;
+    my $command = $self->command;
+    croak "command($command) not support. shuled be 0 or 1" unless $command =~ /\A[01]\z/;
     my @notifications = map { $self->_notification(@$_) } @items;
     my $provider = Ferry::DropIn->shared($self->_request);
     my $errors = $self->_errors;
@@ -98,12 +99,12 @@ sub _notification {
 sub _json {
     my ($self, $payload) = @_;
     my $aps = $payload->{aps};
-    croak 'Net::APNs::Extended: aps of a payload is a hash' unless ref $aps eq 'HASH';
+    croak 'aps parameter must be HASHREF' unless ref $aps eq 'HASH';
     $aps = { %$aps, badge => $aps->{badge} + 0 } if exists $aps->{badge};
     my ($json, $is_short) = Ferry::DropIn::fitted($self->json, { %$payload, aps => $aps }, $self->max_payload_size);
     return $json if $is_short;
-    croak sprintf 'Net::APNs::Extended: a payload of %d bytes, which may have %d, cannot be cut', length $json,
-        $self->max_payload_size;
+    # The payload stays out of the sentence, which may be logged.
+    croak sprintf 'over the payload size (current:%d > max:%d)', length $json, $self->max_payload_size;
 }
 
 sub retrieve_error {

@@ -11,6 +11,16 @@ our $VERSION = '0.14';
 
 my %DEFAULT = (cert_type => 1, key_type => 1, read_timeout => 3, write_timeout => undef);
 
+# Programs name these two without loading Net::SSLeay, because the original did.
+BEGIN {
+    no strict 'refs';
+    my %type = (FILETYPE_PEM => 1, FILETYPE_ASN1 => 2);
+    for my $name (grep { !defined &{"Net::SSLeay::$_"} } keys %type) {
+        my $value = $type{$name};
+        *{"Net::SSLeay::$name"} = sub { return $value };
+    }
+}
+
 my $has_warned;
 
 sub mk_accessors {
@@ -33,9 +43,9 @@ __PACKAGE__->mk_accessors(qw(
 
 sub new {
     my ($class, %arguments) = @_;
-    croak "$class: cert_file or cert is required" unless exists $arguments{cert_file} || exists $arguments{cert};
+    croak '`cert_file` or `cert` must be specify' unless exists $arguments{cert_file} || exists $arguments{cert};
     for my $name (qw(cert key)) {
-        croak "$class: give ${name}_file or $name, not both"
+        croak "specifying both `${name}_file` and `$name` is not allowed"
             if exists $arguments{"${name}_file"} && exists $arguments{$name};
     }
     carp "$class: cert_type and key_type have no effect, the form of a file is recognized"
