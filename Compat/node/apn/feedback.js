@@ -18,7 +18,7 @@ function Feedback(options) {
   server.chooseAddress(this.options, "feedback");
   if (typeof this.options.errorCallback === "function") this.on("error", this.options.errorCallback);
   if (typeof this.options.feedback === "function") this.on("feedback", this.options.feedback);
-  Object.defineProperty(this, "_state", { value: { timer: null, isReading: false } });
+  Object.defineProperty(this, "_state", { value: { isReading: false } });
   this.start();
 }
 
@@ -28,14 +28,14 @@ util.inherits(Feedback, EventEmitter);
 Feedback.prototype.start = function () {
   this.cancel();
   const { interval } = this.options;
-  if (interval > 0) this._state.timer = setInterval(() => this._read(), Math.min(interval * 1000, LONGEST_TIMER));
+  if (interval > 0) this.interval = setInterval(() => this._read(), Math.min(interval * 1000, LONGEST_TIMER));
   this._read();
 };
 
 /** Stops the repetition. A reading that is under way goes on. */
 Feedback.prototype.cancel = function () {
-  clearInterval(this._state.timer);
-  this._state.timer = null;
+  clearInterval(this.interval);
+  this.interval = undefined;
 };
 
 Feedback.prototype._read = async function () {

@@ -44,6 +44,7 @@ test("a list is empty only if the service says so", async () => {
   const feedback = read(simulator, { interval: 0.2 });
   await until(() => feedback.log.length === 2);
   feedback.cancel();
+  assert.strictEqual(feedback.interval, undefined);
   assert.deepStrictEqual(feedback.log, [`feedback ${WHOLE}`, "feedback "]);
   await simulator.stop();
   feedback.log.length = 0;

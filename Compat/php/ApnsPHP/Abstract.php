@@ -22,7 +22,7 @@ abstract class ApnsPHP_Abstract
     /** Methods that subclasses of the original could replace, and that nothing calls here. */
     private const NOT_KEPT = [
         '_connect', '_getBinaryNotification', '_parseErrorMessage', '_readErrorMessage', '_updateQueue',
-        '_removeMessageFromQueue', '_parseBinaryTuple', '_mainLoop', '_getQueue', '_setQueue', 'onChildExited', 'onShutdown',
+        '_removeMessageFromQueue', '_parseBinaryTuple', '_mainLoop', '_getQueue', '_setQueue',
     ];
 
     protected $_aServiceURLs = array();

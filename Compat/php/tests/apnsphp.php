@@ -210,7 +210,7 @@ test('Mistakes raise what ApnsPHP raised', function () {
     $push->add(message(token(1)));
     raises(ApnsPHP_Push_Exception::class, 'Not connected', array($push, 'send'));
     raises(ApnsPHP_Exception::class, 'does not exist', function () use ($push) {
-        $push->onChildExited();
+        $push->onNothing();
     });
 
     putenv('FERRY_CONFIG');
@@ -321,6 +321,9 @@ test('The server sends while the program goes on, and ends at a signal', functio
         return $errors !== array();
     });
     equal(array(0), array_keys($errors));
+    equal(array(200000, 524288, 1000, 999), array($server::MAIN_LOOP_USLEEP, $server::SHM_SIZE,
+        $server::SHM_MESSAGES_QUEUE_KEY_START, $server::SHM_ERROR_MESSAGES_QUEUE_KEY));
+    $server->onChildExited();
     equal(8, $errors[0]['ERRORS'][0]['statusCode']);
     $server->add(message(token(101)));
     $tokens[] = token(101);

@@ -159,6 +159,31 @@ test('A program that ends after send() logs what was refused', function () {
     $simulator->expectAccepted(array(token(1)));
 });
 
+test('What waits in the server when the program ends is sent, by its own process only', function () {
+    $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.05)));
+    $more = array('queueLimit' => 20);
+    $program = Program::php('
+        require "' . __DIR__ . '/support.php";
+        $server = new class(0, getenv("CERT")) extends ApnsPHP_Push_Server {
+            public function onShutdown() { echo "own\n"; parent::onShutdown(); }
+            public function onChildExited() { echo "never\n"; }
+        };
+        $server->start();
+        for ($i = 0; $i < 300; $i++) {
+            $server->add(new ApnsPHP_Message(token($i)));
+        }
+        if (pcntl_fork() === 0) {
+            exit;
+        }
+        echo count($server->getQueue(false)) > 0 ? "waiting\n" : "none\n";
+    ', array('FERRY_CONFIG' => $simulator->config('http2', $more), 'CERT' => Simulator::certificate()));
+    $output = $program->output();
+    equal(2, substr_count($output, "own\n"));
+    holds(strpos($output, "waiting\n") !== false, 'messages that wait: ' . $output);
+    holds(strpos($output, 'WARNING: No effect over Ferry: onChildExited.') !== false, 'a warning');
+    $simulator->expectAccepted(array_map('token', range(0, 299)));
+});
+
 test('With the option "wait" a process may die right after send()', function () {
     $simulator = Simulator::with(array('http2' => array('answerDelaySeconds' => 0.3) + SCRIPT['http2']));
     $program = Program::php('

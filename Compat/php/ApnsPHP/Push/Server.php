@@ -11,6 +11,12 @@ class ApnsPHP_Push_Server extends ApnsPHP_Push
     /** How many messages may wait before add() waits for room. */
     const QUEUE_LENGTH = 4096;
 
+    /** How the original's processes slept and shared memory. Programs name these values; nothing here depends on them. */
+    const MAIN_LOOP_USLEEP = 200000;
+    const SHM_SIZE = 524288;
+    const SHM_MESSAGES_QUEUE_KEY_START = 1000;
+    const SHM_ERROR_MESSAGES_QUEUE_KEY = 999;
+
     protected $_nProcesses = 3;
     protected $_nParentPid;
     /** Messages that find no connection stay in the queue, and run() returns false. */
@@ -26,6 +32,38 @@ class ApnsPHP_Push_Server extends ApnsPHP_Push
             foreach (array(SIGTERM, SIGQUIT, SIGINT) as $signal) {
                 pcntl_signal($signal, array($this, 'onSignal'));
             }
+        }
+        if ((new ReflectionMethod($this, 'onChildExited'))->class !== self::class) {
+            $this->hasNoEffect('onChildExited');
+        }
+        // Not the object itself, which would then live until the end.
+        $server = WeakReference::create($this);
+        register_shutdown_function(static function () use ($server) {
+            if ($self = $server->get()) {
+                $self->onShutdown();
+            }
+        });
+    }
+
+    /** Collects children of the program that have ended. The server has none, so nothing calls this. */
+    public function onChildExited()
+    {
+        while (function_exists('pcntl_waitpid') && pcntl_waitpid(-1, $status, WNOHANG) > 0) {
+        }
+    }
+
+    /** Called when the program ends: gives libferry what still waits, in the process that made the server. */
+    public function onShutdown()
+    {
+        if (getmypid() !== $this->_nParentPid || !$this->isRunning) {
+            return;
+        }
+        $end = microtime(true) + self::SETTLE_SECONDS;
+        while ($this->_aMessageQueue && $this->refusal === null && microtime(true) < $end) {
+            $this->submit(1);
+        }
+        if ($left = count($this->_aMessageQueue)) {
+            $this->_log("WARNING: $left message(s) were not sent when the program ended.");
         }
     }
 
