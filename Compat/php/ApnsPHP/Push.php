@@ -25,10 +25,16 @@ class ApnsPHP_Push extends ApnsPHP_Abstract
     );
     private const CAUSES = array(
         Provider::CAUSE_SHUT_DOWN => 'the program ended',
+        Provider::CAUSE_CANCELLED => 'it was cancelled',
+        Provider::CAUSE_EVICTED => 'the cache was full',
+        Provider::CAUSE_DISCARDED => 'the gateway discarded it',
         Provider::CAUSE_CREDENTIALS => 'the server refused the certificate',
         Provider::CAUSE_NO_CONNECTION => 'no connection',
+        Provider::CAUSE_RELEASED => 'it was given back',
         Provider::CAUSE_DEADLINE => 'not sent in time',
+        Provider::CAUSE_POSITION_UNKNOWN => 'the connection was lost',
         Provider::CAUSE_PEER_CLOSES => 'the server closed the connection',
+        Provider::CAUSE_NOT_REPEATED => 'it may have arrived, and is not sent again',
         Provider::CAUSE_NO_ANSWER => 'no answer',
         Provider::CAUSE_RESET => 'the connection was reset',
     );

@@ -219,6 +219,14 @@ test('Mistakes raise what ApnsPHP raised', function () {
     raises(ApnsPHP_Exception::class, "Unable to connect to 'tls://gateway.push.apple.com:2195'", array($push, 'connect'));
 });
 
+test('Each cause that libferry names has words', function () {
+    $named = array_filter((new ReflectionClass(Ferry\Provider::class))->getConstants(), function ($name) {
+        return strpos($name, 'CAUSE_') === 0 && $name !== 'CAUSE_OTHER';
+    }, ARRAY_FILTER_USE_KEY);
+    $words = (new ReflectionClassConstant(ApnsPHP_Push::class, 'CAUSES'))->getValue();
+    equal(array(), array_keys(array_diff_key(array_flip($named), $words)));
+});
+
 test('A subclass names its own gateway; one that replaces what is not called is told', function () {
     $simulator = Simulator::with(SCRIPT);
     putenv('FERRY_CONFIG');
