@@ -2,10 +2,9 @@
 
 # Drop-in for houston 2.4: the same names, over libferry. README.md has the differences.
 
-require 'ferry/stream'
-require 'forwardable'
+require 'ferry/sender'
+require 'houston/connection'
 require 'json'
-require 'openssl'
 require 'uri'
 
 module Houston
@@ -17,9 +16,6 @@ module Houston
   APPLE_DEVELOPMENT_FEEDBACK_URI = 'apn://feedback.sandbox.push.apple.com:2196'
 
   class Client
-    # How many failures to connect in a row make `push` raise.
-    RETRIES = 3
-
     attr_accessor :gateway_uri, :feedback_uri, :certificate, :passphrase
     # For how many seconds after `push` Notification#sent? and #error wait for the outcome.
     attr_accessor :timeout
@@ -113,7 +109,7 @@ module Houston
     private
 
     def sender
-      options = options(gateway_uri, connectionRetryLimit: RETRIES, wait: wait)
+      options = options(gateway_uri, connectionRetryLimit: Connection::RETRIES, wait: wait)
       text = certificate unless options[:backend] == 'echo'
       Ferry::Sender.for('houston', options, text, Notification)
     end
@@ -278,68 +274,6 @@ module Houston
     def await_outcome
       line = @line
       line.await(@ends) { @line.nil? } if line
-    end
-  end
-
-  # A connection that the program writes frames to: Notification#message, or its own. Error responses come to `read`.
-  # What was written after a rejected notification is sent, so the program must not write it again.
-  class Connection
-    extend Forwardable
-    def_delegators :@uri, :scheme, :host, :port
-    def_delegators :@stream, :read, :write
-
-    attr_reader :certificate, :passphrase
-
-    class << self
-      def open(uri, certificate, passphrase)
-        return unless block_given?
-        connection = new(uri, certificate, passphrase)
-        connection.open
-        begin
-          yield connection
-        ensure
-          connection.close
-        end
-      end
-    end
-
-    def initialize(uri, certificate, passphrase)
-      @uri = URI(uri)
-      @certificate = certificate.to_s
-      @passphrase = passphrase.to_s unless passphrase.nil?
-    end
-
-    # False: it is open.
-    def open
-      return false if open?
-      options = Ferry::Sender.options(host, port, connectionRetryLimit: Client::RETRIES, passphrase: passphrase)
-      text = certificate unless certificate.empty?
-      @stream = Ferry::Stream.new('Houston::Connection', options, text).open
-    end
-
-    def open?
-      !@stream.nil?
-    end
-
-    # False: it is closed.
-    def close
-      return false if closed?
-      @stream.close
-      @stream = nil
-    end
-
-    def closed?
-      !open?
-    end
-
-    # What has `read` and `write`, and goes to IO.select.
-    def ssl
-      @stream
-    end
-
-    # For IO.select only.
-    def socket
-      @stream && @stream.to_io
     end
   end
 end
