@@ -56,6 +56,19 @@ class GrocerServerTest < FerryTest
     assert_equal '', errors
   end
 
+  def test_a_pusher_outlives_servers
+    pusher = local_pusher(retries: 1)
+    2.times do
+      @server.close
+      error = assert_raises(Errno::ECONNREFUSED) { pusher.push(Grocer::Notification.new(device_token: '00fe', alert: 'x')) }
+      refute_match(/certificate/, error.message)
+      @server = Grocer.server(port: pusher.port)
+      @thread = @server.accept
+      pusher.push(Grocer::Notification.new(device_token: '00ff', alert: 'x'))
+      assert_equal '00ff', pop.device_token
+    end
+  end
+
   def test_a_client_that_is_silent_or_talks_nonsense_keeps_nobody_waiting
     silent = TCPSocket.new('127.0.0.1', @server.port)
     nonsense = OpenSSL::SSL::SSLSocket.new(TCPSocket.new('127.0.0.1', @server.port))

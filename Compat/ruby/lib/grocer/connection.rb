@@ -60,8 +60,13 @@ module Grocer
       raise
     end
 
+    # A server for tests may come and go while the program keeps its pusher.
     def sender
-      @sender ||= Ferry::Sender.for('grocer', push_options, text, Grocer)
+      (@senders ||= {})[own_server?] ||= Ferry::Sender.for('grocer', push_options, text, Grocer)
+    end
+
+    def own_server?
+      SSLServer.open_at?(gateway, port) && !ENV['FERRY_CONFIG']
     end
 
     def stream
@@ -79,7 +84,7 @@ module Grocer
     end
 
     def options(others = {})
-      own = SSLServer.open_at?(gateway, port) && !ENV['FERRY_CONFIG'] ? SSLServer::CLIENT_OPTIONS : {}
+      own = own_server? ? SSLServer::CLIENT_OPTIONS : {}
       Ferry::Sender.options(gateway, port, own.merge(others).merge(passphrase: passphrase))
     end
 
