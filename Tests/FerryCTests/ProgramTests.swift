@@ -74,6 +74,22 @@ import Testing
         }
     }
 
+    @Test func `exit does not wait for a standard error that nobody reads`() async throws {
+        try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
+            let (apns, options) = try await Self.startAPNs(program)
+            await apns.stop()
+            // The pipe is full: the program's line would wait for ever.
+            let result = try await program.shell(
+                """
+                mkfifo full; exec 3<>full
+                dd if=/dev/zero of=full bs=4096 count=16 2>/dev/null
+                timeout 30 ./program '{"atExit":0.1,\(options)}' 30 2>&3; echo $?
+                """
+            )
+            #expect(result.output == "7\n")
+        }
+    }
+
     @Test func `exit without a limit ends at once, and without a crash`() async throws {
         try await CProgram.with("Tests/FerryCTests/Programs/exit.c", as: .c99) { program in
             let (apns, options) = try await Self.startAPNs(program)

@@ -17,6 +17,8 @@ internal import Darwin
 enum ExitDrain {
     /// The time in milliseconds for everything but sending.
     private static let margin: Int64 = 500
+    /// The time in milliseconds that a line may take.
+    private static let sayLimit: Int64 = 100
 
     private static let registration: Int32 = atexit { ExitDrain.run() }
 
@@ -63,9 +65,17 @@ enum ExitDrain {
         )
     }
 
+    /// Writes a line to standard error. A pipe that nobody reads would keep the process from its end, so a thread of its own
+    /// writes, and the end waits for ``sayLimit`` only.
     private static func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
-        _ = write(STDERR_FILENO, bytes, bytes.count)
+        let isSaid = Monitor(false)
+        let hasStarted = OwnThread.start {
+            _ = write(STDERR_FILENO, bytes, bytes.count)
+            isSaid.withLock { $0 = true }
+            isSaid.signal()
+        }
+        if hasStarted { _ = isSaid.wait(milliseconds: self.sayLimit, until: { $0 }) }
     }
 }
 

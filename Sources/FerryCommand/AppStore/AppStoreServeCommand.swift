@@ -164,13 +164,15 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         var isTold = false
         while true {
             do throws(AppStoreStoreError) {
-                if let warning = try await store.open() { Console.error("ferry: warning: \(warning)") }
+                if let warning = try await store.open() { MessageWriter.shared.write("ferry: warning: \(warning)") }
                 return
             } catch {
                 guard error.code == .locked, ContinuousClock.now < end else {
                     throw CommandFailure.usage(error.description)
                 }
-                if !isTold { Console.error("ferry: another process has the store; waiting 10 s for its end") }
+                if !isTold {
+                    MessageWriter.shared.write("ferry: another process has the store; waiting 10 s for its end")
+                }
                 isTold = true
             }
             try await Task.sleep(for: .milliseconds(200))

@@ -13,7 +13,7 @@ struct UpstreamLog: LogHandler {
     var metadata = Logger.Metadata()
     var logLevel = Logger.Level.warning
 
-    init(name: String, write: @escaping @Sendable (String) -> Void = { Console.error($0) }) {
+    init(name: String, write: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }) {
         self.name = name
         self.write = write
     }

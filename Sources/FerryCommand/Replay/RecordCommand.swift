@@ -54,10 +54,13 @@ struct RecordCommand: AsyncParsableCommand, SocketCommand {
         configuration.gatewayTLS = try self.tls.clientTLS()
         configuration.service = self.service.service
         configuration.redacts = self.redact
-        configuration.onProblem = { Console.error("ferry: A connection was not made: \(Sentence.of($0))") }
+        configuration.onProblem = {
+            MessageWriter.shared.write("ferry: A connection was not made: \(Sentence.of($0))")
+        }
         let gateway = try await self.start(configuration)
         try await Signals.wait { try Console.print(#"{"port":\#(gateway.port)}"#) }
         await gateway.stop()
+        await MessageWriter.shared.flush(within: .seconds(1))
         if let failure = gateway.failure { throw CommandFailure.usage("\(failure)") }
     }
 

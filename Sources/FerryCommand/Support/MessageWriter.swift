@@ -2,46 +2,56 @@ internal import FerryCore
 internal import NIOCore
 internal import NIOPosix
 
-/// Writes messages to standard error on a thread of its own.
+/// Writes messages to standard error on a thread of its own. Servers and everything on an event loop write here.
 ///
 /// A standard error that nobody reads blocks its writer. A server that writes in the middle of its work would then answer
 /// nobody.
 final class MessageWriter: Sendable {
     private struct State {
-        var waiting = 0
+        var count = 0
+        var length = 0
         var dropped = 0
     }
 
-    /// How many messages may wait. Further ones are dropped and counted.
-    private static let limit = 1000
+    /// How many messages may wait, and how many bytes they may have together. Further ones are dropped and counted.
+    static let limit = 1000
+    static let lengthLimit = 1 << 20
 
     /// The writer of this process.
     static let shared = MessageWriter()
 
     private let thread = NIOThreadPool(numberOfThreads: 1)
     private let state = Locked(State())
+    private let say: @Sendable (String) -> Void
 
-    private init() { self.thread.start() }
+    /// - Parameter say: writes a message, for as long as it takes.
+    init(say: @escaping @Sendable (String) -> Void = { Console.error($0) }) {
+        self.say = say
+        self.thread.start()
+    }
 
     /// Has a message written soon. Never waits.
-    func write(_ message: String) {
+    @Sendable func write(_ message: String) {
+        let length = message.utf8.count
         let isTaken = self.state.withLock { state in
-            guard state.waiting < Self.limit else {
+            guard state.count < Self.limit, state.length + length <= Self.lengthLimit else {
                 state.dropped += 1
                 return false
             }
-            state.waiting += 1
+            state.count += 1
+            state.length += length
             return true
         }
         guard isTaken else { return }
         self.thread.submit { _ in
-            Console.error(message)
+            self.say(message)
             let dropped = self.state.withLock { state in
-                state.waiting -= 1
+                state.count -= 1
+                state.length -= length
                 defer { state.dropped = 0 }
                 return state.dropped
             }
-            if dropped > 0 { Console.error("ferry: standard error was not read, and \(dropped) messages were dropped") }
+            if dropped > 0 { self.say("ferry: standard error was not read, and \(dropped) messages were dropped") }
         }
     }
 
@@ -57,6 +67,19 @@ final class MessageWriter: Sendable {
             }
             self.thread.submit { _ in goOn() }
             MultiThreadedEventLoopGroup.singleton.any().scheduleTask(in: TimeAmount(limit), goOn)
+        }
+    }
+}
+
+extension ListeningCommand {
+    /// Runs a server. A standard error that nobody reads does not keep it from its end, although it says why it failed.
+    func saysFailure(of body: () async throws -> Void) async throws {
+        do {
+            try await body()
+        } catch let failure as CommandFailure {
+            MessageWriter.shared.write("ferry: \(failure.message)")
+            await MessageWriter.shared.flush(within: .seconds(1))
+            throw failure.status
         }
     }
 }

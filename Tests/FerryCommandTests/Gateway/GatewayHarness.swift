@@ -52,9 +52,15 @@ struct GatewayHarness: Sendable {
     }
 
     /// Starts a gateway, and returns it with its port once it listens.
-    func start(port: Int = 1, _ changes: [String: String?] = [:]) async throws -> (FerryProgram, Int) {
+    ///
+    /// - Parameter shell: see ``FerryProgram``.
+    func start(
+        port: Int = 1,
+        _ changes: [String: String?] = [:],
+        shell: String? = nil
+    ) async throws -> (FerryProgram, Int) {
         let configuration = try self.configuration(port: port, changes)
-        let program = try FerryProgram(["gateway", "--config", configuration], in: self.directory)
+        let program = try FerryProgram(["gateway", "--config", configuration], in: self.directory, shell: shell)
         #expect(try await eventually { try program.result.hasSuffix("}\n") })
         let ports = try JSONSerialization.jsonObject(with: Data(program.result.utf8)) as? [String: Int]
         return (program, try #require(ports?["binary"]))

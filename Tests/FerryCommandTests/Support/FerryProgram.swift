@@ -92,6 +92,13 @@ final class FerryProgram: Sendable {
         return Output(status: status, result: try self.result, messages: try self.messages)
     }
 
+    var processIdentifier: Int32 { self.process.withLock { $0.processIdentifier } }
+
+    /// Whether the program ends in time.
+    func ends(within limit: Duration) async -> Bool {
+        (try? await eventually(within: limit) { self.process.withLock { !$0.isRunning } }) ?? false
+    }
+
     /// Sends SIGINT.
     func interrupt() {
         self.process.withLock { $0.interrupt() }
