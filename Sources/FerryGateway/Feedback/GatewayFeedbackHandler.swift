@@ -11,8 +11,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The end of a feedback connection's pipeline: writes the client's rows, ends them with close_notify, and closes when the
-/// client has ended its side.
+/// The end of a feedback connection's pipeline: writes the client's rows, ends them with close_notify after a pause, as
+/// ``FeedbackEnding`` says, and closes when the client has ended its side.
 ///
 /// The rows are gone only when the client has ended its side, with close_notify or by closing its socket, its system has
 /// acknowledged every byte, and no reset has come. A reset comes when a program closes a socket that it has not read to the
@@ -26,6 +26,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private let tls: TLSHandler
     private var claim: FeedbackRows.Claim?
     private var isWritten = false
+    private var ending = FeedbackEnding(rows: 0)
+    private var timer: Scheduled<Void>?
     private var deadline: Scheduled<Void>?
 
     init(driver: GatewayDriver, clients: GatewayClients, tls: TLSHandler) {
@@ -60,12 +62,48 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
             let time = Date(timeIntervalSince1970: Double(row.since))
             FeedbackTuple(time: time, token: DeviceToken(unchecked: row.token)).write(to: &bytes)
         }
-        context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess { self.isWritten = true }
-        // Without the end of the socket's output: after both ends, nobody could ask what was acknowledged.
-        context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
+        self.ending = FeedbackEnding(rows: claim.rows.count)
+        if claim.rows.isEmpty {
+            self.sendEnd(context)
+        } else {
+            context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
+                self.isWritten = true
+                self.carryOut(self.ending.written(now: .now()), context)
+            }
+        }
         self.deadline = context.eventLoop.assumeIsolated().scheduleTask(in: FeedbackRows.claimTime) {
             context.close(promise: nil)
         }
+    }
+
+    private func carryOut(_ action: FeedbackEnding.Action, _ context: ChannelHandlerContext) {
+        switch action {
+        case .none: break
+        case .look(let at): self.schedule(at, context) { self.look(context) }
+        case .wait(let until):
+            self.schedule(until, context) { self.carryOut(self.ending.timePassed(now: .now()), context) }
+        case .end: self.sendEnd(context)
+        }
+    }
+
+    private func schedule(_ at: NIODeadline, _ context: ChannelHandlerContext, _ body: @escaping () -> Void) {
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: at) {
+            guard context.channel.isActive else { return }
+            body()
+        }
+    }
+
+    private func look(_ context: ChannelHandlerContext) {
+        guard let socket = context.channel as? any SocketOptionProvider else { return self.sendEnd(context) }
+        TCPInfo.get(socket).assumeIsolated().whenSuccess { info in
+            let action = self.ending.looked(info.hasPeerEverything, roundTrip: info.roundTrip, now: .now())
+            self.carryOut(action, context)
+        }
+    }
+
+    /// Without the end of the socket's output: after both ends, nobody could ask what was acknowledged.
+    private func sendEnd(_ context: ChannelHandlerContext) {
+        context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
     }
 
     /// The protocol has nothing to read here.
@@ -81,6 +119,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        self.timer?.cancel()
         self.deadline?.cancel()
         // Does nothing for a list that was read.
         if let claim { self.driver.giveFeedbackBack(claim) }

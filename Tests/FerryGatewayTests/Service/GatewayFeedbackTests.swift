@@ -15,6 +15,8 @@ import Testing
         case closesSocket
         /// After its first rows, with others unread.
         case closesUnread
+        /// At the end, as Go's reader: a row that comes together with the end is not seen.
+        case dropsLast
     }
 
     /// Counts the rows that it reads, of ten bytes each, and ends the connection in its own way.
@@ -25,6 +27,8 @@ import Testing
         private let tls: TLSHandler
         private let count: EventLoopPromise<Int>
         private var bytes = 0
+        /// The bytes since the last pause.
+        private var fresh = 0
 
         init(_ ending: Ending, _ tls: TLSHandler, _ count: EventLoopPromise<Int>) {
             self.ending = ending
@@ -33,12 +37,21 @@ import Testing
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            self.bytes += self.unwrapInboundIn(data).readableBytes
+            let count = self.unwrapInboundIn(data).readableBytes
+            self.bytes += count
+            self.fresh += count
             if case .closesUnread = self.ending { self.closeSocket(context) }
         }
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if case ChannelEvent.inputClosed = event { self.closeSocket(context) }
+            guard case ChannelEvent.inputClosed = event else { return }
+            if case .dropsLast = self.ending, self.fresh > 0 { self.bytes -= 10 }
+            self.closeSocket(context)
+        }
+
+        func channelReadComplete(context: ChannelHandlerContext) {
+            self.fresh = 0
+            context.fireChannelReadComplete()
         }
 
         /// Closes below TLS, so that no close_notify is sent.
@@ -95,6 +108,15 @@ import Testing
             let first = try await self.read(harness, .closesSocket)
             let second = try await self.read(harness, .closesSocket)
             #expect(first == 3)
+            #expect(second == 0)
+        }
+    }
+
+    @Test func `a reader that drops what comes together with the end gets the last row, too`() async throws {
+        try await self.withRows(5) { harness in
+            let first = try await self.read(harness, .dropsLast)
+            let second = try await self.read(harness, .dropsLast)
+            #expect(first == 5)
             #expect(second == 0)
         }
     }
