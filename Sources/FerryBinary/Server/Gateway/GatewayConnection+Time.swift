@@ -37,6 +37,8 @@ extension GatewayConnection {
                     guard let accepted else { return self.closeOutput(now: now) }
                     let id = EpisodeID(connection: self.id, sequence: accepted.sequence)
                     self.state = .calming(Candidate(word: .shutdown(accepted), knownAt: now, episode: id))
+                } else if let brokenEnd = self.brokenEnd, self.ledger.isResolved || brokenEnd <= now {
+                    return self.violated(now: now)
                 } else {
                     return .none
                 }
@@ -69,7 +71,7 @@ extension GatewayConnection {
                     return .closeOutput
                 }
                 guard self.drainEnd(drain) <= now else { return .none }
-                guard self.stop == nil, let episode = drain.episode else { return self.close() }
+                guard self.stop == nil, self.brokenEnd == nil, let episode = drain.episode else { return self.close() }
                 self.becomeDeaf()
                 return .drained(episode)
             case .deaf:
@@ -91,6 +93,7 @@ extension GatewayConnection {
         switch self.state {
         case .reading:
             if let stop = self.stop { next = min(next, self.stopAt(stop)) }
+            if let brokenEnd = self.brokenEnd { next = min(next, brokenEnd) }
         case .calming(let candidate):
             next = min(next, self.calmAt(candidate, standing), self.giveUpAt(candidate))
         case .journalling(_, let until), .ignoring(let until):

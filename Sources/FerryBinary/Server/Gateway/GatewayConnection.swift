@@ -107,6 +107,9 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// The notification that was named, and the end of its followers; nil while they drain.
     private var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
+    /// When the connection ends at the latest, because bytes came that are no notification, behind a rejected one; nil: none
+    /// did. The rejection has their cause, such as a length that counts characters, so it is told first.
+    private(set) var brokenEnd: NIODeadline?
 
     private var deferred: [DeferredRejection] = []
     private var released: [JobID] = []
@@ -140,8 +143,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
         standing: ReplayFilter.Standing,
         admit: (Offer, Span<UInt8>) -> Admitted
     ) -> Action {
-        guard self.state.isAdopting else {
+        guard self.state.isAdopting, self.brokenEnd == nil else {
             self.discardedBytes += bytes.readableBytes
+            // A client that writes on is not calm.
+            if self.brokenEnd != nil { self.pace.heard(1, now: now) }
             return .none
         }
         var reader = NotificationReader(NotificationDecoder())
@@ -163,7 +168,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
         }
         self.reader = reader
         self.pace.heard(count, now: now)
-        return isViolated ? self.violated(now: now) : self.proceed(now: now, standing: standing)
+        guard isViolated else { return self.proceed(now: now, standing: standing) }
+        guard self.state.mayTell, self.ledger.endsWithRejection else { return self.violated(now: now) }
+        self.brokenEnd = now + GatewayBounds.age
+        return self.proceed(now: now, standing: standing)
     }
 
     /// Notes the result of a notification's job, or of the job that it joined.
@@ -374,7 +382,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
         self.told?.end = self.ledger.next
     }
 
-    private mutating func violated(now: NIODeadline) -> Action {
+    mutating func violated(now: NIODeadline) -> Action {
         let mayTell = self.state.mayTell
         let episode = self.state.drain?.episode
         if mayTell { self.deferAll() } else { self.endFollowers() }

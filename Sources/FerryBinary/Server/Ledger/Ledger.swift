@@ -102,6 +102,12 @@ package struct Ledger: Sendable {
     /// Whether everything that was read is resolved.
     package var isResolved: Bool { self.head == self.next }
 
+    /// Whether the last notification that was read is rejected, and its client may still hear of it.
+    package var endsWithRejection: Bool {
+        guard let last = self.entries.last, !last.isReleased, case .rejected = last.frame.fate else { return false }
+        return true
+    }
+
     /// Whether the gateway may read more.
     package var hasRoom: Bool { self.unresolvedCount < self.window.size && self.hasMemory }
 

@@ -337,6 +337,38 @@ import Testing
         #expect(scenario.closed == [connection])
     }
 
+    @Test func `a rejection right before bytes that are no notification is told before the end`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.pushAll(1...3, on: connection)
+        scenario.reject(3)
+        scenario.send([125, 125], on: connection)
+        #expect(scenario.outputClosed == [] && scenario.told == [])
+        scenario.push(6, on: connection)
+        scenario.accept(1...2)
+        scenario.wait(.milliseconds(500))
+        #expect(scenario.told == [.init(connection: connection, status: .invalidToken, identifier: 3)])
+        #expect(scenario.readCount == 3)
+        scenario.wait(.seconds(5))
+        #expect(scenario.closed == [connection])
+        #expect(scenario.deferred == [])
+    }
+
+    @Test func `a rejection before bytes that are no notification waits no longer than its time`() {
+        let scenario = GatewayScenario()
+        scenario.spool = .full
+        let connection = scenario.connect()
+        scenario.pushAll(1...3, on: connection)
+        scenario.reject(3)
+        scenario.send([125, 125], on: connection)
+        scenario.wait(.seconds(3))
+        #expect(scenario.told == [])
+        #expect(scenario.outputClosed == [connection])
+        #expect(scenario.deferred == [3])
+        scenario.wait(.seconds(5))
+        #expect(scenario.closed == [connection])
+    }
+
     @Test func `a shutdown reads until it is quiet and resolved, and then names the last accepted one`() {
         let scenario = GatewayScenario()
         let connection = scenario.connect()
