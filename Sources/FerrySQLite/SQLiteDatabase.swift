@@ -128,10 +128,12 @@ package final class SQLiteDatabase {
         }
     }
 
-    /// Makes the tables of a new file, all or none, and gives the file its version (`user_version`).
+    /// Makes the tables of a new file, or changes those of an earlier version, all or none, and gives the file its version
+    /// (`user_version`).
     ///
+    /// - Parameter body: gets the version of the file; 0: it is new. Not called for a file that has the version.
     /// - Throws: also when the file has a later version: what it means is not known.
-    package func make(version: Int64, _ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
+    package func make(version: Int64, _ body: (_ found: Int64) throws(SQLiteError) -> Void) throws(SQLiteError) {
         try self.transaction { () throws(SQLiteError) in
             var found: Int64 = 0
             try self.prepare("PRAGMA user_version").run { row in found = row.integer(0) }
@@ -139,7 +141,7 @@ package final class SQLiteDatabase {
                 throw SQLiteError(code: SQLITE_MISMATCH, path: self.path, reason: "a later version of Ferry wrote it")
             }
             guard found < version else { return }
-            try body()
+            try body(found)
             try self.execute("PRAGMA user_version = \(version)")
         }
     }

@@ -117,12 +117,12 @@ import Foundation
         try self.withFile { path in
             let database = try SQLiteDatabase(path: path, durability: .process)
             for _ in 0..<2 {
-                try database.make(version: 3) { () throws(SQLiteError) in
+                try database.make(version: 3) { _ throws(SQLiteError) in
                     try database.execute("CREATE TABLE t (n INTEGER PRIMARY KEY)")
                 }
             }
             let error = #expect(throws: SQLiteError.self) {
-                try database.make(version: 2) { () throws(SQLiteError) in }
+                try database.make(version: 2) { _ throws(SQLiteError) in }
             }
             #expect(error?.description.contains("a later version of Ferry wrote it") == true)
         }

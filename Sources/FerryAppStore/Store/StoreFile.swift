@@ -144,7 +144,7 @@ final class StoreFile {
     }
 
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
-        try database.make(version: Self.version) { () throws(SQLiteError) in
+        try database.make(version: Self.version) { _ throws(SQLiteError) in
             try database.execute(
                 """
                 CREATE TABLE notifications (

@@ -13,10 +13,11 @@ enum ConnectionAdvice {
     private static let tryLonger =
         "To try longer, raise --connection-retry-time, or --connection-retry-limit if it was given; 0 sets no limit."
     private static let notOpened = "nothing in between opens TLS"
-    /// The advice about a peer that closes each connection without a word. A server of HTTP/2 does so when a client does
-    /// not ask for HTTP/2, and a feedback service when its list is empty.
+    /// The advice about a peer that closes each connection without a word. A gateway does so while the client's notifications
+    /// wait, a server of HTTP/2 when a client does not ask for HTTP/2, and a feedback service when its list is empty.
     static let wordlessPeers =
-        "A feedback service does so (its port is usually 2196, and ferry feedback reads it), and so does a server of "
+        "A gateway does so while it has an alarm for the client's topic: ferry gateway names it on standard error. A feedback "
+        + "service does so (its port is usually 2196, and ferry feedback reads it), and so does a server of "
         + "HTTP/2: use --backend http2 if it is one."
     private static let sendByHTTP2 = "send to a server of HTTP/2 with --backend http2"
     private static let sendByBinary = "if it is a gateway of the binary protocol, use --backend binary"

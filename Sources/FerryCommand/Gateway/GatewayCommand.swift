@@ -50,9 +50,11 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     // The connections of clients are bounded by the listener.
     var socketCount: Int { 64 }
 
-    func run() async throws {
+    func run() async throws { try await self.saysFailure { try await self.serve() } }
+
+    private func serve() async throws {
         let plan = try self.plan()
-        for key in plan.keys { key.warnIfOpen(holding: "a private key") }
+        for key in plan.keys { key.warnIfOpen(holding: "a private key", say: MessageWriter.shared.write) }
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
             let outcomes = UpstreamOutcomes()
             var upstream = upstream
@@ -65,21 +67,24 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         if self.check {
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
             if let store = plan.store { try GatewayOutput.check("'store.path'", store.path) }
+            await MessageWriter.shared.flush(within: .seconds(1))
             return try Console.print("\(self.config): good")
         }
+        try FileDescriptorLimit.require(sockets: GatewayRoom.needed(upstreams: upstreams.count))
         let names = plan.gateway.identities.map(\.name)
-        let list = try plan.rejections.map { try RejectionFile(path: $0, clients: names) }
         let messages = GatewayMessages(
             clients: names,
             firstTopics: plan.firstTopics,
             upstreams: plan.upstreamNames,
-            list: plan.rejections
+            list: plan.rejections,
+            isStored: plan.store != nil,
+            isLegacy: plan.gateway.tlsProfile == .legacy
         )
         var configuration = plan.gateway
-        configuration.onEvent = { event, counts in
-            list?.append(event)
-            messages.say(event, counts)
+        configuration.list = try plan.rejections.map {
+            try Self.list($0, survivesPowerLoss: plan.store?.fsync ?? false)
         }
+        configuration.onEvent = { event, counts in messages.say(event, counts) }
         configuration.store = plan.store.map { store in
             SQLiteStore(path: store.path, survivesPowerLoss: store.fsync) {
                 MessageWriter.shared.write("ferry: warning: \($0)")
@@ -96,7 +101,15 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         for upstream in upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
         messages.sayEnd(counts, kept: plan.store == nil ? 0 : counts.unanswered)
         await MessageWriter.shared.flush(within: .seconds(1))
-        guard isKept else { throw ExitStatus.notAllAccepted }
+        guard isKept, counts.unlisted == 0 else { throw ExitStatus.notAllAccepted }
+    }
+
+    private static func list(_ path: String, survivesPowerLoss: Bool) throws(CommandFailure) -> ListFile {
+        do throws(ListFile.Fault) {
+            return try ListFile(path: path, survivesPowerLoss: survivesPowerLoss)
+        } catch {
+            throw .usage("'rejections': \(path) cannot be written: \(error)")
+        }
     }
 
     private func provider(_ configuration: HTTP2Configuration, _ name: String) throws -> HTTP2Provider {
@@ -119,6 +132,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.faultInObject($0) }) {
             let line = bytes.prefix(fault.offset).count { $0 == UInt8(ascii: "\n") } + 1
             throw CommandFailure.usage("\(self.config):\(line): \(fault)")
+        }
+        if let member = bytes.withUnsafeBufferPointer({ MemberTwice.find(in: $0) }) {
+            throw CommandFailure.usage("\(self.config): '\(member)' stands twice")
         }
         do {
             try GatewayMembers.check(JSONDecoder().decode(GatewayMembers.self, from: Data(bytes)))

@@ -27,10 +27,16 @@ final class GatewayMessages: Sendable {
     private let upstreams: [String]
     /// The file with each rejection, if there is one.
     private let list: String?
+    /// Whether a store keeps what the list does not have.
+    private let isStored: Bool
+    /// Whether `legacyTLS` is on.
+    private let isLegacy: Bool
     /// Receives messages for people.
     private let write: @Sendable (String) -> Void
     /// The number of dead letters of each cause.
     private let losses = Mutex<[Loss: Int]>([:])
+    /// The clients whose lengths count characters.
+    private let miscounting = Mutex<Set<Int>>([])
     /// The topics that wait.
     private let alarms = Mutex<Set<Topic>>([])
     /// The upstreams that take nothing.
@@ -41,12 +47,16 @@ final class GatewayMessages: Sendable {
         firstTopics: [Topic],
         upstreams: [String],
         list: String?,
+        isStored: Bool = false,
+        isLegacy: Bool = false,
         write: @escaping @Sendable (String) -> Void = { MessageWriter.shared.write($0) }
     ) {
         self.clients = clients
         self.firstTopics = firstTopics
         self.upstreams = upstreams
         self.list = list
+        self.isStored = isStored
+        self.isLegacy = isLegacy
         self.write = write
     }
 
@@ -65,7 +75,7 @@ final class GatewayMessages: Sendable {
         case .outage(let upstream, let reason):
             self.outages.withLock { _ = $0.insert(upstream) }
             self.write(
-                "ferry: alarm: \(self.upstreams[upstream]) answers everything with \(reason.rawValue). Notifications go out "
+                "ferry: alarm: \(self.upstreams[upstream]) answers everything with \(Self.name(reason)). Notifications go out "
                     + "again until it takes them (\(counts.unanswered) have no answer)."
             )
         case .outageOver(let upstream):
@@ -88,12 +98,53 @@ final class GatewayMessages: Sendable {
             self.write("ferry: the alarm for the store is over")
         case .storeTaken:
             self.write("ferry: alarm: another gateway has taken the store. This one delivers nothing more: stop it.")
+        case .listTrouble(let reason):
+            let place = self.isStored ? "the store" : "memory"
+            self.write(
+                "ferry: alarm: The list of rejections\(self.list.map { " \($0)" } ?? "") cannot be written: \(reason). Its lines "
+                    + "wait in \(place) (\(counts.unwritten) so far)."
+            )
+        case .listAllClear:
+            self.write("ferry: the alarm for the list of rejections is over")
+        case .listFull(let limit):
+            self.write("ferry: alarm: \(limit) lines wait for the list of rejections. The oldest are lost.")
         case .stranger(let address, let reason):
-            let advice = reason.replacing("the legacy profile", with: "'legacyTLS' in 'listen'")
-            self.write("ferry: \(address) was refused: \(advice)")
-        case .refused, .gone:
+            self.write("ferry: \(address) was refused: \(self.advice(reason))")
+        case .check(let address, .doctor):
+            self.write("ferry: \(address) is ferry doctor, which tries this gateway. Its further probes are not named.")
+        case .check(let address, .connection):
+            self.write(
+                "ferry: \(address) connected and ended without a byte, as monitors and load balancers do. Its further checks are "
+                    + "not named."
+            )
+        case .refused(let refusal):
+            guard refusal.reason == .payloadLengthInCharacters else { break }
+            guard self.miscounting.withLock({ $0.insert(refusal.identity).inserted }) else { break }
+            self.write(
+                "ferry: \(self.clients[refusal.identity]) gives the length of a payload in characters, and not in bytes. A "
+                    + "payload with letters beyond ASCII is refused, and its connection ends: count the bytes of its UTF-8."
+            )
+        case .gone:
             break
         }
+    }
+
+    /// The library's sentence with the advice of a gateway: it serves TLS 1.2 at most, and RSA or ECDHE.
+    private func advice(_ reason: String) -> String {
+        guard self.isLegacy else { return reason.replacing("the legacy profile", with: "'legacyTLS' in 'listen'") }
+        let words = [
+            (
+                "allow one that the peer speaks, or with TLS 1.0 and 1.1 use the legacy profile",
+                "it must allow TLS 1.2, 1.1 or 1.0: 'legacyTLS' is on already"
+            ),
+            (
+                "the peer must allow a usual one of TLS 1.2, or this side must use the legacy profile",
+                "the peer must allow one with RSA or ECDHE: 'legacyTLS' is on already"
+            ),
+            (", or this side must use the legacy profile", ""),
+            (", or the legacy profile", ""),
+        ]
+        return words.reduce(reason) { $0.replacing($1.0, with: $1.1) }
     }
 
     func sayStart(_ counts: GatewayCounts) {
@@ -118,6 +169,12 @@ final class GatewayMessages: Sendable {
 
     /// - Parameter kept: the notifications that the store has without an answer.
     func sayEnd(_ counts: GatewayCounts, kept: Int) {
+        if self.isStored, counts.unwritten > 0 {
+            self.write(
+                "ferry: \(counts.unwritten) lines of the list of rejections wait in the store for the next start"
+            )
+        }
+        if counts.unlisted > 0 { self.write("ferry: \(counts.unlisted) lines of the list of rejections are lost") }
         if kept > 0 { self.write("ferry: \(kept) wait in the store for the next start") }
         for (loss, count) in self.losses.withLock({ $0.sorted { $0.key < $1.key } }) {
             let place = self.list.map { ", each in \($0)" } ?? ""
@@ -151,8 +208,11 @@ final class GatewayMessages: Sendable {
         return "\(self.upstreams[upstream]) refuses \(topic): \(self.words(reason))"
     }
 
+    /// The reason as a word. APNs decides what it is, so it is cut, and breaks no line.
+    private static func name(_ reason: Reason) -> String { String(reason.rawValue.prefix(100)).printable }
+
     private func words(_ reason: Reason) -> String {
         reason == .unknown
-            ? "there was no answer." : "\(reason.rawValue). \(reason.explanation ?? "")"
+            ? "there was no answer." : "\(Self.name(reason)). \(reason.explanation ?? "")"
     }
 }

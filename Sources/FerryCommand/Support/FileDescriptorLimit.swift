@@ -30,12 +30,9 @@ enum FileDescriptorLimit {
     /// command (2), short-lived ones of libraries and the resolver (5).
     private static let base = 16
 
-    /// The descriptors for the connections of a listener, and for all else.
-    private static let listening: rlim_t = 65_536
-
     /// Calls ``require(sockets:)`` if the command opens sockets, and raises the limit if it listens.
     static func require(for command: any ParsableCommand) throws(CommandFailure) {
-        if command is any ListeningCommand { self.raise(to: self.listening) }
+        if command is any ListeningCommand { self.raise() }
         if let command = command as? any SocketCommand { try self.require(sockets: command.socketCount) }
     }
 
@@ -59,11 +56,11 @@ enum FileDescriptorLimit {
         )
     }
 
-    /// Raises the soft limit to `most`, or as far as is allowed. The usual 1,024 would bound a listener to 960 connections.
-    private static func raise(to most: rlim_t) {
+    /// Raises the soft limit to the hard one. The usual 1,024 would bound a listener to 960 connections.
+    private static func raise() {
         var limit = rlimit()
-        guard getrlimit(self.resource, &limit) == 0, limit.rlim_cur < most else { return }
-        limit.rlim_cur = min(limit.rlim_max, most)
+        guard getrlimit(self.resource, &limit) == 0, limit.rlim_cur < limit.rlim_max else { return }
+        limit.rlim_cur = limit.rlim_max
         setrlimit(self.resource, &limit)
     }
 

@@ -91,6 +91,8 @@ package struct Dispatch: ~Copyable {
     private var rejected: [JobID: Rejected] = [:]
     private var rejectedOrder: Deque<JobID> = []
     private var events: [GatewayEvent] = []
+    /// How many of the events ``takeUnlisted()`` has returned.
+    private var listedEvents = 0
     var feedback: FeedbackRows
     package internal(set) var counts = GatewayCounts()
 
@@ -142,8 +144,17 @@ package struct Dispatch: ~Copyable {
 
     /// Removes and returns what is to be written down.
     package mutating func takeEvents() -> [GatewayEvent] {
-        defer { self.events = [] }
+        defer {
+            self.events = []
+            self.listedEvents = 0
+        }
         return self.events
+    }
+
+    /// Returns the events since the last call, without removing them. Call it before ``takeEvents()``.
+    mutating func takeUnlisted() -> ArraySlice<GatewayEvent> {
+        defer { self.listedEvents = self.events.count }
+        return self.events[self.listedEvents...]
     }
 
     /// Hands the next notifications for an upstream to `body`, as often as it takes all of them.
@@ -217,19 +228,37 @@ package struct Dispatch: ~Copyable {
     mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs[id]?.joined.append(reader) }
 
     /// Notes a notification that the gateway refused itself.
-    mutating func refuse(_ identity: Int, token: [UInt8]?, _ status: BinaryStatus, as id: JobID?) {
+    ///
+    /// - Parameters:
+    ///   - reason: nil: the one that the status stands for.
+    ///   - isNamed: whether it has an identifier: without one, no error response can tell its refusal.
+    mutating func refuse(
+        _ identity: Int,
+        token: [UInt8]?,
+        _ status: BinaryStatus,
+        _ reason: Reason? = nil,
+        isNamed: Bool,
+        as id: JobID?
+    ) {
         self.counts.refusedHere += 1
-        self.list(identity, token, Reason(binaryStatus: status.rawValue), status, apnsID: nil)
+        let reason = reason ?? Reason(binaryStatus: status.rawValue)
+        self.list(identity, token, reason, isNamed ? status : nil, apnsID: nil)
         if let id, let token { self.remember(id, identity, token, status) }
     }
 
     /// Notes a notification to a token whose refusal was not told.
-    mutating func refuseKnownBad(_ identity: Int, token: [UInt8], _ status: BinaryStatus, as id: JobID) {
+    mutating func refuseKnownBad(
+        _ identity: Int,
+        token: [UInt8],
+        _ status: BinaryStatus,
+        isNamed: Bool,
+        as id: JobID
+    ) {
         self.counts.knownBad += 1
         if let route = self.identities[identity].routes.first {
             self.knownBad.remove(.init(route: route, token: token))
         }
-        self.list(identity, token, Reason(binaryStatus: status.rawValue), status, apnsID: nil)
+        self.list(identity, token, Reason(binaryStatus: status.rawValue), isNamed ? status : nil, apnsID: nil)
         self.remember(id, identity, token, status)
     }
 
@@ -361,7 +390,7 @@ package struct Dispatch: ~Copyable {
             job.scope.identity,
             Array(job.token),
             outcome.reason ?? .unknown,
-            isTold ? status : nil,
+            isTold && job.isNamed ? status : nil,
             apnsID: self.apnsID(of: id)
         )
         self.remember(id, job.scope.identity, Array(job.token), status)

@@ -37,6 +37,11 @@ package struct GatewayCounts: Hashable, Sendable {
     /// Notifications that the client counts as accepted because their answer took too long.
     package var released = 0
 
+    /// Lines of the list of rejections that its file does not have.
+    package var unwritten = 0
+    /// Lines of the list of rejections that were given up.
+    package var unlisted = 0
+
     /// Notifications without a last answer.
     package var unanswered: Int {
         self.forwarded + self.waiting + self.droppedUnsent

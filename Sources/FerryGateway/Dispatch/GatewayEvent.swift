@@ -27,8 +27,24 @@ package enum GatewayEvent: Hashable, Sendable {
     /// Another gateway has the store. This one delivers nothing more.
     case storeTaken
 
+    /// The file of the list of rejections cannot be written: its lines wait. The reason in words.
+    case listTrouble(String)
+    /// That file is written again.
+    case listAllClear
+    /// So many lines wait for that file: the oldest are given up.
+    case listFull(limit: Int)
+
     /// A client was refused in the handshake: its address, and the reason as a sentence.
     case stranger(address: String, String)
+    /// A connection that wanted nothing, once for each address: its address, and what it was.
+    case check(address: String, Check)
+
+    package enum Check: Hashable, Sendable {
+        /// `ferry doctor` tried the gateway.
+        case doctor
+        /// It ended without a byte, as a monitor or a load balancer ends its checks.
+        case connection
+    }
 
     /// A notification that was refused.
     package struct Refusal: Hashable, Sendable {

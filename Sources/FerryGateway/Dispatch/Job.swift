@@ -38,6 +38,8 @@ struct Job: Sendable {
     let readAtSeconds: UInt32
     /// Whether the client counts it as accepted, because it took too long.
     var isReleased = false
+    /// Whether it has an identifier: without one, no error response can name it.
+    var isNamed = true
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
 

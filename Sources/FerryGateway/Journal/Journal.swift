@@ -145,6 +145,13 @@ package struct Journal {
         self.isAwaited = true
     }
 
+    /// Notes changes of rows that nothing waits for.
+    mutating func change(_ changes: [StoreChange], now: Moment) {
+        guard !changes.isEmpty else { return }
+        self.begin(now: now)
+        self.changes += changes
+    }
+
     /// Notes what a client does after error responses.
     mutating func learned(_ habit: ClientHabit, now: Moment) {
         self.begin(now: now)

@@ -10,10 +10,16 @@ extension GatewayMachine {
     package var epoch: UInt64? { self.journal?.epoch }
 
     /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
-    package func takeCommits(now: Moment) -> [StoreCommit] { self.journal?.takeCommits(now: now.monotonic) ?? [] }
+    package func takeCommits(now: Moment) -> [StoreCommit] {
+        self.noteLines(now: now)
+        return self.journal?.takeCommits(now: now.monotonic) ?? []
+    }
 
     /// Ends the open segment, so that ``takeCommits(now:)`` has everything.
-    package func sealJournal(now: Moment) { self.journal?.seal(now: now.monotonic) }
+    package func sealJournal(now: Moment) {
+        self.noteLines(now: now)
+        self.journal?.seal(now: now.monotonic)
+    }
 
     /// Takes the answer of the store to the commit with this segment.
     package func stored(_ segment: UInt64, _ answer: StoreAnswer, now: Moment) {

@@ -51,6 +51,8 @@ package final class GatewayMachine {
     private var dispatch: Dispatch
     /// Nil: everything counts as durable at once.
     var journal: Journal?
+    /// Nil: the list of rejections has no file.
+    var list: RejectionList?
     /// What waits until a segment is durable, each in the order of the segments.
     private var unsent: Deque<(segment: UInt64, job: JobID)> = []
     private var unopened: Deque<(segment: UInt64, episode: EpisodeID)> = []
@@ -71,23 +73,30 @@ package final class GatewayMachine {
 
     /// - Parameters:
     ///   - journal: nil: without a store.
+    ///   - list: nil: the list of rejections has no file.
     ///   - firstConnection: the number of the first connection. With this store, no connection ever had it.
     ///   - makeKey: a keyed hash with a secret key.
     package init(
         _ dispatch: consuming Dispatch,
         journal: Journal? = nil,
+        list: RejectionList? = nil,
         firstConnection: UInt64 = 1,
         makeKey: @escaping ([UInt8], UnsafeBufferPointer<UInt8>, UnsafeBufferPointer<UInt8>) -> ReplayKey
     ) {
         self.dispatch = dispatch
         self.journal = journal
+        self.list = list
         self.lastConnection = firstConnection - 1
         self.makeKey = makeKey
     }
 
     // MARK: What is here
 
-    package var counts: GatewayCounts { self.dispatch.counts }
+    package var counts: GatewayCounts {
+        var counts = self.dispatch.counts
+        counts.unwritten = self.list?.count ?? 0
+        return counts
+    }
     package var connectionCount: Int { self.clients.count }
     /// The notifications without a last answer.
     package var jobCount: Int { self.dispatch.jobCount }
@@ -110,7 +119,15 @@ package final class GatewayMachine {
         self.dispatch.jobCount == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
     }
 
-    package func takeEvents() -> [GatewayEvent] { self.dispatch.takeEvents() + (self.journal?.takeEvents() ?? []) }
+    package func takeEvents() -> [GatewayEvent] {
+        self.dispatch.takeEvents() + (self.journal?.takeEvents() ?? []) + (self.list?.takeEvents() ?? [])
+    }
+
+    /// Returns the events that the list of rejections has not seen. ``takeEvents()`` removes them.
+    func takeUnlisted() -> ArraySlice<GatewayEvent> { self.dispatch.takeUnlisted() }
+
+    /// Counts lines of the list of rejections that were given up.
+    func countUnlisted(_ count: Int) { self.dispatch.counts.unlisted += count }
 
     package func takeActions() -> [Action] {
         defer { self.actions = [] }
@@ -224,6 +241,7 @@ package final class GatewayMachine {
         let payload = UnsafeBufferPointer(rebasing: bytes[offer.frame.payload])
         let nature = PayloadNature(payload)
         let id = self.dispatch.makeID()
+        let isNamed = offer.frame.identifier != nil
         var knownBad: BinaryStatus?
         var fate = JobFate.running
         if !nature.isValid {
@@ -243,9 +261,23 @@ package final class GatewayMachine {
         switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
         case .forward:
             if let knownBad {
-                self.dispatch.refuseKnownBad(client.identity, token: Array(token), knownBad, as: id)
+                self.dispatch.refuseKnownBad(
+                    client.identity,
+                    token: Array(token),
+                    knownBad,
+                    isNamed: isNamed,
+                    as: id
+                )
             } else if case .rejected(let status) = fate {
-                self.dispatch.refuse(client.identity, token: Array(token), status, as: id)
+                let countsCharacters = CharacterLength.isLength(of: offer.frame.payload, in: bytes)
+                self.dispatch.refuse(
+                    client.identity,
+                    token: Array(token),
+                    status,
+                    countsCharacters ? .payloadLengthInCharacters : nil,
+                    isNamed: isNamed,
+                    as: id
+                )
             } else {
                 var job = Job(
                     scope: client.scope,
@@ -257,6 +289,7 @@ package final class GatewayMachine {
                     readAt: now.monotonic,
                     readAtSeconds: now.epochSeconds
                 )
+                job.isNamed = isNamed
                 self.journal?.read(&job, as: id, now: now)
                 client.isJournalled = true
                 self.dispatch.take(job, as: id)
@@ -575,7 +608,13 @@ package final class GatewayMachine {
         for job in client.connection.takeReleased() { self.dispatch.release(job) }
         for refusal in client.connection.takeRefused() {
             self.dispatch.counts.read += 1
-            self.dispatch.refuse(client.identity, token: nil, refusal.status, as: nil)
+            self.dispatch.refuse(
+                client.identity,
+                token: nil,
+                refusal.status,
+                isNamed: refusal.identifier != nil,
+                as: nil
+            )
         }
     }
 
@@ -592,8 +631,11 @@ package final class GatewayMachine {
 
     /// When to call ``timePassed(now:)``; nil: only inputs change anything.
     package var nextDeadline: NIODeadline? {
-        [self.timers.min?.at, self.dispatch.nextDeadline, self.filterTimers.values.min(), self.journal?.nextDeadline]
-            .compactMap(\.self).min()
+        [
+            self.timers.min?.at, self.dispatch.nextDeadline, self.filterTimers.values.min(), self.journal?.nextDeadline,
+            self.list?.nextDeadline,
+        ]
+        .compactMap(\.self).min()
     }
 
     /// Does everything that is due. A call that is too early does no harm.

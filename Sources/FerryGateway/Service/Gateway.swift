@@ -47,6 +47,8 @@ package final class Gateway: Sendable {
         package var repeatsUnknown = false
         /// Where notifications are kept that a killed process must not lose; nil: nowhere.
         package var store: (any GatewayStore)?
+        /// The file of the list of rejections; nil: there is none, and ``onEvent`` alone gets them.
+        package var list: (any ListWriter)?
         /// Gets what is to be written down, with the counts of that time, on the gateway's event loop. It must not block.
         package var onEvent: @Sendable (GatewayEvent, GatewayCounts) -> Void = { _, _ in }
 
@@ -63,7 +65,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// How long the end waits for the store.
+    /// How long the end waits for the store, and for the file of the list of rejections.
     private static let storeLimit: TimeAmount = .seconds(5)
 
     package let host: String
@@ -103,6 +105,7 @@ package final class Gateway: Sendable {
             try await GatewayMachine.make(configuration, upstreams: upstreams.count),
             upstreams: upstreams,
             store: configuration.store,
+            list: configuration.list,
             names: configuration.identities.map(\.name),
             on: eventLoop,
             onEvent: configuration.onEvent
@@ -130,6 +133,8 @@ package final class Gateway: Sendable {
         listening.host = configuration.host
         listening.port = configuration.port
         listening.tls = try TLSContext(server: tls)
+        let room = GatewayRoom(upstreams: driver.upstreams.count, hasFeedback: configuration.feedbackPort != nil)
+        listening.limits.connections = min(listening.limits.connections, room.clients)
         let clients = configuration.clients
         let listener = try await Listener.bind(listening, on: eventLoop) { connection in
             connection.tls.map { GatewayHandler(driver: driver, clients: clients, tls: $0) }
@@ -137,6 +142,7 @@ package final class Gateway: Sendable {
         var feedback: Listener?
         if let port = configuration.feedbackPort {
             listening.port = port
+            listening.limits.connections = room.readers
             do {
                 feedback = try await Listener.bind(listening, on: eventLoop) { connection in
                     connection.tls.map { GatewayFeedbackHandler(driver: driver, clients: clients, tls: $0) }
@@ -171,6 +177,16 @@ package final class Gateway: Sendable {
         deadline.cancel()
     }
 
+    /// Writes the rest of the list of rejections, and does not wait for a file that takes nothing.
+    private func endList() async {
+        let driver = self.driver
+        let promise = driver.eventLoop.makePromise(of: Void.self)
+        let deadline = driver.eventLoop.scheduleTask(in: Self.storeLimit) { promise.succeed() }
+        driver.eventLoop.execute { driver.endList { promise.succeed() } }
+        try? await promise.futureResult.get()
+        deadline.cancel()
+    }
+
     /// Takes no more connections, ends those that there are, and waits until every notification has its last answer.
     ///
     /// - Parameter limit: at this time the connections close as they are.
@@ -191,8 +207,9 @@ package final class Gateway: Sendable {
         if !isKept || self.store != nil {
             // Answers that come now would be heard, and not be kept.
             for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
-            try? await driver.eventLoop.submit { driver.finish() }.get()
         }
+        await self.endList()
+        try? await driver.eventLoop.submit { driver.finish() }.get()
         await self.closeStore()
         return isKept
     }

@@ -31,6 +31,11 @@ package struct GatewayClients: Sendable {
         self.signs.contains { if case .anyone = $0.sign { true } else { false } }
     }
 
+    /// Whether a client would be known by the user ID, if the authorities vouched for the certificate.
+    private func names(_ userID: String?) -> Bool {
+        self.signs.contains { if case .userID(let known) = $0.sign { known == userID } else { false } }
+    }
+
     /// The number of the client's identity; nil for a stranger.
     func identity(of certificate: CertificateSummary?, _ isChainVerified: Bool) -> Int? {
         self.signs.first { sign, _ in
@@ -45,14 +50,14 @@ package struct GatewayClients: Sendable {
     /// What the handshake asks of a client.
     var certificates: TLSContext.ClientCertificates {
         guard !self.takesAnyone else { return .requested }
-        return .judged(self.trustRoots) { certificate, isChainVerified in
-            let isKnown = self.identity(of: certificate, isChainVerified) != nil
-            if !isKnown { self.refused.note(certificate) }
+        return .judged(self.trustRoots) { certificate, finding in
+            let isKnown = self.identity(of: certificate, finding == nil) != nil
+            if !isKnown { self.refused.note(certificate, self.names(certificate.userID) ? finding : nil) }
             return isKnown
         }
     }
 
-    /// Removes and returns the certificate that was refused last, in words.
+    /// Removes and returns a sentence about the certificate that was refused last.
     func takeRefused() -> String? { self.refused.take() }
 }
 
@@ -60,8 +65,10 @@ package struct GatewayClients: Sendable {
 private final class RefusedCertificate: Sendable {
     private let last = Mutex<String?>(nil)
 
-    func note(_ certificate: CertificateSummary) {
-        self.last.withLock { $0 = "\(certificate.subject), SHA-256 \(certificate.fingerprintHex)" }
+    /// - Parameter finding: why it is refused although its user ID is known.
+    func note(_ certificate: CertificateSummary, _ finding: ChainFinding?) {
+        let words = RefusalWords.of(certificate, finding)
+        self.last.withLock { $0 = words }
     }
 
     func take() -> String? {

@@ -9,12 +9,15 @@ internal import NIOCore
 final class GatewayDriver: @unchecked Sendable {
     private static let strangerPause: TimeAmount = .minutes(1)
     private static let strangerLimit = 1000
+    /// The longest reason of a refusal, in characters: a stranger's handshake may have brought it.
+    private static let reasonLimit = 1000
     private static let isTaken = "Another gateway has taken the store."
 
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
     let upstreams: [GatewayUpstream]
     private let store: (any GatewayStore)?
+    private let list: (any ListWriter)?
     /// The names of the clients.
     private let names: [String]
     private let onEvent: (GatewayEvent, GatewayCounts) -> Void
@@ -22,11 +25,14 @@ final class GatewayDriver: @unchecked Sendable {
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// When each address was last refused for each reason. One that tries all the time is named once a minute.
     private var strangers: [String: NIODeadline] = [:]
+    /// The addresses and kinds of checks that were named.
+    private var checks: Set<String> = []
     /// The clients that the store has given to this process.
     private var opened: Set<Int> = []
     /// The connections for which the store is asked.
     private var openings = 0
     private var onIdle: [() -> Void] = []
+    private var onListEnd: (() -> Void)?
     private var isRunning = false
     private var runsAgain = false
     private var isEnding = false
@@ -36,6 +42,7 @@ final class GatewayDriver: @unchecked Sendable {
         _ machine: GatewayMachine,
         upstreams: [GatewayUpstream],
         store: (any GatewayStore)?,
+        list: (any ListWriter)? = nil,
         names: [String],
         on eventLoop: any EventLoop,
         onEvent: @escaping (GatewayEvent, GatewayCounts) -> Void
@@ -44,6 +51,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.machine = machine
         self.upstreams = upstreams
         self.store = store
+        self.list = list
         self.eventLoop = eventLoop
         self.onEvent = onEvent
     }
@@ -159,6 +167,7 @@ final class GatewayDriver: @unchecked Sendable {
     /// Notes a client that was refused.
     func refused(_ address: String, _ reason: String) {
         let now = NIODeadline.now()
+        let reason = String(reason.prefix(Self.reasonLimit))
         let refusal = "\(address) \(reason)"
         if let last = self.strangers[refusal], now < last + Self.strangerPause { return }
         if self.strangers.count >= Self.strangerLimit {
@@ -168,6 +177,12 @@ final class GatewayDriver: @unchecked Sendable {
         }
         self.strangers[refusal] = now
         self.onEvent(.stranger(address: address, reason), self.counts)
+    }
+
+    /// Notes a connection that wants nothing. A monitor makes one every few seconds, so each address is named once.
+    func checked(_ address: String, _ check: GatewayEvent.Check) {
+        guard self.checks.count < Self.strangerLimit, self.checks.insert("\(address) \(check)").inserted else { return }
+        self.onEvent(.check(address: address, check), self.counts)
     }
 
     /// Notes that the channel is gone.
@@ -191,13 +206,14 @@ final class GatewayDriver: @unchecked Sendable {
             self.runsAgain = false
             self.carryOut()
             self.forward()
-            // An answer must not be on disk before its line: after a kill nobody would write the line.
+            self.writeList()
             for event in self.machine.takeEvents() { self.onEvent(event, self.counts) }
             self.commit()
         } while self.runsAgain
         self.isRunning = false
         self.schedule()
         self.checkIdle()
+        self.checkListEnd()
     }
 
     private func carryOut() {
@@ -224,11 +240,34 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Hands what is left to the store. Nothing goes there after it: the store is about to be closed.
+    /// Hands what is left to the store. Nothing goes there, or to the list, after it: both are about to be closed.
     func finish() {
-        self.run { machine, now in machine.sealJournal(now: now) }
+        self.run { machine, now in
+            machine.sealJournal(now: now)
+            machine.abandonList()
+        }
         self.isFinished = true
         self.stopTimer()
+        self.list?.close()
+    }
+
+    private func writeList() {
+        guard let list, !self.isFinished, let batch = self.machine.takeLines(now: .now) else { return }
+        list.write(batch) { answer in
+            self.eventLoop.execute { self.run { $0.written(answer, now: $1) } }
+        }
+    }
+
+    /// Calls `body` when the list of rejections has everything, or takes nothing.
+    func endList(then body: @escaping () -> Void) {
+        self.onListEnd = body
+        self.run { machine, _ in machine.tryList() }
+    }
+
+    private func checkListEnd() {
+        guard let body = self.onListEnd, self.machine.isListOver else { return }
+        self.onListEnd = nil
+        body()
     }
 
     private func commit() {

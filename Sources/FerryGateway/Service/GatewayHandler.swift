@@ -76,6 +76,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     }
 
     private func begin(_ context: ChannelHandlerContext) {
+        if self.tls.isPeerDoctor { self.driver.checked(self.address(context), .doctor) }
         guard
             let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified),
             self.driver.isOpen(identity: identity, for: self.address(context))
@@ -144,8 +145,10 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Says who was refused. After an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard case .handshaking = self.state, let tls = error as? TLSError else { return }
-        let certificate = self.clients.takeRefused().map {
-            "No client of the configuration has this certificate: \($0)."
+        let certificate = self.clients.takeRefused()
+        if self.tls.isPeerDoctor { return self.driver.checked(self.address(context), .doctor) }
+        if tls.code == .endOfStreamInHandshake, self.tls.ciphertextBytesConsumed == 0 {
+            return self.driver.checked(self.address(context), .connection)
         }
         self.driver.refused(self.address(context), certificate ?? tls.description)
     }

@@ -15,7 +15,9 @@ extension GatewayMachine {
                 key: (0..<KeyedHash.keyLength).map { _ in .random(in: 0...255, using: &generator) }
             )
             let dispatch = Dispatch(configuration, upstreams: upstreams, node: generator.next())
-            return GatewayMachine(dispatch, makeKey: hash.key)
+            let names = configuration.identities.map(\.name)
+            let list = configuration.list.map { _ in RejectionList(clients: names, isStored: false) }
+            return GatewayMachine(dispatch, list: list, makeKey: hash.key)
         }
         let opening = try await store.open()
         do {
@@ -59,7 +61,17 @@ extension GatewayMachine {
             isStored: true
         )
         let journal = Journal(epoch: opening.epoch, identities: names, checksum: hash.checksum)
-        let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first, makeKey: hash.key)
+        let list = configuration.list.map { _ in RejectionList(clients: names, firstNumber: first, isStored: true) }
+        let machine = GatewayMachine(
+            dispatch,
+            journal: journal,
+            list: list,
+            firstConnection: first,
+            makeKey: hash.key
+        )
+        if list != nil {
+            machine.restoreList(try await store.rows(.rejections), place: try await store.rows(.list))
+        }
         try machine.restore(
             recovery,
             feedback: try await store.rows(.feedback),

@@ -83,6 +83,11 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     case feedback = 1
     /// What clients do after error responses: see ``ClientHabit``.
     case habits = 2
+    /// The lines that the file of the list of rejections does not have: see ``RejectionList``. The key is the number of the
+    /// line, big-endian.
+    case rejections = 3
+    /// Where the last lines of that file end: see ``ListPlace``.
+    case list = 4
 
     /// A key that begins with the length (1) and the name of a client.
     static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {

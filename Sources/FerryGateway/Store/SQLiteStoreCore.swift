@@ -19,7 +19,8 @@ final class SQLiteStoreCore: @unchecked Sendable {
     /// The bytes of one page of segments, unless the first alone has more.
     private static let pageLength = 4 << 20
     private static let keyLength = 16
-    private static let version: Int64 = 1
+    /// A gateway that knows an earlier version only would leave the lines of the list of rejections in the file.
+    private static let version: Int64 = 2
 
     private let path: String
     private let durability: SQLiteDatabase.Durability
@@ -99,9 +100,11 @@ final class SQLiteStoreCore: @unchecked Sendable {
         return (file, opening, last)
     }
 
-    /// Makes the tables of a new file.
+    /// Makes the tables of a new file, and takes those of the last release.
     private static func migrate(_ database: SQLiteDatabase) throws(SQLiteError) {
-        try database.make(version: Self.version) { () throws(SQLiteError) in
+        try database.make(version: Self.version) { found throws(SQLiteError) in
+            // Version 1 had the same tables, and no lines of the list of rejections.
+            guard found == 0 else { return }
             try database.execute(
                 """
                 CREATE TABLE store (
@@ -187,6 +190,13 @@ final class SQLiteStoreCore: @unchecked Sendable {
     func append(_ commit: StoreCommit) -> StoreAnswer {
         guard let file else { return .unavailable(Self.isClosed.description) }
         if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
+        // What a removed file takes is gone with the process.
+        guard file.database.isInPlace else {
+            let reason =
+                "The store's file \(self.path) was removed or replaced while it was open. Put it back, or start anew."
+            self.refused = (commit.segment.number, reason)
+            return .unavailable(reason)
+        }
         do {
             let isOurs = try file.database.transaction { () throws(SQLiteError) in try Self.write(commit, file) }
             guard isOurs else { return .fenced }

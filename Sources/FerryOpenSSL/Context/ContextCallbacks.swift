@@ -10,7 +10,7 @@ final class ContextCallbacks: Sendable {
         /// By the certificate alone: OpenSSL does not check the chain.
         case ofCertificate(@Sendable (CertificateSummary) -> Bool)
         /// By the certificate, and by what OpenSSL says of its chain.
-        case ofCertificateAndChain(@Sendable (CertificateSummary, Bool) -> Bool)
+        case ofCertificateAndChain(@Sendable (CertificateSummary, ChainFinding?) -> Bool)
     }
 
     private let acceptsPeer: Acceptance?
@@ -51,7 +51,9 @@ final class ContextCallbacks: Sendable {
             let isVerified = X509_verify_cert(store) == 1
             // What it found wrong is no error of the handshake around it.
             ErrorQueue.clear()
-            return accepts(summary, isVerified) ? X509_STORE_CTX_get_error(store) : nil
+            let result = X509_STORE_CTX_get_error(store)
+            let finding = isVerified ? nil : ChainFinding(result: result, place: X509_STORE_CTX_get_error_depth(store))
+            return accepts(summary, finding) ? result : nil
         }
     }
 

@@ -50,9 +50,9 @@ extension TLSContext {
         /// The server requires a certificate that the closure accepts. Its chain and dates are not checked. The closure
         /// runs on the event loop in the middle of the handshake: it must neither block nor call into the connection.
         case verified(@Sendable (CertificateSummary) -> Bool)
-        /// Like ``verified(_:)``. The closure also gets whether these authorities signed the certificate, its dates and
-        /// purpose included. Afterwards ``TLSHandler/isPeerChainVerified`` has it.
-        case judged(TrustRoots?, @Sendable (CertificateSummary, _ isChainVerified: Bool) -> Bool)
+        /// Like ``verified(_:)``. The closure also gets why these authorities do not vouch for the certificate, its dates and
+        /// purpose included; nil: they do. Afterwards ``TLSHandler/isPeerChainVerified`` says whether they do.
+        case judged(TrustRoots?, @Sendable (CertificateSummary, ChainFinding?) -> Bool)
 
         var asksForCertificate: Bool {
             if case .ignored = self { false } else { true }

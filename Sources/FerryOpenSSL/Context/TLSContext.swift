@@ -25,6 +25,8 @@ package final class TLSContext: @unchecked Sendable {
         package let versions: ClosedRange<TLSVersion>
         /// The application protocols to offer by ALPN, best first. If there are any, the server must select one.
         package var applicationProtocols: [String]
+        /// Whether the first message says that `ferry doctor` sends it.
+        package var saysDoctor = false
 
         /// - Parameters:
         ///   - profile: ignored if the lower bound of `versions` is below 1.2, which means the legacy profile.
@@ -74,6 +76,7 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_set_verify(handle.pointer, verifiesPeer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
         if let identity = client.identity { try Self.install(identity, in: handle) }
         SSL_CTX_set_cert_cb(handle.pointer, noteCertificateRequest, nil)
+        if client.saysDoctor { DoctorMark.add(to: handle) }
         if !client.applicationProtocols.isEmpty {
             let list = try ContextCallbacks.encode(client.applicationProtocols)
             // This function returns 0 on success.
@@ -106,6 +109,7 @@ package final class TLSContext: @unchecked Sendable {
         try Self.install(server.identity, in: handle)
         try server.clientCertificates.install(in: handle)
         callbacks.install(in: handle)
+        DoctorMark.look(in: handle)
         self.handle = handle
     }
 

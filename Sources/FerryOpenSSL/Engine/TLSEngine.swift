@@ -140,6 +140,9 @@ package struct TLSEngine: ~Copyable {
     /// Whether OpenSSL's verification of the peer's chain succeeded, as far as it was asked for.
     package var isPeerChainVerified: Bool { SSL_get_verify_result(handle.pointer) == Int(X509_V_OK) }
 
+    /// Whether the client says that it is `ferry doctor`; for a server only, also after a failure.
+    package var isPeerDoctor: Bool { role == .server && DoctorMark.isOn(handle.pointer) }
+
     /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? {
         guard let certificate = OwnedCertificate(SSL_get1_peer_certificate(handle.pointer)) else { return nil }

@@ -100,6 +100,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     /// The contents of the peer's certificate; nil if the peer showed none.
     package var peerCertificate: CertificateSummary? { engine.peerCertificate }
 
+    /// Whether the client says that it is `ferry doctor`. For a server only.
+    package var isPeerDoctor: Bool { engine.isPeerDoctor }
+
     /// Whether the peer's certificate has a chain to the trust roots. Meaningful for a server with
     /// ``TLSContext/ClientCertificates/judged(_:_:)``, after the handshake.
     package var isPeerChainVerified: Bool { engine.isPeerChainVerified }

@@ -164,7 +164,8 @@ import Testing
             #expect(alarm.count == 1)
             #expect(alarm.first?.contains("Notifications wait (3 have no answer)") == true, "\(alarm)")
             #expect(alarm.first?.hasSuffix("New connections of shop are closed meanwhile.") == true, "\(alarm)")
-            _ = try await harness.push(4...4, to: again)
+            let client = try await harness.push(4...4, to: again)
+            #expect(!client.messages.contains("no gateway"), "\(client.messages)")
             #expect(
                 try await eventually {
                     try second.messages.contains(

@@ -13,12 +13,18 @@ import Testing
         func append(_ line: String) { self.lines.withLock { $0.append(line) } }
     }
 
-    private static func messages(_ lines: Lines) -> GatewayMessages {
+    private static func messages(
+        _ lines: Lines,
+        isStored: Bool = false,
+        isLegacy: Bool = false
+    ) -> GatewayMessages {
         GatewayMessages(
             clients: ["shop", "news"],
             firstTopics: [.init(upstream: 0, name: "com.example.shop"), .init(upstream: 0, name: "com.example.news")],
             upstreams: ["apns"],
             list: "list",
+            isStored: isStored,
+            isLegacy: isLegacy,
             write: { lines.append($0) }
         )
     }
@@ -96,6 +102,97 @@ import Testing
         #expect(
             lines.all == [
                 "ferry: 192.0.2.1 was refused: It speaks TLS 1.0 and 1.1 only; use 'legacyTLS' in 'listen'."
+            ]
+        )
+    }
+
+    @Test(
+        arguments: [
+            (
+                "The peer speaks no TLS version that this side is configured for; allow one that the peer speaks, or with TLS "
+                    + "1.0 and 1.1 use the legacy profile.",
+                "The peer speaks no TLS version that this side is configured for; it must allow TLS 1.2, 1.1 or 1.0: "
+                    + "'legacyTLS' is on already."
+            ),
+            (
+                "The two sides have no cipher suite in common; the peer must allow a usual one of TLS 1.2, or this side must "
+                    + "use the legacy profile.",
+                "The two sides have no cipher suite in common; the peer must allow one with RSA or ECDHE: 'legacyTLS' is on "
+                    + "already."
+            ),
+            (
+                "The two sides have no signature algorithm in common; the peer must allow SHA-256, or this side must use the "
+                    + "legacy profile.",
+                "The two sides have no signature algorithm in common; the peer must allow SHA-256."
+            ),
+        ]
+    )
+    func `a client that no profile serves is not told to use legacyTLS when that is on`(reason: String, words: String) {
+        let lines = Lines()
+        Self.messages(lines, isLegacy: true).say(.stranger(address: "192.0.2.1", reason), GatewayCounts())
+        #expect(lines.all == ["ferry: 192.0.2.1 was refused: \(words)"])
+    }
+
+    @Test func `a reason of APNs breaks no line, and is cut`() {
+        let lines = Lines()
+        let reason = Reason(rawValue: "Bad\nferry: forged\u{1b}" + String(repeating: "a", count: 500))
+        let refusal = GatewayEvent.Refusal(identity: 0, token: [1], reason: reason, status: nil, apnsID: nil)
+        Self.messages(lines).say(.deadLetter(refusal), GatewayCounts())
+        #expect(lines.all.count == 1)
+        #expect(lines.all.first?.contains("\n") == false && lines.all.first?.contains("\u{1b}") == false)
+        #expect((lines.all.first?.count ?? 0) < 200)
+    }
+
+    @Test func `a list that cannot be written is an alarm, which says where its lines wait, and when it is over`() {
+        let lines = Lines()
+        var counts = GatewayCounts()
+        counts.unwritten = 3
+        for isStored in [false, true] {
+            let messages = Self.messages(lines, isStored: isStored)
+            messages.say(.listTrouble("No space left on device"), counts)
+            messages.say(.listAllClear, counts)
+        }
+        Self.messages(lines).say(.listFull(limit: 250_000), counts)
+        let trouble =
+            "ferry: alarm: The list of rejections list cannot be written: No space left on device. Its lines wait in"
+        let end = "ferry: the alarm for the list of rejections is over"
+        #expect(
+            lines.all == [
+                "\(trouble) memory (3 so far).", end, "\(trouble) the store (3 so far).", end,
+                "ferry: alarm: 250000 lines wait for the list of rejections. The oldest are lost.",
+            ]
+        )
+    }
+
+    @Test func `the end says how many lines the list does not have`() {
+        let lines = Lines()
+        var counts = GatewayCounts()
+        (counts.unwritten, counts.unlisted) = (4, 2)
+        Self.messages(lines).sayEnd(counts, kept: 0)
+        Self.messages(lines, isStored: true).sayEnd(counts, kept: 0)
+        #expect(lines.all.count { $0 == "ferry: 2 lines of the list of rejections are lost" } == 2)
+        #expect(
+            lines.all.count {
+                $0 == "ferry: 4 lines of the list of rejections wait in the store for the next start"
+            } == 1
+        )
+    }
+
+    @Test func `a client whose lengths count characters is named once`() {
+        let lines = Lines()
+        let messages = Self.messages(lines)
+        for _ in 0..<2 {
+            messages.say(
+                .refused(
+                    .init(identity: 1, token: [1], reason: .payloadLengthInCharacters, status: nil, apnsID: nil)
+                ),
+                GatewayCounts()
+            )
+        }
+        #expect(
+            lines.all == [
+                "ferry: news gives the length of a payload in characters, and not in bytes. A payload with letters beyond ASCII "
+                    + "is refused, and its connection ends: count the bytes of its UTF-8."
             ]
         )
     }

@@ -140,7 +140,7 @@ final class ChaosAccount: Sendable {
             }
         case .deadLetter(let refusal):
             if let token = refusal.token { self.change(token: token, "dead letter") { $0.isDead = true } }
-        case .alarm, .allClear, .outage, .outageOver, .storeTrouble, .storeAllClear, .storeTaken, .stranger:
+        default:
             break
         }
     }

@@ -9,11 +9,13 @@ import NIOCore
 enum GatewayProcess {
     /// - Parameters:
     ///   - store: nil: the gateway keeps nothing.
+    ///   - hasList: whether the list of rejections has a file; with a store only.
     ///   - node: the first half of every `apns-id`, without a store.
     static func machine(
         _ store: MemoryStore?,
         node: UInt64 = 1,
         repeatsUnknown: Bool = false,
+        hasList: Bool = false,
         _ change: (inout GatewayIdentity) -> Void = { _ in },
         now: Moment,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
@@ -33,9 +35,13 @@ enum GatewayProcess {
             change
         )
         let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
-        let machine = GatewayMachine(dispatch, journal: journal, firstConnection: first) { _, token, payload in
-            makeKey(Array(token)[...], Array(payload)[...])
+        let list = hasList ? RejectionList(clients: ["old"], firstNumber: first, isStored: true) : nil
+        let machine = GatewayMachine(dispatch, journal: journal, list: list, firstConnection: first) {
+            _,
+            token,
+            payload in makeKey(Array(token)[...], Array(payload)[...])
         }
+        machine.restoreList(store.all(.rejections), place: store.all(.list))
         try machine.restore(
             recovery,
             feedback: store.all(.feedback),

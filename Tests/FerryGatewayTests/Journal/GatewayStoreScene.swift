@@ -17,6 +17,10 @@ final class GatewayStoreScene {
     private(set) var sent: [Submission] = []
     private(set) var told: [ErrorResponse] = []
     private(set) var events: [GatewayEvent] = []
+    /// What the file of the list of rejections was asked to write.
+    private(set) var batches: [ListBatch] = []
+    /// Whether that file answers.
+    var fileAnswers = true
     private let answers = Answers()
 
     /// The answers of the store, which come in the turn of the commit.
@@ -35,9 +39,18 @@ final class GatewayStoreScene {
 
     private let change: (inout GatewayIdentity) -> Void
 
-    init(_ change: @escaping (inout GatewayIdentity) -> Void = { _ in }) throws {
+    private let hasList: Bool
+
+    init(hasList: Bool = false, _ change: @escaping (inout GatewayIdentity) -> Void = { _ in }) throws {
+        self.hasList = hasList
         self.change = change
-        self.machine = try GatewayProcess.machine(self.store, change, now: self.now, makeKey: Self.key)
+        self.machine = try GatewayProcess.machine(
+            self.store,
+            hasList: hasList,
+            change,
+            now: self.now,
+            makeKey: Self.key
+        )
     }
 
     static func key(_ token: ArraySlice<UInt8>, _ payload: ArraySlice<UInt8>) -> ReplayKey {
@@ -48,7 +61,13 @@ final class GatewayStoreScene {
     func kill() throws {
         self.sent = []
         _ = self.answers.take()
-        self.machine = try GatewayProcess.machine(self.store, self.change, now: self.now, makeKey: Self.key)
+        self.machine = try GatewayProcess.machine(
+            self.store,
+            hasList: self.hasList,
+            self.change,
+            now: self.now,
+            makeKey: Self.key
+        )
         self.collect()
     }
 
@@ -87,6 +106,7 @@ final class GatewayStoreScene {
             for action in self.machine.takeActions() {
                 if case .tell(let response) = action.work { self.told.append(response) }
             }
+            self.writeList()
             self.events += self.machine.takeEvents()
             self.machine.withBatch(for: 0) { batch in
                 while let next = batch.popFirst() { self.sent.append(next) }
@@ -99,6 +119,14 @@ final class GatewayStoreScene {
             guard !answers.isEmpty else { return }
             for (number, answer) in answers { self.machine.stored(number, answer, now: self.now) }
         }
+    }
+
+    private func writeList() {
+        guard let batch = self.machine.takeLines(now: self.now) else { return }
+        self.batches.append(batch)
+        guard self.fileAnswers else { return }
+        let place = ListPlace(device: 1, inode: 1, offset: UInt64(self.batches.count))
+        self.machine.written(ListAnswer(count: batch.lines.count, place: place), now: self.now)
     }
 
     /// The tokens of the notifications that APNs has not answered.

@@ -450,4 +450,56 @@ import Testing
             #expect(scene.told.count == count)
         }
     }
+
+    // MARK: What no error response can name, and wrong lengths
+
+    private static func simple(_ token: [UInt8], _ payload: [UInt8], length: Int? = nil) -> ByteBuffer {
+        var bytes = ByteBuffer()
+        bytes.writeMultipleIntegers(UInt8(0), UInt16(token.count))
+        bytes.writeBytes(token)
+        bytes.writeInteger(UInt16(length ?? payload.count))
+        bytes.writeBytes(payload)
+        return bytes
+    }
+
+    private static func refusals(_ scene: Scene) -> [GatewayEvent.Refusal] {
+        scene.events.compactMap { if case .refused(let refusal) = $0 { refusal } else { nil } }
+    }
+
+    @Test func `a refusal of command 0 is listed without a status`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.warm(on: connection)
+        scene.machine.received(connection, Self.simple([1, 1], Array("{}".utf8)), now: scene.now)
+        scene.machine.received(connection, Self.simple([2, 2], Array("no JSON".utf8)), now: scene.now)
+        scene.machine.received(connection, Self.simple([], Array("{}".utf8)), now: scene.now)
+        scene.collect()
+        scene.answer([1, 1], Self.bad)
+        scene.push([3, 3], 7, on: connection)
+        scene.answer([3, 3], Self.bad)
+        #expect(Self.refusals(scene).map(\.token) == [[2, 2], nil, [1, 1], [3, 3]])
+        #expect(Self.refusals(scene).map(\.status) == [nil, nil, nil, .invalidToken])
+    }
+
+    @Test func `a length that counts characters is named, and the error response comes before the end`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.warm(on: connection)
+        scene.push([1, 1], 1, on: connection)
+        scene.answer([1, 1], .accepted(.confirmed))
+        let payload = #"{"aps":{"alert":"Grüße aus Köln"}}"#
+        var bytes = ByteBuffer()
+        bytes.writeMultipleIntegers(UInt8(1), UInt32(2), UInt32(0), UInt16(2), UInt16(0x0202), UInt16(payload.count))
+        bytes.writeString(payload)
+        scene.machine.received(connection, bytes, now: scene.now)
+        scene.collect()
+        #expect(Self.refusals(scene).map(\.reason) == [.payloadLengthInCharacters])
+        #expect(Self.refusals(scene).map(\.status) == [.invalidPayloadSize])
+        scene.wait(.seconds(1))
+        #expect(scene.told == [ErrorResponse(status: .invalidPayloadSize, identifier: 2)])
+        let works = scene.actions.map(\.work)
+        let tell = works.firstIndex { if case .tell = $0 { true } else { false } }
+        let end = works.firstIndex(of: .closeOutput)
+        #expect((tell ?? .max) < (end ?? .min))
+    }
 }

@@ -1,4 +1,5 @@
 import FerryGateway
+import FerrySQLite
 import Synchronization
 import Testing
 
@@ -243,6 +244,46 @@ import Foundation
             let said = warnings.withLock { $0 }
             #expect(said.count == 1)
             #expect(said.first?.contains("gateway.db-mark was missing, and is made anew.") == true, "\(said)")
+        }
+    }
+
+    @Test func `a store of the last release is taken, with everything in it`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let first = shelf.store()
+            let opening = try await first.open()
+            let row = StoreChange(.feedback, key: [1], value: [2])
+            #expect(await self.append(self.commit(1, changes: [row]), to: first) == .durable)
+            await first.close()
+            // The last release had the same tables under this number.
+            do {
+                let database = try SQLiteDatabase(path: shelf.path, durability: .process)
+                try database.execute("PRAGMA user_version = 1")
+            }
+            let second = shelf.store()
+            let again = try await second.open()
+            #expect(again.node == opening.node && again.hashKey == opening.hashKey && again.epoch == 2)
+            #expect(try await self.segments(second).map(\.number) == [1])
+            #expect(try await second.rows(.feedback) == [StoreRow(key: [1], value: [2])])
+            await second.close()
+            let database = try SQLiteDatabase(path: shelf.path, durability: .process)
+            var version: Int64 = 0
+            try database.prepare("PRAGMA user_version").run { row in version = row.integer(0) }
+            #expect(version == 2)
+        }
+    }
+
+    @Test func `a file that was removed takes nothing more, and says so until it is back`() async throws {
+        try await self.withShelf(.sqlite) { shelf in
+            let store = shelf.store()
+            _ = try await store.open()
+            #expect(await self.append(self.commit(1), to: store) == .durable)
+            try FileManager.default.moveItem(atPath: shelf.path, toPath: "\(shelf.path).away")
+            let reason =
+                "The store's file \(shelf.path) was removed or replaced while it was open. Put it back, or start anew."
+            #expect(await self.append(self.commit(2), to: store) == .unavailable(reason))
+            try FileManager.default.moveItem(atPath: "\(shelf.path).away", toPath: shelf.path)
+            #expect(await self.append(self.commit(2), to: store) == .durable)
+            await store.close()
         }
     }
 

@@ -137,14 +137,14 @@ struct HostProbe: Sendable {
         _ profile: TLSProfile,
         _ address: SocketAddress
     ) async throws -> HandshakeReport {
-        let context = try TLSContext(
-            testingWithoutVerification: .init(
-                identity: self.identity,
-                profile: profile,
-                versions: version...version,
-                applicationProtocols: self.http2 == .none ? [] : [Self.http2Name]
-            )
+        var client = TLSContext.Client(
+            identity: self.identity,
+            profile: profile,
+            versions: version...version,
+            applicationProtocols: self.http2 == .none ? [] : [Self.http2Name]
         )
+        client.saysDoctor = true
+        let context = try TLSContext(testingWithoutVerification: client)
         let limits = HandshakeProbe.Limits(handshake: self.limit, verdict: Self.verdictLimit)
         let (eventLoop, serverName) = (self.eventLoop, self.serverName)
         let result = eventLoop.makePromise(of: HandshakeReport.self)

@@ -54,7 +54,7 @@ struct PushVerdict {
         }
         if self.isWithoutAnswer, self.summary.outcomes.accepted == 0, self.cause == nil {
             let message =
-                "No connection brought an answer: the peer may be no gateway. \(ConnectionAdvice.wordlessPeers)"
+                "No connection brought an answer: the peer closes each one without a word. \(ConnectionAdvice.wordlessPeers)"
             findings.append(CommandFailure(.notAllAccepted, message))
         }
         if let cause, !self.fed.endedBadly, let line = self.fed.interruptedAfter {

@@ -59,7 +59,7 @@ import Testing
         #expect(verdict.complaints == [])
     }
 
-    @Test func `a peer that only closes connections may be no gateway`() {
+    @Test func `a peer that only closes connections may be a gateway with an alarm, or none`() {
         var verdict = Self.verdict()
         verdict.summary.outcomes = OutcomeCounts()
         verdict.summary.outcomes.uncertain = 3
@@ -67,7 +67,10 @@ import Testing
         #expect(verdict.status == .notAllAccepted)
         #expect(verdict.complaints.count == 1)
         #expect(
-            verdict.complaints.first?.hasPrefix("No connection brought an answer: the peer may be no gateway. ") == true
+            verdict.complaints.first?.hasPrefix(
+                "No connection brought an answer: the peer closes each one without a word. A gateway does so while it has an "
+                    + "alarm for the client's topic: ferry gateway names it on standard error. A feedback service does so"
+            ) == true
         )
         verdict.summary.outcomes.presumed = 1
         #expect(verdict.complaints == [])

@@ -1,0 +1,74 @@
+/// The file of the list of rejections, to its owner.
+package protocol ListWriter: Sendable {
+    /// Appends lines: whole ones only. One call at a time: the next comes after the answer.
+    ///
+    /// - Parameter then: called once, on any thread.
+    func write(_ batch: ListBatch, then: @escaping @Sendable (ListAnswer) -> Void)
+
+    /// Closes the file. Does not wait for a disk that hangs.
+    func close()
+}
+
+/// Lines for the file.
+package struct ListBatch: Hashable, Sendable {
+    /// Each with its end. None: only the place is wanted.
+    package var lines: [[UInt8]]
+    /// The end of the last batch, as far as it is known. After a kill, the file may have some of the lines behind it.
+    package var after: ListPlace?
+}
+
+/// What became of a batch.
+package struct ListAnswer: Hashable, Sendable {
+    /// How many lines are in the file now, from the first.
+    package var count: Int
+    /// The end of these lines; nil if the file is no regular one.
+    package var place: ListPlace?
+    /// Why it is not all of them, in words.
+    package var trouble: String?
+
+    package init(count: Int, place: ListPlace? = nil, trouble: String? = nil) {
+        self.count = count
+        self.place = place
+        self.trouble = trouble
+    }
+}
+
+/// A place in a file that may be renamed.
+///
+/// ```
+///   0        8       16        24
+///   ┌────────┬───────┬─────────┐
+///   │ device │ inode │ offset  │   big-endian
+///   └────────┴───────┴─────────┘
+/// ```
+package struct ListPlace: Hashable, Sendable {
+    private static let length = 24
+
+    package var device: UInt64
+    package var inode: UInt64
+    package var offset: UInt64
+
+    package init(device: UInt64, inode: UInt64, offset: UInt64) {
+        self.device = device
+        self.inode = inode
+        self.offset = offset
+    }
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == Self.length else { return nil }
+        self.init(
+            device: UInt64(bigEndian: bytes[..<8]),
+            inode: UInt64(bigEndian: bytes[8..<16]),
+            offset: UInt64(bigEndian: bytes[16...])
+        )
+    }
+
+    var bytes: [UInt8] { [self.device, self.inode, self.offset].flatMap(\.bigEndianBytes) }
+}
+
+extension UInt64 {
+    /// Reads eight bytes.
+    init(bigEndian bytes: some Sequence<UInt8>) { self = bytes.reduce(0) { $0 << 8 | UInt64($1) } }
+
+    var bigEndianBytes: [UInt8] { withUnsafeBytes(of: self.bigEndian) { Array($0) } }
+}

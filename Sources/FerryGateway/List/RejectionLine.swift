@@ -1,0 +1,61 @@
+internal import FerryCore
+
+/// One line of the list of rejections: a JSON object. The list promises its form to the programs that read it, so this is
+/// the one place that has it.
+struct RejectionLine {
+    /// The longest text in a line, in characters. APNs' reasons have 30, and names of clients 255 at most.
+    static let textLimit = 300
+
+    /// The names of the clients, as JSON strings.
+    private let clients: [String]
+
+    init(clients: [String]) { self.clients = clients.map(Self.string) }
+
+    /// Returns the line of an event with its end; nil for an event that the list does not have.
+    ///
+    /// - Parameter seconds: the time of the event, in UNIX seconds.
+    func bytes(of event: GatewayEvent, at seconds: UInt32) -> [UInt8]? {
+        let members: String
+        switch event {
+        case .refused(let refusal): members = self.members("rejected", refusal)
+        case .deadLetter(let refusal): members = self.members("deadLetter", refusal)
+        case .gone(let identity, let topic, let token, let since):
+            members =
+                #""event":"gone","client":\#(self.clients[identity]),"topic":\#(Self.string(topic)),"#
+                + #""token":"\#(token.hexadecimal)","time":\#(since)"#
+        default: return nil
+        }
+        return Array("{\(members),\"at\":\(seconds)}\n".utf8)
+    }
+
+    private func members(_ event: String, _ refusal: GatewayEvent.Refusal) -> String {
+        let token = refusal.token.map { #""\#($0.hexadecimal)""# } ?? "null"
+        let status = refusal.status.map { "\($0.rawValue)" } ?? "null"
+        let apnsID = refusal.apnsID.map { #""\#($0)""# } ?? "null"
+        return
+            #""event":"\#(event)","client":\#(self.clients[refusal.identity]),"token":\#(token),"#
+            + #""reason":\#(Self.string(refusal.reason.rawValue)),"status":\#(status),"apnsId":\#(apnsID)"#
+    }
+
+    /// Whether the bytes are the beginning of a line of this list, or a whole one.
+    static func begins(_ bytes: some Collection<UInt8>) -> Bool {
+        let start = #"{"event":""#.utf8
+        return bytes.starts(with: start.prefix(bytes.count))
+    }
+
+    /// A JSON string. A quotation mark of APNs must not end it: the rest could be a line of its own.
+    private static func string(_ text: String) -> String {
+        var string = "\""
+        for scalar in text.prefix(Self.textLimit).unicodeScalars {
+            switch scalar {
+            case "\"": string += #"\""#
+            case "\\": string += #"\\"#
+            case ..<" ":
+                let digits = String(scalar.value, radix: 16)
+                string += #"\u"# + String(repeating: "0", count: 4 - digits.count) + digits
+            default: string.unicodeScalars.append(scalar)
+            }
+        }
+        return string + "\""
+    }
+}
