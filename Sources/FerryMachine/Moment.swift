@@ -6,10 +6,15 @@ package struct Moment: Sendable {
     package var monotonic: NIODeadline
     /// Seconds since the UNIX epoch, by the system's clock. Only expiration runs on it.
     package var epochSeconds: UInt32
+    /// A clock like ``monotonic`` that also runs while the machine sleeps. Only the length of a silence is measured with
+    /// it.
+    package var boot: NIODeadline
 
-    package init(monotonic: NIODeadline, epochSeconds: UInt32) {
+    /// - Parameter boot: nil: the machine has not slept.
+    package init(monotonic: NIODeadline, epochSeconds: UInt32, boot: NIODeadline? = nil) {
         self.monotonic = monotonic
         self.epochSeconds = epochSeconds
+        self.boot = boot ?? monotonic
     }
 
     /// Returns the seconds since `start`, rounded up, for messages: below 10 s in tenths, as in "0.5".

@@ -32,6 +32,9 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
     var isFinished: Bool { get }
     /// The time of the next call of ``tick(now:)``; nil if no call is needed.
     var nextDeadline: NIODeadline? { get }
+    /// The connections about which ``tick(now:)`` would decide because of the peer's silence. The owner reads what lies in
+    /// their sockets before.
+    func judged(at now: NIODeadline) -> [ConnectionID]
     /// The connection for whose next answer all queued notifications wait, because few may be in flight; nil otherwise.
     var bottleneck: ConnectionID? { get }
     /// Whether something could be written with a provider token. If so, the owner calls ``authorized(_:)`` before it
@@ -98,6 +101,8 @@ package protocol ProviderMachine: ~Copyable, SendableMetatype {
 /// Defaults for protocols that do not need these.
 extension ProviderMachine where Self: ~Copyable {
     package var delayedCount: Int { 0 }
+
+    package func judged(at now: NIODeadline) -> [ConnectionID] { [] }
 
     package mutating func takeSidedEvents() -> [SidedEvent] {
         self.takeEvents().map { SidedEvent($0, side: nil) }

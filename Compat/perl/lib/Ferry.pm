@@ -89,7 +89,8 @@ use constant STEP => 100;
 
 # Perl's values do not say whether they are numbers or booleans. JSON's must.
 my %IS_NUMBER = map { $_ => 1 } qw(port feedbackPort queueLimit events maxConnections loops connectTimeout deadline
-    connectionRetryLimit attemptTimeout devicePacing cacheLength cacheLimit settleTime share downAfter atExit);
+    connectionRetryLimit attemptTimeout lateAnswerLimit pingInterval idleCheck devicePacing cacheLength cacheLimit
+    settleTime share downAfter atExit);
 my %IS_BOOLEAN = map { $_ => 1 } qw(production rejectUnauthorized autoAdjustCache buffersNotifications probeWhenHeld
     fallback includesUnknown wait);
 

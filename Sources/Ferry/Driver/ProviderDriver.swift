@@ -28,6 +28,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The reader is woken for this many outcomes, or this time after the first.
     private static var readerBatch: Int { 128 }
     private static var readerDelay: TimeAmount { .milliseconds(5) }
+    /// A peer that never stops sending keeps a deadline waiting no longer.
+    private static var readLimit: TimeAmount { .seconds(1) }
 
     let eventLoop: any EventLoop
     /// The number of this loop among those of the provider.
@@ -53,6 +55,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// The time at which the stream's reader is woken for outcomes that wait for others.
     private var wakesReaderAt: NIODeadline?
+    /// Until then the deadlines of silent connections wait for what lies in their sockets; nil: they do not wait.
+    private var readsUntil: NIODeadline?
     private var tokens: TokenDesk?
     /// Nil: there is no observer, and nothing is counted for one.
     private var meter: ActivityMeter?
@@ -174,7 +178,20 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private func tickIfDue() {
         guard let deadline = self.machine.nextDeadline else { return }
         let now = Moment.now
-        if deadline <= now.monotonic { self.machine.tick(now: now) }
+        if deadline <= now.monotonic, !self.readsFirst(now: now.monotonic) { self.machine.tick(now: now) }
+    }
+
+    /// Whether an answer may still lie in a socket about whose silence the machine would decide. The process or the
+    /// machine may have slept, or the loop may be slow. Then the event loop reads first, for ``readLimit`` at most.
+    private func readsFirst(now: NIODeadline) -> Bool {
+        let judged = self.machine.judged(at: now)
+        guard judged.contains(where: { self.connections[$0]?.hasUnreadBytes == true }) else {
+            self.readsUntil = nil
+            return false
+        }
+        let until = self.readsUntil ?? now + Self.readLimit
+        self.readsUntil = now < until ? until : nil
+        return now < until
     }
 
     /// Carries out the machine's steps, and reports its events.

@@ -88,8 +88,10 @@ public struct BinaryOptions: Sendable, Hashable {
     /// in time ends as `undelivered(.deadline)`, or with `.noConnection` if that was missing; as `uncertain(.notRepeated)` if
     /// an earlier copy may have arrived. Nil: no limit but ``connectionRetryLimit``.
     public var deadline: Duration?
-    /// A connection that is idle for this time, without unsettled notifications, is closed. Nil: never.
-    public var idleTimeout: Duration? = .seconds(3600)
+    /// A connection that is idle for this time, without unsettled notifications, is closed. The binary protocol has no PING,
+    /// so nothing else shows that a NAT on the path has forgotten the connection: Azure's forgets after 240 s, Amazon's
+    /// after 350 s, many sooner. Nil: never.
+    public var idleTimeout: Duration? = .seconds(200)
     /// How many connections in a row may fail, or end before a notification is accepted or rejected by name. After one
     /// more, queued notifications end as `undelivered(.noConnection)`. Nil: no limit.
     public var connectionRetryLimit: Int? = 10

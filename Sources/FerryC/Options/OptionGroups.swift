@@ -33,7 +33,8 @@ enum OptionGroups {
         "probeWhenHeld",
     ]
     static let ofHTTP2: Set<String> = [
-        "production", "topic", "p8", "keyId", "teamId", "tokenFile", "attemptTimeout", "devicePacing",
+        "production", "topic", "p8", "keyId", "teamId", "tokenFile", "attemptTimeout", "lateAnswerLimit",
+        "pingInterval", "idleCheck", "devicePacing",
     ]
     static let ofBoth: Set<String> = [
         "host", "port", "serverName", "cert", "key", "pfx", "passphrase", "ca", "rejectUnauthorized", "maxConnections",

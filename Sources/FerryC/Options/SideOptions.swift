@@ -103,6 +103,9 @@ extension OptionsObject {
         }
         if let time = try self.seconds("connectTimeout") { options.connectTimeout = time }
         if let time = try self.seconds("attemptTimeout") { options.attemptTimeout = time }
+        if let time = try self.seconds("lateAnswerLimit") { options.lateAnswerLimit = time }
+        if let time = try self.seconds("pingInterval") { options.pingInterval = time }
+        if let time = try self.seconds("idleCheck") { options.idleCheck = time }
         if let deadline = try self.seconds("deadline") { options.deadline = deadline }
         if let limit = try self.integer("connectionRetryLimit", in: 0...1_000_000) {
             options.connectionRetryLimit = limit

@@ -44,6 +44,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     /// How long a shutdown may take: ten seconds of quiet, and what APNs has not answered.
     private static let shutdownLimit: Duration = .seconds(30)
 
+    /// How long a written notification waits for its answer while the upstream answers PINGs: its old client hears of
+    /// nothing, and can decide nothing.
+    private static let lateAnswerLimit: Duration = .seconds(300)
+
     /// The longest configuration in bytes.
     private static let longest = 1 << 20
 
@@ -61,6 +65,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
             upstream.outcomes = .sink(outcomes)
             upstream.options.queueLimit = GatewayUpstream.queueLimit
             upstream.options.delayLimit = 0
+            upstream.options.lateAnswerLimit = Self.lateAnswerLimit
             upstream.logger = UpstreamLog.logger("upstreams.\(name)")
             return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
         }

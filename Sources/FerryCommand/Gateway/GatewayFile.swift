@@ -36,6 +36,9 @@ struct GatewayFile: Decodable {
         var teamID: String?
         var cert: String?
         var key: String?
+        /// The seconds of silence before a PING, and before a PING goes before the next request.
+        var pingInterval: Int?
+        var idleCheck: Int?
     }
 
     /// An old stack.
@@ -264,6 +267,12 @@ struct GatewayPlan {
             configuration.port = endpoint.port ?? HTTP2Configuration.defaultPort
         }
         if let ca = upstream.ca { configuration.trustRoots = .file(path(ca)) }
+        for (name, seconds) in [("pingInterval", upstream.pingInterval), ("idleCheck", upstream.idleCheck)] {
+            guard let seconds, !(1...86_400).contains(seconds) else { continue }
+            throw Self.fault("'\(name)' must be 1 to 86400 seconds")
+        }
+        if let seconds = upstream.pingInterval { configuration.options.pingInterval = .seconds(seconds) }
+        if let seconds = upstream.idleCheck { configuration.options.idleCheck = .seconds(seconds) }
         return configuration
     }
 

@@ -61,7 +61,8 @@ enum GatewayMembers: Decodable {
     ])
     private static let upstream = Shape.object([
         .optional("to"), .optional("sandbox", .flag), .optional("ca"), .optional("p8"), .optional("keyID"),
-        .optional("teamID"), .optional("cert"), .optional("key"),
+        .optional("teamID"), .optional("cert"), .optional("key"), .optional("pingInterval", .wholeNumber),
+        .optional("idleCheck", .wholeNumber),
     ])
     private static let client = Shape.object([
         .required("name"), .optional("fingerprints", .list(.text)), .optional("cert"), .optional("userID"),

@@ -42,7 +42,9 @@ extension Outcome.UndeliveredCause {
         case .noConnection:
             "There was no connection to write it to. \(Self.whereToLook) Send it again when the cause is mended."
         case .released: "The last reference to the provider was dropped before it was written."
-        case .deadline: "Its deadline passed before it could be written. Send it again."
+        case .deadline:
+            "Its deadline passed before it could be written, or while the peer refused it without processing it. Send it "
+                + "again."
         }
     }
 }

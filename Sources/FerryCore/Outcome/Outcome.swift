@@ -43,7 +43,8 @@ public enum Outcome: Hashable, Sendable {
         case noConnection
         /// The last reference to the provider was dropped before the notification was written.
         case released
-        /// Its deadline passed before it could be written. HTTP/2 only.
+        /// Its deadline passed before it could be written. HTTP/2 also: the peer refused it each time without processing
+        /// it.
         case deadline
     }
 

@@ -36,6 +36,9 @@ extension Answer {
         return self.reason.flatMap(ReasonRule.of)?.retry ?? self.status.retryRule
     }
 
+    /// Whether the server failed, and says nothing about the notification.
+    package var isServerError: Bool { 500...599 ~= self.status.rawValue && self.retryRule == .later }
+
     /// Whether APNs counts the answer against the connection. APNs slows down such a connection and then closes it.
     package var countsAgainstConnection: Bool {
         guard !self.isAccepted else { return false }

@@ -14,6 +14,8 @@ struct Attempt {
     var wasWritten = false
     /// Whether it was moved to a new connection because APNs demanded one.
     var wasMoved = false
+    /// Whether it was sent again because a connection answered it with a server error.
+    var hadServerError = false
 
     /// When the notification was submitted.
     var submitted: NIODeadline { self.run.submitted }

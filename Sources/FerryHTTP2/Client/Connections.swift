@@ -16,6 +16,11 @@ struct Connections: ~Copyable {
     /// The number of requests under way on all of them.
     var underWay: Int { self.all.indices.reduce(0) { $0 + self.all[$1].underWay } }
 
+    /// The number of requests under way on those that take requests.
+    var underWayOnTaking: Int {
+        self.all.indices.reduce(0) { $0 + (self.all[$1].takesRequests ? self.all[$1].underWay : 0) }
+    }
+
     func contains(_ id: ConnectionID) -> Bool { self.index(of: id) != nil }
 
     /// The connection with that identifier. It must exist.
@@ -53,7 +58,7 @@ struct Connections: ~Copyable {
     func needMore(limit: Int, queued: Int) -> Bool {
         var window: Int?
         var taking = 0
-        for index in self.all.indices where !self.all[index].isLeaving {
+        for index in self.all.indices where self.all[index].takesRequests {
             guard self.all[index].isSaturated else { return false }
             taking += 1
             if window == nil { window = self.all[index].window.size }
@@ -79,7 +84,20 @@ struct Connections: ~Copyable {
 
     /// Whether one of them takes requests, now or after an answer.
     var hasUsable: Bool {
-        self.all.indices.contains { !self.all[$0].isLeaving && self.all[$0].window.settings.dueAt == nil }
+        self.all.indices.contains { self.all[$0].takesRequests && self.all[$0].window.settings.dueAt == nil }
+    }
+
+    /// The connections about which a tick would decide because of the peer's silence.
+    func judged(at now: NIODeadline) -> [ConnectionID] {
+        self.all.indices.filter { self.all[$0].judgesSilence(at: now) }.map { self.all[$0].id }
+    }
+
+    /// A connection that the newest one replaces: one that is doubtful, or the oldest of more than `limit`. Nil if there
+    /// is none.
+    func replaced(limit: Int) -> ConnectionID? {
+        let taking = self.all.indices.dropLast().filter { !self.all[$0].isLeaving }
+        if let index = taking.first(where: { self.all[$0].isDoubtful }) { return self.all[index].id }
+        return taking.count >= limit ? taking.first.map { self.all[$0].id } : nil
     }
 
     /// Calls `visit` with each notification under way.

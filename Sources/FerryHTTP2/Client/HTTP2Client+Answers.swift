@@ -11,6 +11,10 @@ extension HTTP2Client {
         if let window = self.connections[id].answered(answer, earned: &self.earned) {
             self.report(.windowAdjusted(window))
         }
+        if rule != .elsewhere, !answer.isServerError {
+            self.outage.served(on: id)
+            if self.suspects.count > 0 { self.clearSuspects(of: id, now: now) }
+        }
         if self.isForEarlierKey(answer, request) { return self.sendAgain([request.attempt]) }
         let isMoving = rule == .onNewConnection && !request.attempt.wasMoved && self.keyMove.mayMove(from: id)
         if rule != .onNewConnection { self.keyMove.answered(on: id) }

@@ -7,7 +7,7 @@ extension HTTP2Client {
 
     /// Makes a connection if there is work that no connection can take, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
-        guard self.dialling.current == nil, self.hasWork,
+        guard self.dialling.current == nil, self.hasWork, !self.outage.isWaiting,
             self.connections.needMore(
                 limit: max(self.options.maxConnections, 1),
                 queued: self.fresh.count + self.again.count
@@ -22,14 +22,28 @@ extension HTTP2Client {
         guard let start = self.dialling.end(id) else { return }
         do {
             self.connections.append(
-                try HTTP2Connection(id: id, limits: self.limits, earned: self.earned, now: now.monotonic)
+                try HTTP2Connection(id: id, limits: self.limits, earned: self.earned, now: now)
             )
             self.report(.connected(id, open: self.connections.count))
+            self.leaveReplaced(now: now)
         } catch {
             self.act(.close(id))
             self.dialFailed(id, ProviderError(.connectFailed, "No HTTP/2 session: \(error)"), since: start, now: now)
         }
         self.connectIfNeeded(now: now)
+    }
+
+    /// Leaves the connections that the newest one replaces.
+    private mutating func leaveReplaced(now: Moment) {
+        while let id = self.connections.replaced(limit: max(self.options.maxConnections, 1)) {
+            if self.connections[id].isDoubtful {
+                let message =
+                    "\(self.authority) did not answer a PING in time: a new connection takes the requests. The path may have "
+                    + "forgotten the connection."
+                self.report(.socketError(id, ProviderError(.connectionLost, message)))
+            }
+            self.leave(id, now: now)
+        }
     }
 
     // MARK: Ends
@@ -64,6 +78,7 @@ extension HTTP2Client {
             while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
         }
         self.settle(id, error, handed: handed, now: now)
+        self.clearSuspects(of: id, now: now)
         var connection = self.connections.remove(id)
         self.report(.disconnected(id, open: self.connections.count))
         if let error { self.report(.socketError(id, error)) }

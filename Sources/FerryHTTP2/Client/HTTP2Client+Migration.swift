@@ -1,12 +1,13 @@
 internal import DequeModule
 package import FerryCore
 package import FerryMachine
+package import NIOCore
 
 /// What a migration between two protocols asks of the client.
 extension HTTP2Client {
     package var hasUsableConnection: Bool {
         if self.dialling.waitsForLimitAlone { return true }
-        return self.connections.hasUsable && !self.lacksToken
+        return self.connections.hasUsable && !self.lacksToken && !self.outage.isOn
     }
 
     /// Whether nothing may be written for want of a provider token.
@@ -14,6 +15,8 @@ extension HTTP2Client {
         guard self.usesTokens, case .held = self.authorization else { return false }
         return true
     }
+
+    package func judged(at now: NIODeadline) -> [ConnectionID] { self.connections.judged(at: now) }
 
     package func takes(_ run: BatchRun, at index: Int) -> Bool {
         self.fields.check.fault(of: run.entries[index], in: run.storage.arena) == nil
@@ -25,6 +28,7 @@ extension HTTP2Client {
         self.fresh.forEach { $0.forEachUnsettled(visit) }
         for attempt in self.again { visit(attempt.run.entries[0]) }
         self.delayed.forEach { visit($0.run.entries[0]) }
+        self.suspects.forEach { visit($0.run.entries[0]) }
     }
 
     package func refusal(of run: BatchRun, at index: Int) -> Rejection? {
@@ -49,6 +53,7 @@ extension HTTP2Client {
     /// Removes and returns the attempts that wait for their turn, and whose notification `isTaken` accepts.
     mutating func takeWaiting(where isTaken: (BatchEntry) -> Bool) -> [Attempt] {
         var taken = self.delayed.remove { isTaken($0.run.entries[0]) }
+        taken += self.suspects.remove { isTaken($0.run.entries[0]) }
         guard self.again.contains(where: { isTaken($0.run.entries[0]) }) else { return taken }
         taken += self.again.filter { isTaken($0.run.entries[0]) }
         self.again.removeAll { isTaken($0.run.entries[0]) }

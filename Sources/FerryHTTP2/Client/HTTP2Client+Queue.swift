@@ -89,7 +89,7 @@ extension HTTP2Client {
         for run in self.fresh.removeAll() {
             self.outcomes.give(.undelivered(cause), tainted: .uncertain(uncertain), to: run)
         }
-        let waiting = Array(self.again) + self.delayed.remove { _ in true }
+        let waiting = Array(self.again) + self.delayed.remove { _ in true } + self.suspects.remove { _ in true }
         self.again.removeAll()
         for attempt in waiting { self.giveUp(attempt, cause, uncertain) }
     }
@@ -115,6 +115,7 @@ extension HTTP2Client {
     /// The reason why late notifications are late.
     var lateCause: Outcome.UndeliveredCause {
         if self.breaker.refusesProvider { return .credentials }
+        if self.outage.isOn { return .deadline }
         if case .held = self.authorization, self.usesTokens, !self.connections.isEmpty { return .credentials }
         return self.connections.isEmpty ? .noConnection : .deadline
     }

@@ -8,13 +8,14 @@ extension HTTP2Client {
         guard self.connections.contains(id) else { return }
         let wasLeaving = self.connections[id].isLeaving
         do {
-            try self.connections[id].receive(bytes, now: now.monotonic)
+            try self.connections[id].receive(bytes, now: now)
         } catch {
             self.read(id, now: now)
             return self.drop(id, .violation(authority: self.authority, error), now: now)
         }
         self.read(id, now: now)
         self.learnFromExclusion(id)
+        self.judgeConduct(of: id, hasRead: true, now: now)
         self.connections[id].endReading()
         // The failure counts now. If it counted at the connection's end, the next connection would be dialled before.
         if !wasLeaving, self.connections[id].isLeaving { self.countFailure(of: id, now: now) }
@@ -25,7 +26,7 @@ extension HTTP2Client {
 
     /// Handles the events of a connection.
     mutating func read(_ id: ConnectionID, now: Moment) {
-        while let action = self.connections[id].read(now: now.monotonic, using: &self.generator) {
+        while let action = self.connections[id].read(now: now, using: &self.generator) {
             switch action {
             case .windowAdjusted(let size):
                 self.report(.windowAdjusted(size))

@@ -21,14 +21,7 @@ extension HTTP2Client {
         case .never, .afterRepair, nil:
             self.finallyRejected(attempt, rejection, writtenAt: request.written)
         case .later:
-            _ = self.delay(
-                attempt,
-                Self.serverRetry,
-                asked: retryAfter,
-                rejection,
-                writtenAt: request.written,
-                now: now
-            )
+            self.failedOnServer(request, rejection, retryAfter, on: id, now: now)
         case .forDevice:
             let waits = Self.deviceRetry
             guard
@@ -93,7 +86,7 @@ extension HTTP2Client {
     /// Delays the next attempt, if deadline, expiration and room allow it; returns its time.
     ///
     /// - Parameter asked: the seconds that the answer asked for. They replace the shortest wait.
-    private mutating func delay(
+    mutating func delay(
         _ attempt: Attempt,
         _ waits: ClosedRange<Duration>,
         asked: UInt32?,

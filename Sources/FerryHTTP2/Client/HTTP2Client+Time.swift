@@ -10,11 +10,13 @@ extension HTTP2Client {
             if let deadline, deadline < next { next = deadline }
         }
         consider(self.delayed.firstDue)
+        consider(self.suspects.deadline)
         if let run = self.fresh.first { consider(run.submitted + self.deadline) }
         if let attempt = self.again.first { consider(attempt.submitted + self.deadline) }
         if self.hasWork {
             consider(self.dialling.deadline)
             consider(self.breaker.deadline)
+            consider(self.outage.deadline)
             if case .held(let until) = self.authorization, !self.connections.isEmpty { consider(until) }
         }
         consider(self.connections.deadline(hasWork: self.hasWork))
@@ -27,7 +29,9 @@ extension HTTP2Client {
         self.reportHold(now: now)
         self.giveUpLate(now: now)
         self.leaveReplacedKey(now: now)
+        self.clearLateSuspects(now: now)
         self.breaker.tick(now: now.monotonic)
+        self.outage.tick(now: now.monotonic)
         self.dialling.tick(now: now.monotonic)
         for id in self.connections.ids { self.tick(id, now: now) }
         self.connectIfNeeded(now: now)
@@ -35,9 +39,11 @@ extension HTTP2Client {
     }
 
     private mutating func tick(_ id: ConnectionID, now: Moment) {
+        self.leaveIfLate(id, now: now)
         self.timeOut(id, now: now)
         self.leaveIfClosed(id, now: now)
-        switch self.connections[id].tick(now: now.monotonic) {
+        self.judgeConduct(of: id, hasRead: false, now: now)
+        switch self.connections[id].tick(now: now) {
         case .nothing:
             break
         case .close:
@@ -67,17 +73,29 @@ extension HTTP2Client {
         self.leave(id, now: now)
     }
 
+    /// Stops new requests on a connection whose answers are late, if they are still waited for.
+    private mutating func leaveIfLate(_ id: ConnectionID, now: Moment) {
+        guard self.limits.waitsForLateAnswers,
+            let due = self.connections[id].lateAt(hasWork: self.hasWork), due <= now.monotonic
+        else { return }
+        self.leaveSilent(id, now: now)
+    }
+
+    /// Stops new requests on a connection whose peer answered no request for too long.
+    private mutating func leaveSilent(_ id: ConnectionID, now: Moment) {
+        let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
+        // One event for the connection, however many requests wait on it.
+        if !self.connections[id].isLeaving { self.report(.socketError(id, error)) }
+        self.outcomes.failed(error)
+        self.countFailure(of: id, error, now: now)
+        self.leave(id, now: now)
+    }
+
     /// Ends the requests without an answer in time.
     private mutating func timeOut(_ id: ConnectionID, now: Moment) {
         while let late = self.connections[id].nextLate(now: now.monotonic) {
             if late.isPeerSilent {
-                // A peer that ended no request for so long gets no new requests.
-                let error = ProviderError(.connectionLost, "\(self.authority) answered no request in time.")
-                // One event for the connection, however many requests wait on it.
-                if !self.connections[id].isLeaving { self.report(.socketError(id, error)) }
-                self.outcomes.failed(error)
-                self.countFailure(of: id, error, now: now)
-                self.leave(id, now: now)
+                self.leaveSilent(id, now: now)
                 if late.isSent { self.learn(from: id, .unknown) }
             }
             switch late.fate {

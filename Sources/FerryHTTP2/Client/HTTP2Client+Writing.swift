@@ -40,9 +40,7 @@ extension HTTP2Client {
         }
         self.finishIfOver(id, now: now)
         self.finishIfDone(id, now: now)
-        guard buffer.writerIndex > start else { return false }
-        self.connections[id].used(now: now.monotonic)
-        return true
+        return buffer.writerIndex > start
     }
 
     /// Ends a connection whose session is over, and reports it if the peer broke the protocol.
@@ -69,7 +67,11 @@ extension HTTP2Client {
         var made = 0
         var room = min(self.connections[id].room, limit)
         if let allowance = self.breaker.allowance(now: now.monotonic) { room = min(room, allowance) }
-        while made < room, let first = self.again.first {
+        let onTrial = self.outageAllowance(on: id)
+        if let onTrial { room = min(room, onTrial) }
+        // Notifications that failed may be the fault themselves. So others show whether a new connection works.
+        let takesFreshOnly = onTrial != nil && !self.fresh.isEmpty
+        while made < room, !takesFreshOnly, let first = self.again.first {
             guard self.connections[id].sendsWhole(first.run.entries[0]) else { return made }
             let attempt = self.again.removeFirst()
             guard self.isInTime(attempt.run, attempt, now: now) else { continue }
@@ -122,10 +124,19 @@ extension HTTP2Client {
         }
     }
 
-    private func mayWrite(to id: ConnectionID, now: Moment) -> Bool {
-        guard !self.isPaused, self.connections[id].mayWrite(now: now.monotonic) else { return false }
+    /// How many requests may be written on a connection that has to show that it works; nil: any number.
+    private func outageAllowance(on id: ConnectionID) -> Int? {
+        self.outage.allowance(
+            on: id,
+            underWay: self.connections[id].underWay + self.connections[id].conduct.inARow,
+            allUnderWay: self.connections.underWayOnTaking
+        )
+    }
+
+    private mutating func mayWrite(to id: ConnectionID, now: Moment) -> Bool {
+        guard self.hasWork, !self.isPaused, self.connections[id].mayWrite(now: now.monotonic) else { return false }
         if case .held = self.authorization { return false }
-        return true
+        return self.connections[id].mayUsePath(now: now)
     }
 
     /// Returns whether a notification may still be written. If not, it gets its outcome.

@@ -56,6 +56,8 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     var dialling: Dialling
     var earned: EarnedWindow
     var breaker: CircuitBreaker
+    var outage: Outage
+    var suspects = Suspects()
     var keys = TokenKeys()
     /// Whether the connections of a replaced key must still be left.
     var owesLeaving = false
@@ -96,6 +98,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         self.authorization = usesTokens ? .held(until: .distantPast) : .certificate
         self.delayed = DelayQueue(limit: options.delayLimit)
         self.breaker = CircuitBreaker(options.circuitBreaker)
+        self.outage = Outage(pauses: options.backOff)
         self.pacer = DevicePacer(options.devicePacing)
         self.generator = SplitMix64(seed: seed ?? .random(in: .min ... .max))
         self.identifiers = APNSIDMaker(seed: seed)
@@ -103,10 +106,10 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
 
     // MARK: Queries
 
-    package var queuedCount: Int { self.fresh.count + self.again.count + self.delayed.count }
+    package var queuedCount: Int { self.fresh.count + self.again.count + self.delayedCount }
 
     /// The number of queued notifications that wait for a later time.
-    package var delayedCount: Int { self.delayed.count }
+    package var delayedCount: Int { self.delayed.count + self.suspects.count }
 
     package var unsettledCount: Int { self.connections.underWay }
 

@@ -41,9 +41,18 @@ public struct HTTP2Options: Sendable, Hashable {
     /// attempt may come later. A notification that is not written in time ends with APNs' last refusal; without one, as
     /// `undelivered(.deadline)`, or with `.noConnection` or `.credentials` if those were missing.
     public var deadline: Duration = .seconds(60)
-    /// How long a connection may be idle before a PING asks whether the peer is still there. Apple wants an hour. A NAT
-    /// on the path may need 30 to 300 s.
-    public var pingInterval: Duration = .seconds(3600)
+    /// How long a written request waits for a late answer, if that is longer than ``attemptTimeout``. It waits only as
+    /// long as the peer answers PINGs, and new requests go to another connection meanwhile: when the peer has answered
+    /// nothing for ``attemptTimeout``, or a PING for 2 s. Nil: a request is given up after ``attemptTimeout``.
+    public var lateAnswerLimit: Duration?
+    /// How long the peer may be silent before a PING. It keeps a NAT on the path from forgetting the connection: Azure's
+    /// forgets after 240 s, Amazon's after 350 s. At least 100 ms.
+    public var pingInterval: Duration = .seconds(200)
+    /// How long the peer may be silent before a PING goes first, and no request before its answer. A path that has
+    /// forgotten the connection then costs no notification. If the answer takes longer than 1 s and four known round
+    /// trips, the requests go to a new connection. Time in which the process or the machine slept counts. At least 100
+    /// ms.
+    public var idleCheck: Duration = .seconds(30)
     /// The behaviour for a request when nothing says whether APNs processed it.
     public var onUnknown: UnknownPolicy = .report
     /// How many connections in a row may fail, or end without an answer. After one more, queued notifications end as

@@ -38,8 +38,8 @@ extension HTTP2Connection {
     /// Takes bytes from the peer. Their events can be read even if this throws.
     ///
     /// - Throws: when the connection is of no more use.
-    mutating func receive(_ bytes: ByteBuffer, now: NIODeadline) throws(HTTP2Error) {
-        self.used(now: now)
+    mutating func receive(_ bytes: ByteBuffer, now: Moment) throws(HTTP2Error) {
+        self.heard(now: now)
         try bytes.withUnsafeReadableBytes { (bytes) throws(HTTP2Error) in try self.streams.receive(bytes) }
     }
 
@@ -63,14 +63,15 @@ extension HTTP2Connection {
 
     /// Returns the next event in order; nil when all were read.
     @inline(__always)
-    mutating func read(now: NIODeadline, using generator: inout SplitMix64) -> ReadAction? {
-        while let event = self.streams.nextEvent(now: now) {
+    mutating func read(now: Moment, using generator: inout SplitMix64) -> ReadAction? {
+        while let event = self.streams.nextEvent(now: now.monotonic) {
             switch event {
             case .settings(let limit):
                 let before = self.window.size
-                self.window.settingsCame(limit, now: now)
+                self.window.settingsCame(limit, now: now.monotonic)
                 if self.window.size != before { return .windowAdjusted(self.window.size) }
             case .answered(let request, let answer):
+                self.answerTook(now.monotonic - request.written)
                 return .answered(request, answer)
             case .refused(let attempt):
                 // A connection that ends refuses requests for that reason, and not because of load.
@@ -79,14 +80,15 @@ extension HTTP2Connection {
                     return .refused(attempt, window: nil)
                 }
                 self.lastWord = .reset(.refusedStream)
+                self.conduct.refused(now: now.monotonic)
                 self.window.refused()
-                self.refusals.refused(now: now, using: &generator)
+                self.refusals.refused(now: now.monotonic, using: &generator)
                 return .refused(attempt, window: self.window.size)
             case .reset(let attempt, let errorCode):
                 self.lastWord = .reset(errorCode)
                 return .reset(attempt, errorCode, isBurst: self.record.wasReset(window: self.window.size))
             case .unsent(let attempt):
-                self.refusals.refused(now: now, using: &generator)
+                self.refusals.refused(now: now.monotonic, using: &generator)
                 return .unsent(attempt)
             case .goAway(let goAway):
                 self.lastWord = .goAway(goAway)
@@ -113,6 +115,7 @@ extension HTTP2Connection {
         } else {
             self.standing.answered()
             self.record.wasAnswered()
+            if answer.isServerError { self.conduct.failed() } else { self.conduct.served() }
         }
         let before = self.window.size
         let isTokenTaken = answer.status != .forbidden && rule != .whenThawed
@@ -150,9 +153,17 @@ extension HTTP2Connection {
 
     // MARK: Requests without an end
 
+    /// When the connection gets no new requests, although late answers are still waited for; nil: not before another
+    /// event. Either the peer has ended no request for `attemptTimeout`, or the late requests fill the window.
+    func lateAt(hasWork: Bool) -> NIODeadline? {
+        guard !self.isLeaving, let written = self.streams.firstWritten else { return nil }
+        let isFull = hasWork && self.room == 0
+        return (isFull ? written : max(written, self.streams.lastAnswered)) + self.limits.attemptTimeout
+    }
+
     /// Removes and returns the first request without an answer in time.
     mutating func nextLate(now: NIODeadline) -> RequestStreams.Late? {
-        self.streams.nextLate(after: self.limits.attemptTimeout, now: now)
+        self.streams.nextLate(after: self.limits.answerLimit, now: now)
     }
 
     /// Removes and returns the first request of a connection that is gone.

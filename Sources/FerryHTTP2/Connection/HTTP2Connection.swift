@@ -21,25 +21,29 @@ struct HTTP2Connection: ~Copyable {
     var goAways = GoAwayState()
     var lastWord = LastWord.nothing
     var standing = Standing.untried
+    var conduct = Conduct()
 
-    init(id: ConnectionID, limits: ConnectionLimits, earned: EarnedWindow, now: NIODeadline) throws(HTTP2Error) {
+    init(id: ConnectionID, limits: ConnectionLimits, earned: EarnedWindow, now: Moment) throws(HTTP2Error) {
         self.id = id
-        self.since = now
+        self.since = now.monotonic
         self.limits = limits
-        self.streams = try RequestStreams(now: now)
+        self.streams = try RequestStreams(now: now.monotonic)
         self.window = StreamWindow(
             limit: limits.maxStreams,
             earned: earned.size(answered: 0),
             startsWithOne: limits.startsWithOne,
-            settings: PeerSettings(awaitedUntil: now + limits.connectTimeout)
+            settings: PeerSettings(awaitedUntil: now.monotonic + limits.connectTimeout)
         )
-        self.ping = PingMachine(interval: limits.pingInterval, now: now)
+        self.ping = PingMachine(limits.ping, now: now)
     }
 
     // MARK: Queries
 
     /// Whether the connection takes no new requests.
     var isLeaving: Bool { self.state.isLeaving }
+
+    /// Whether the connection takes requests, now or after answers.
+    var takesRequests: Bool { !self.isLeaving && !self.isDoubtful }
 
     /// Whether the owner was asked to end the connection.
     var isFinished: Bool { self.state.isFinished }
@@ -62,7 +66,9 @@ struct HTTP2Connection: ~Copyable {
     }
 
     /// Whether new requests may be written now.
-    func mayWrite(now: NIODeadline) -> Bool { self.room > 0 && self.refusals.mayWrite(now: now) }
+    func mayWrite(now: NIODeadline) -> Bool {
+        self.room > 0 && self.conduct.mayWrite && self.refusals.mayWrite(now: now)
+    }
 
     /// Whether SETTINGS have allowed no stream for longer than an answer may take.
     func isClosed(now: NIODeadline) -> Bool {
@@ -91,6 +97,9 @@ struct HTTP2Connection: ~Copyable {
     /// Notes that the connection ended or is left; returns true when it is to be counted as failed now.
     mutating func countsAsFailure() -> Bool { self.standing.countsAsFailure() }
 
+    /// Notes that the end of the connection is no failure of connecting.
+    mutating func excuse() { self.standing.excuse() }
+
     /// Stops new requests, and ends the connection when the last was answered.
     mutating func leave(now: NIODeadline) -> State.FinishAction {
         self.state.leave(owesGoAway: true)
@@ -114,18 +123,44 @@ struct HTTP2Connection: ~Copyable {
 
     // MARK: Time
 
-    /// Notes that bytes arrived or were written.
-    mutating func used(now: NIODeadline) { self.ping.used(now: now) }
+    /// Notes that bytes arrived.
+    mutating func heard(now: Moment) { self.ping.heard(now: now) }
+
+    /// Notes that the answer to a request took that long.
+    mutating func answerTook(_ time: TimeAmount) { self.ping.answerTook(time) }
 
     /// Notes the answer to a PING.
-    mutating func pingAnswered(now: NIODeadline) { self.ping.answered(now: now) }
+    mutating func pingAnswered(now: Moment) { self.ping.answered(now: now) }
+
+    /// Whether a PING waits for its answer for so long that new requests must go to another connection.
+    var isDoubtful: Bool { self.ping.isDoubtful }
+
+    /// Returns whether a request may be written on the path. If the connection was idle, sends a PING, and no request
+    /// before its answer.
+    mutating func mayUsePath(now: Moment) -> Bool {
+        switch self.ping.request(now: now) {
+        case .write: return true
+        case .wait: return false
+        case .ping:
+            self.streams.ping()
+            return false
+        }
+    }
+
+    /// Whether ``tick(now:)`` or ``nextLate(now:)`` would take the silence of the peer for a fault.
+    func judgesSilence(at now: NIODeadline) -> Bool {
+        func isDue(_ deadline: NIODeadline?) -> Bool { deadline.map { $0 <= now } ?? false }
+        if isDue(self.streams.firstWritten.map { $0 + self.limits.answerLimit }) { return true }
+        if self.limits.waitsForLateAnswers, isDue(self.lateAt(hasWork: true)) { return true }
+        return !self.isFinished && isDue(self.window.settings.dueAt ?? self.ping.judgement)
+    }
 
     /// Returns when ``tick(now:)`` or ``nextLate(now:)`` is due, or new requests may be written.
     ///
     /// - Parameter hasWork: whether requests wait.
     func deadline(hasWork: Bool) -> NIODeadline {
         let timeout = self.limits.attemptTimeout
-        var next = self.streams.firstWritten.map { $0 + timeout } ?? .distantFuture
+        var next = self.streams.firstWritten.map { $0 + self.limits.answerLimit } ?? .distantFuture
         func consider(_ deadline: NIODeadline?) {
             if let deadline, deadline < next { next = deadline }
         }
@@ -133,8 +168,12 @@ struct HTTP2Connection: ~Copyable {
             consider(self.refusals.deadline)
             if !self.isLeaving { consider(self.window.settings.closedSince.map { $0 + timeout }) }
         }
+        if self.limits.waitsForLateAnswers { consider(self.lateAt(hasWork: hasWork)) }
         consider(self.state.closesAt)
-        if !self.isFinished { consider(self.window.settings.dueAt ?? self.ping.deadline) }
+        consider(self.conduct.deadline)
+        if !self.isFinished {
+            consider(self.window.settings.dueAt ?? self.ping.deadline(isBusy: self.streams.count > 0))
+        }
         return next
     }
 
@@ -149,12 +188,12 @@ struct HTTP2Connection: ~Copyable {
     }
 
     /// Returns the action that is due, if any.
-    mutating func tick(now: NIODeadline) -> TickAction {
-        self.refusals.tick(now: now)
-        if let until = self.state.closesAt, until <= now { return .close }
+    mutating func tick(now: Moment) -> TickAction {
+        self.refusals.tick(now: now.monotonic)
+        if let until = self.state.closesAt, until <= now.monotonic { return .close }
         guard !self.isFinished else { return .nothing }
-        if let due = self.window.settings.dueAt, due <= now { return .dropForSettings }
-        switch self.ping.tick(now: now) {
+        if let due = self.window.settings.dueAt, due <= now.monotonic { return .dropForSettings }
+        switch self.ping.tick(now: now, isBusy: self.streams.count > 0) {
         case .nothing: return .nothing
         case .drop: return .dropForPing
         case .ping:

@@ -1,53 +1,145 @@
+internal import FerryMachine
 internal import NIOCore
 
-/// A check by PING whether a quiet peer is still there.
+/// A check by PING whether a quiet peer is still there, and whether the path to it still works.
+///
+/// A NAT or a firewall forgets a quiet connection without a word. The next request would then be lost. So after an idle
+/// time a PING goes first, and no request before its answer.
 ///
 /// ```
-///          quiet for the interval: ping              no answer in time
-///   idle ───────────────────────────────▶ awaiting ────────────────────▶ overdue
-///    ▲                                       │                            │
-///    └──────────────── answer ───────────────┴──── answer after all ──────┘
+///           quiet for the interval,                       no answer
+///           or idle and a request waits     no answer     for 10 s
+///   heard ────────────────────────▶ asked ──────────▶ doubtful ──▶ overdue
+///     ▲                               │                  │
+///     └─────────── answer ────────────┴───── answer ─────┘
 /// ```
 ///
 /// Source: RFC 9113, section 6.7.
 struct PingMachine {
+    struct Limits {
+        /// How long a connection may be quiet before a PING.
+        var interval: TimeAmount
+        /// How long a connection may be quiet before a PING goes before the next request.
+        var idle: TimeAmount
+        /// How long a connection with requests under way may be quiet before a PING. Nil: as long as without.
+        var stall: TimeAmount?
+    }
+
     private enum State {
-        /// The last bytes arrived or were written at that time.
-        case idle(since: NIODeadline)
-        /// A PING was sent. Its answer is due at that time.
-        case awaiting(until: NIODeadline)
+        /// The last bytes came at that time, by both clocks.
+        case heard(at: NIODeadline, awake: NIODeadline)
+        /// A PING was sent at that time.
+        ///
+        /// `holds`: the connection was idle, and no request is written before the answer.
+        case asked(at: NIODeadline, holds: Bool)
+        /// The answer takes so long that new requests go to another connection. The PING was sent at that time.
+        case doubtful(asked: NIODeadline)
         /// The answer did not come in time: the connection is dead.
         case overdue
     }
 
     /// How long the answer to a PING may take.
     static let limit: TimeAmount = .seconds(10)
+    /// How long new requests wait for the answer, beside ``roundTrips``.
+    static let patience: TimeAmount = .seconds(1)
+    /// The number of known round trips that new requests wait for the answer.
+    static let roundTrips = 4
+    /// How long the answer may take at least before new requests of a busy connection go elsewhere.
+    static let busyPatience: TimeAmount = .seconds(2)
 
-    private let interval: TimeAmount
+    private let limits: Limits
     private var state: State
+    /// The shortest time that an answer took; nil if none came.
+    private(set) var roundTrip: TimeAmount?
 
-    /// - Parameter interval: how long a connection may be quiet before a PING.
-    init(interval: TimeAmount, now: NIODeadline) {
-        self.interval = interval
-        self.state = .idle(since: now)
+    init(_ limits: Limits, now: Moment) {
+        self.limits = limits
+        self.state = .heard(at: now.monotonic, awake: now.boot)
     }
 
-    /// When ``tick(now:)`` is due.
-    var deadline: NIODeadline? {
+    /// When ``tick(now:isBusy:)`` is due.
+    ///
+    /// - Parameter isBusy: whether requests are under way.
+    func deadline(isBusy: Bool) -> NIODeadline? {
         switch self.state {
-        case .idle(let since): since + self.interval
-        case .awaiting(let until): until
+        case .heard(let at, _): at + self.interval(isBusy: isBusy)
+        case .asked(let at, let holds): at + self.patience(holds: holds)
+        case .doubtful(let asked): asked + Self.limit
         case .overdue: nil
         }
     }
 
-    /// Notes that bytes arrived or were written. They do not answer a PING.
-    mutating func used(now: NIODeadline) {
-        if case .idle = self.state { self.state = .idle(since: now) }
+    /// When ``tick(now:isBusy:)`` would take the silence of the peer for a fault; nil while nothing was asked.
+    var judgement: NIODeadline? {
+        if case .heard = self.state { nil } else { self.deadline(isBusy: false) }
+    }
+
+    /// Whether new requests must go to another connection.
+    var isDoubtful: Bool {
+        switch self.state {
+        case .heard, .asked: false
+        case .doubtful, .overdue: true
+        }
+    }
+
+    private func interval(isBusy: Bool) -> TimeAmount {
+        guard isBusy, let stall = self.limits.stall else { return self.limits.interval }
+        return min(stall, self.limits.interval)
+    }
+
+    private func patience(holds: Bool) -> TimeAmount {
+        let patience = Self.patience + (self.roundTrip ?? .zero) * Self.roundTrips
+        return min(holds ? patience : max(patience, Self.busyPatience), Self.limit)
+    }
+
+    /// Whether the connection was quiet for so long that the path may have forgotten it. The clock that also runs while
+    /// the machine sleeps decides.
+    private func isIdle(since awake: NIODeadline, now: Moment) -> Bool { awake + self.limits.idle <= now.boot }
+
+    /// Notes that bytes arrived. They do not answer a PING.
+    ///
+    /// After an idle time they prove nothing: they may have come before it, and may have lain in the socket while the
+    /// process was stopped.
+    mutating func heard(now: Moment) {
+        guard case .heard(_, let awake) = self.state, !self.isIdle(since: awake, now: now) else { return }
+        self.state = .heard(at: now.monotonic, awake: now.boot)
+    }
+
+    /// Notes that the answer to something took that long.
+    mutating func answerTook(_ time: TimeAmount) {
+        if let roundTrip, roundTrip <= time { return }
+        self.roundTrip = max(time, .zero)
     }
 
     /// Notes the answer to a PING.
-    mutating func answered(now: NIODeadline) { self.state = .idle(since: now) }
+    mutating func answered(now: Moment) {
+        switch self.state {
+        case .asked(let at, _), .doubtful(let at): self.answerTook(now.monotonic - at)
+        case .heard, .overdue: break
+        }
+        self.state = .heard(at: now.monotonic, awake: now.boot)
+    }
+
+    enum RequestAction {
+        /// Write the request.
+        case write
+        /// Send a PING, and wait.
+        case ping
+        /// The request must wait for the answer to a PING, or for another connection.
+        case wait
+    }
+
+    /// Returns the action for a request that could be written now.
+    mutating func request(now: Moment) -> RequestAction {
+        switch self.state {
+        case .heard(_, let awake):
+            guard self.isIdle(since: awake, now: now) else { return .write }
+            self.state = .asked(at: now.monotonic, holds: true)
+            return .ping
+        case .asked(_, holds: false): return .write
+        case .asked, .doubtful, .overdue: return .wait
+        }
+    }
 
     enum TickAction {
         case nothing
@@ -58,15 +150,21 @@ struct PingMachine {
     }
 
     /// Returns the action that is due, if any.
-    mutating func tick(now: NIODeadline) -> TickAction {
+    ///
+    /// - Parameter isBusy: whether requests are under way.
+    mutating func tick(now: Moment, isBusy: Bool) -> TickAction {
         switch self.state {
-        case .idle(let since) where since + self.interval <= now:
-            self.state = .awaiting(until: now + Self.limit)
+        case .heard(let at, let awake) where at + self.interval(isBusy: isBusy) <= now.monotonic:
+            self.state = .asked(at: now.monotonic, holds: self.isIdle(since: awake, now: now))
             return .ping
-        case .awaiting(let until) where until <= now:
+        case .asked(let at, _) where at + Self.limit <= now.monotonic,
+            .doubtful(let at) where at + Self.limit <= now.monotonic:
             self.state = .overdue
             return .drop
-        case .idle, .awaiting, .overdue:
+        case .asked(let at, let holds) where at + self.patience(holds: holds) <= now.monotonic:
+            self.state = .doubtful(asked: at)
+            return .nothing
+        case .heard, .asked, .doubtful, .overdue:
             return .nothing
         }
     }

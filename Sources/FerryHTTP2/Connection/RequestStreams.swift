@@ -9,8 +9,8 @@ struct RequestStreams: ~Copyable {
     private(set) var indexedNames: IndexedNames = []
     /// The end of the stream of bytes below TLS.
     private var sentTo: UInt64 = 0
-    /// When the peer last answered, refused or reset a request. Other frames do not show that it serves requests.
-    private var lastAnswered: NIODeadline
+    /// When the peer last answered or reset a request. A refusal and other frames do not show that it serves requests.
+    private(set) var lastAnswered: NIODeadline
     /// The stream of an answer that came before its request was sent completely. It is reset after the answer was
     /// handled.
     private var answeredEarly: HTTP2Session.Stream?
@@ -133,9 +133,12 @@ struct RequestStreams: ~Copyable {
     @inline(__always)
     private mutating func over(_ stream: HTTP2Session.Stream, _ errorCode: UInt32, now: NIODeadline) -> Event? {
         guard let request = self.inFlight.remove(stream) else { return nil }
-        self.lastAnswered = now
-        if let answer = self.session.answer(of: stream) { return .answered(request, answer) }
+        if let answer = self.session.answer(of: stream) {
+            self.lastAnswered = now
+            return .answered(request, answer)
+        }
         if errorCode == HTTP2ErrorCode.refusedStream.rawValue { return .refused(request.attempt) }
+        self.lastAnswered = now
         guard self.session.isSent(stream) else { return .unsent(request.attempt) }
         return .reset(request.attempt, HTTP2ErrorCode(rawValue: errorCode))
     }
@@ -157,7 +160,7 @@ struct RequestStreams: ~Copyable {
         var fate: Fate
         /// Whether the whole request was written.
         var isSent: Bool
-        /// Whether the peer answered, refused or reset no request after this one was written.
+        /// Whether the peer answered or reset no request after this one was written.
         var isPeerSilent: Bool
     }
 

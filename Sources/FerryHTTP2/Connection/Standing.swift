@@ -16,6 +16,11 @@ enum Standing {
 
     mutating func answered() { self = .proven }
 
+    /// Notes that the end of the connection is no failure of connecting.
+    mutating func excuse() {
+        if case .untried = self { self = .counted }
+    }
+
     /// Notes that the connection ended or is left; returns true when it is to be counted as failed now.
     mutating func countsAsFailure() -> Bool {
         guard case .untried = self else { return false }

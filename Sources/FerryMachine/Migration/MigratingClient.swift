@@ -142,6 +142,11 @@ package struct MigratingClient<
 
     package var needsAuthorization: Bool { self.binary.needsAuthorization || self.http2.needsAuthorization }
 
+    package func judged(at now: NIODeadline) -> [ConnectionID] {
+        self.binary.judged(at: now).map { Self.outer($0, of: .binary) }
+            + self.http2.judged(at: now).map { Self.outer($0, of: .http2) }
+    }
+
     package var bottleneck: ConnectionID? {
         // Other work must not wait for an answer over HTTP/2.
         guard self.binary.isSettled, self.front.isEmpty else { return nil }

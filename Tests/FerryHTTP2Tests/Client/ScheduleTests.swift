@@ -57,6 +57,39 @@ import Testing
         }
     }
 
+    @Test func `a path that forgets quiet connections, and a machine that sleeps, cost nothing`() async {
+        for seed in Self.seeds(5) {
+            await Task.yield()
+            var choices = Choices(rest: SplitMix64(seed: seed))
+            var schedule = World.Schedule.random(&choices)
+            schedule.options.attemptTimeout = .seconds(60)
+            schedule.options.deadline = .seconds(90)
+            schedule.options.connectTimeout = .seconds(60)
+            let idle = choices.number(1...20)
+            schedule.options.idleCheck = .seconds(idle)
+            schedule.options.pingInterval = .seconds(choices.isOne(in: 2) ? 3600 : choices.number(1...30))
+            // Bytes may be under way for a while, one at a time.
+            schedule.channelLimit = max(schedule.channelLimit, 500)
+            schedule.kernelLimit = max(schedule.kernelLimit, 500)
+            schedule.pathForgetsAfter = .seconds(Int64(idle + 10))
+            schedule.forgettingResets = choices.isOne(in: 2)
+            let names = UInt32(choices.number(1...8))
+            var world = World(schedule, seed: seed)
+            for name in 0..<names {
+                world.submit([name])
+                // A request that is under way when the path forgets is lost, whatever the client does.
+                _ = world.run(limit: .seconds(30))
+                world.rest(.milliseconds(Int64(choices.number(0...60_000))))
+                if choices.isOne(in: 4) { world.sleep(.seconds(Int64(choices.number(1...100)))) }
+            }
+            guard world.finish(seed), world.check(names, seed) else { return }
+            guard world.client.outcomes.counts.accepted == Int(names) else {
+                Issue.record("seed \(seed): \(world.client.outcomes.counts)")
+                return
+            }
+        }
+    }
+
     @Test func `a provider that is abandoned at any time gives every notification its outcome`() async {
         for seed in Self.seeds(3) {
             await Task.yield()

@@ -1,42 +1,104 @@
+import FerryMachine
 import NIOCore
 import Testing
 
 @testable import FerryHTTP2
 
 @Suite struct PingMachineTests {
-    private let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
-    private var ping: PingMachine
+    private static let limits = PingMachine.Limits(interval: .seconds(60), idle: .seconds(30), stall: nil)
+    private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+    private var ping = PingMachine(Self.limits, now: Self.moment(0))
 
-    init() {
-        self.ping = PingMachine(interval: .seconds(60), now: self.start)
+    private static func moment(_ seconds: Double, slept: Int64 = 0) -> Moment {
+        let time = Self.start + .nanoseconds(Int64(seconds * 1e9))
+        return Moment(monotonic: time, epochSeconds: 0, boot: time + .seconds(slept))
     }
 
-    private mutating func tick(_ seconds: Int64...) -> [PingMachine.TickAction] {
-        seconds.map { self.ping.tick(now: self.start + .seconds($0)) }
+    private mutating func tick(_ seconds: Double..., isBusy: Bool = false) -> [PingMachine.TickAction] {
+        seconds.map { self.ping.tick(now: Self.moment($0), isBusy: isBusy) }
+    }
+
+    private mutating func request(_ seconds: Double, slept: Int64 = 0) -> PingMachine.RequestAction {
+        self.ping.request(now: Self.moment(seconds, slept: slept))
+    }
+
+    private mutating func isDoubtful(_ seconds: Double) -> Bool {
+        _ = self.ping.tick(now: Self.moment(seconds), isBusy: false)
+        return self.ping.isDoubtful
     }
 
     @Test mutating func `a quiet connection is asked once, and has ten seconds to answer`() {
-        let deadline = self.ping.deadline
+        let deadline = self.ping.deadline(isBusy: false)
         let actions = self.tick(59, 60, 69, 70, 71)
-        #expect(deadline == self.start + .seconds(60))
+        #expect(deadline == Self.start + .seconds(60))
         #expect(actions == [.nothing, .ping, .nothing, .drop, .nothing])
-        #expect(self.ping.deadline == nil)
+        #expect(self.ping.deadline(isBusy: false) == nil)
     }
 
     @Test mutating func `bytes put the PING off, and are no answer to it`() {
-        self.ping.used(now: self.start + .seconds(30))
-        let before = self.tick(60, 90)
+        self.ping.heard(now: Self.moment(20))
+        let before = self.tick(60, 80)
         #expect(before == [.nothing, .ping])
-        self.ping.used(now: self.start + .seconds(95))
-        #expect(self.ping.deadline == self.start + .seconds(100))
-        let after = self.tick(100)
+        self.ping.heard(now: Self.moment(85))
+        let after = self.tick(90)
         #expect(after == [.drop])
     }
 
     @Test mutating func `after an answer the connection may be quiet for as long again`() {
         let actions = self.tick(60)
         #expect(actions == [.ping])
-        self.ping.answered(now: self.start + .seconds(61))
-        #expect(self.ping.deadline == self.start + .seconds(121))
+        self.ping.answered(now: Self.moment(61))
+        #expect(self.ping.deadline(isBusy: false) == Self.start + .seconds(121))
+    }
+
+    @Test mutating func `a request after an idle time waits for the answer to one PING`() {
+        let busy = self.request(29)
+        let actions = [self.request(30), self.request(30.1)]
+        #expect(busy == .write)
+        #expect(actions == [.ping, .wait])
+        self.ping.answered(now: Self.moment(30.2))
+        let after = self.request(30.3)
+        #expect(after == .write)
+    }
+
+    @Test mutating func `time in which the machine slept counts as idle`() {
+        let action = self.request(1, slept: 40)
+        #expect(action == .ping)
+    }
+
+    @Test mutating func `bytes after an idle time prove nothing, because they may have come before it`() {
+        self.ping.heard(now: Self.moment(45))
+        let action = self.request(45)
+        #expect(action == .ping)
+    }
+
+    @Test mutating func `the answer may take a second and four known round trips before the connection is doubtful`() {
+        self.ping.answerTook(.milliseconds(300))
+        self.ping.answerTook(.milliseconds(100))
+        self.ping.answerTook(.milliseconds(200))
+        _ = self.request(30)
+        let before = self.isDoubtful(31.39)
+        let after = self.isDoubtful(31.4)
+        #expect(!before && after)
+        let action = self.request(31.5)
+        #expect(action == .wait)
+        self.ping.answered(now: Self.moment(32))
+        let isDoubtful = self.ping.isDoubtful
+        #expect(!isDoubtful)
+    }
+
+    @Test mutating func `a busy connection is asked sooner, and takes requests for two seconds more`() {
+        let limits = PingMachine.Limits(interval: .seconds(60), idle: .seconds(30), stall: .seconds(6))
+        self.ping = PingMachine(limits, now: Self.moment(0))
+        let idle = self.tick(6)
+        let busy = self.tick(6, isBusy: true)
+        #expect(idle == [.nothing] && busy == [.ping])
+        let action = self.request(7)
+        #expect(action == .write)
+        let before = self.isDoubtful(7.9)
+        let after = self.isDoubtful(8)
+        #expect(!before && after)
+        let end = self.tick(15.9, 16, isBusy: true)
+        #expect(end == [.nothing, .drop])
     }
 }

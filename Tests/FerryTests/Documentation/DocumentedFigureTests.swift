@@ -64,6 +64,7 @@ import Testing
                 "queueLimit": [Figure.count(options.queueLimit)],
                 "delayLimit": [Figure.count(options.delayLimit)],
                 "pingInterval": [Figure.time(options.pingInterval)],
+                "idleCheck": [Figure.time(options.idleCheck)],
                 "connectTimeout": [Figure.time(options.connectTimeout)],
                 "connectionRetryLimit": [Figure.count(try #require(options.connectionRetryLimit))],
                 "backOff": [Figure.range(options.backOff)],

@@ -12,6 +12,8 @@ final class RawAPNs: Sendable {
         /// The fields by name. If a name occurs twice, the last value counts.
         var fields: [String: String] = [:]
         var body: [UInt8] = []
+        /// The number of its connection, from 1.
+        var connection = 0
 
         /// The number that ``Harness/device(_:)`` stores in the device token.
         var number: Int? {
@@ -23,6 +25,8 @@ final class RawAPNs: Sendable {
     struct Answer: Sendable {
         var status: UInt64 = 200
         var body = ""
+        /// Whether the stream is refused in place of an answer.
+        var isRefusal = false
     }
 
     /// Answers a request. Nil: no answer.
@@ -136,8 +140,10 @@ private final class RawAPNsHandler: ChannelInboundHandler {
     private var block = HeaderBlock()
     private let behaviour: RawAPNs.Behaviour
     private let state: RawAPNs.State
+    private let number: Int
 
     init(_ behaviour: @escaping RawAPNs.Behaviour, _ state: RawAPNs.State) throws {
+        self.number = state.channels.withLock { $0.count }
         self.session = try HTTP2Session(role: .server)
         self.behaviour = behaviour
         self.state = state
@@ -166,9 +172,11 @@ private final class RawAPNsHandler: ChannelInboundHandler {
             request.fields[String(decoding: name, as: UTF8.self)] = String(decoding: value, as: UTF8.self)
         }
         request.body = self.session.withBody(of: stream) { Array($0) }
+        request.connection = self.number
         let sent = request
         self.state.requests.withLock { $0.append(sent) }
         guard let answer = self.behaviour(request) else { return }
+        if answer.isRefusal { return self.session.reset(stream, errorCode: HTTP2ErrorCode.refusedStream.rawValue) }
         self.block.clear()
         self.block.append(":status", answer.status)
         if let id = request.fields["apns-id"]?.utf8.prefix(36) {

@@ -62,6 +62,9 @@ final class ReferenceAPNs {
         var saysNothing = false
         /// Whether it never reads.
         var readsNothing = false
+        /// Whether it answers every request with a server error, or refuses every stream.
+        var failsAll = false
+        var refusesAll = false
         /// Whether it sends PING all the time and never closes.
         var isTalkative = false
         /// Whether it sends 103 before answers, and trailers after them.
@@ -207,7 +210,9 @@ final class ReferenceAPNs {
             self.requests <= self.rules.silentAfter ?? .max,
             !choices.isOne(in: self.rules.silentOneIn)
         else { return }
-        if choices.isOne(in: self.rules.refusesOneIn) { return self.session.reset(stream, errorCode: 7) }
+        if self.rules.refusesAll || choices.isOne(in: self.rules.refusesOneIn) {
+            return self.session.reset(stream, errorCode: 7)
+        }
         let isReset = choices.isOne(in: self.rules.resetsOneIn)
         // The reset comes before or after the request was processed.
         if isReset, choices.isOne(in: 2) { return self.session.reset(stream, errorCode: 2) }
@@ -242,6 +247,7 @@ final class ReferenceAPNs {
             }
         }
         self.books.attempts[name, default: 0] += 1
+        if self.rules.failsAll { return (500, #"{"reason":"InternalServerError"}"#, name) }
         if let verdict = self.rules.verdicts[name], self.books.attempts[name, default: 0] <= verdict.attempts {
             return (verdict.status, verdict.body, name)
         }

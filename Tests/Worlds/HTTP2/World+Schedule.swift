@@ -25,6 +25,11 @@ extension World.Schedule {
     mutating func misbehave(_ names: UInt32, _ choices: inout Choices) {
         self.options.connectionRetryLimit = choices.isOne(in: 2) ? nil : choices.number(1...5)
         self.options.pingInterval = .seconds(choices.isOne(in: 2) ? 3600 : choices.number(1...30))
+        self.options.idleCheck = .seconds(choices.isOne(in: 2) ? 3600 : choices.number(1...30))
+        if choices.isOne(in: 3) { self.options.lateAnswerLimit = .seconds(choices.number(1...60)) }
+        if choices.isOne(in: 4) { self.pathForgetsAfter = .milliseconds(Int64(choices.number(500...20_000))) }
+        self.forgettingResets = choices.isOne(in: 2)
+        self.sleepsOneIn = [0, 0, 50][choices.number(0...2)]
         self.options.delayLimit = choices.number(0...20)
         if choices.isOne(in: 3) {
             self.options.devicePacing = .milliseconds(choices.number(1...20_000))
@@ -69,7 +74,7 @@ extension World.Schedule {
     /// Returns the rules of a connection with faults.
     private func worse(_ choices: inout Choices) -> ReferenceAPNs.Rules {
         var rules = self.rules
-        switch choices.number(0...11) {
+        switch choices.number(0...13) {
         case 0, 1, 2:
             rules.farewellAfter = choices.number(1...20)
             rules.farewell = ReferenceAPNs.Farewell.allCases[choices.number(0...3)]
@@ -80,6 +85,8 @@ extension World.Schedule {
         case 7: rules.readsNothing = true
         case 8: rules.closesAfter = choices.number(1...20)
         case 9: rules.resetsAllAfter = choices.number(1...20)
+        case 10: rules.failsAll = true
+        case 11: rules.refusesAll = true
         default: rules.isTalkative = true
         }
         return rules
@@ -105,7 +112,9 @@ extension World.Schedule {
 extension World {
     /// The time limit for the whole run.
     private var limit: TimeAmount {
-        TimeAmount(self.schedule.options.deadline) + TimeAmount(self.schedule.options.attemptTimeout) + .seconds(1)
+        let options = self.schedule.options
+        let answer = max(options.attemptTimeout, options.lateAnswerLimit ?? .zero)
+        return TimeAmount(options.deadline) + TimeAmount(answer) + .seconds(1)
     }
 
     /// Runs to the end and through a shutdown; returns what prevents the end, if anything.

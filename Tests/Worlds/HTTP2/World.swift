@@ -25,6 +25,12 @@ struct World: ~Copyable {
         /// The capacity in bytes of the channel between machine and kernel, and of the kernel.
         var channelLimit = 4000
         var kernelLimit = 4000
+        /// How long a path may be quiet before it forgets its connection; nil: for ever. A forgotten connection is
+        /// reset, or carries nothing any more.
+        var pathForgetsAfter: TimeAmount?
+        var forgettingResets = false
+        /// One in this many steps the machine sleeps for a while; 0: never.
+        var sleepsOneIn = 0
         /// The number of devices.
         var devices = UInt32.max
         var expirations: [UInt32: UInt32] = [:]
@@ -46,6 +52,9 @@ struct World: ~Copyable {
         var delivered = 0
         var hasEnded = false
         var isFinished = false
+        /// When the path last carried something, by the clock that also runs during sleep.
+        var carriedAt: NIODeadline
+        var isForgotten = false
     }
 
     let schedule: Schedule
@@ -54,6 +63,7 @@ struct World: ~Copyable {
     private var choices: Choices
     private(set) var now: NIODeadline = .uptimeNanoseconds(1_000_000_000_000_000)
     private(set) var epochSeconds: UInt32 = 1_700_000_000
+    private var slept = TimeAmount.zero
     private var links: [Link] = []
     private var resets = 0
     private var dials = 0
@@ -61,6 +71,8 @@ struct World: ~Copyable {
     private var restingSteps = 0
     private var ticksAtOnce = 0
     private var lastTick = NIODeadline.distantPast
+    /// Time does not jump beyond this.
+    private var latest = NIODeadline.distantFuture
     let books = ReferenceAPNs.Books()
     private(set) var submitted: [UInt32: NIODeadline] = [:]
     private(set) var outcomes: [UInt64: [OutcomeRecord]] = [:]
@@ -96,7 +108,9 @@ struct World: ~Copyable {
         }
     }
 
-    var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
+    var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds, boot: self.boot) }
+
+    private var boot: NIODeadline { self.now + self.slept }
 
     var connectionsMade: Int { self.dials }
 
@@ -142,15 +156,31 @@ struct World: ~Copyable {
     /// One round: every link moves a little, then time passes.
     mutating func step() {
         self.hasMoved = false
+        if self.choices.isOne(in: self.schedule.sleepsOneIn) {
+            self.slept = self.slept + .seconds(Int64(self.choices.number(1...100)))
+        }
         for id in self.links.map(\.id) { self.move(id) }
         self.pass()
+    }
+
+    /// Lets the machine sleep. Its monotonic clock stands still.
+    mutating func sleep(_ time: TimeAmount) { self.slept = self.slept + time }
+
+    /// Lets this time pass.
+    mutating func rest(_ time: TimeAmount) {
+        let end = self.now + time
+        while self.faults.isEmpty, self.now < end {
+            self.latest = end
+            self.step()
+        }
+        self.latest = .distantFuture
     }
 
     /// Whether bytes are on their way.
     private var canMove: Bool {
         self.links.contains { link in
             let hasRoom = link.kernel.count < self.schedule.kernelLimit
-            return !link.inbound.isEmpty || !link.kernel.isEmpty && !link.server.readsNothing
+            return !link.inbound.isEmpty || !link.kernel.isEmpty && !link.server.readsNothing && !link.isForgotten
                 || !link.channel.isEmpty && hasRoom
         }
     }
@@ -162,11 +192,13 @@ struct World: ~Copyable {
         self.restingSteps = self.hasMoved || self.canMove ? 0 : self.restingSteps + 1
         if self.restingSteps > 2 {
             // Without movement, jump to the next event.
-            let servers = self.links.filter { $0.isConnected && !$0.hasEnded }.map(\.server.nextDeadline)
+            let servers = self.links.filter { $0.isConnected && !$0.hasEnded && !$0.isForgotten }.map(
+                \.server.nextDeadline
+            )
             let connects = self.links.filter { !$0.isConnected }.map(\.connectsAt)
             let deadlines = (servers + [self.client.nextDeadline]).compactMap { $0 } + connects
             // Without a deadline, nothing will ever happen again.
-            next = max(next, deadlines.min() ?? self.now + .hours(1))
+            next = max(next, min(deadlines.min() ?? self.now + .hours(1), self.latest))
         }
         let passed = (next - self.now).nanoseconds / 1_000_000_000
         self.epochSeconds += UInt32(clamping: passed)
@@ -192,6 +224,7 @@ struct World: ~Copyable {
             self.connect(index)
             return self.settleAccounts()
         }
+        self.forget(id)
         self.write(id)
         self.movePeer(id)
         if self.resets < self.schedule.resetLimit, self.choices.isOne(in: self.schedule.resetOneIn),
@@ -202,6 +235,14 @@ struct World: ~Copyable {
             if self.choices.isOne(in: 2) { self.links[index].inbound = [] }
         }
         self.deliver(id)
+    }
+
+    /// Lets the path forget a connection that was quiet for long.
+    private mutating func forget(_ id: ConnectionID) {
+        guard let limit = self.schedule.pathForgetsAfter, let index = self.index(of: id),
+            !self.links[index].isForgotten, self.links[index].carriedAt + limit <= self.boot
+        else { return }
+        self.links[index].isForgotten = true
     }
 
     private mutating func connect(_ index: Int) {
@@ -250,22 +291,26 @@ struct World: ~Copyable {
         let count = min(self.choices.number(0...self.schedule.kernelLimit), room, self.links[index].channel.count)
         if count > 0 {
             self.hasMoved = true
+            if self.links[index].isForgotten, self.schedule.forgettingResets { self.links[index].hasEnded = true }
             self.links[index].kernel += self.links[index].channel.prefix(count)
             self.links[index].channel.removeFirst(count)
             self.links[index].handed += UInt64(count)
         }
         let server = self.links[index].server
-        let read = server.readsNothing ? 0 : self.choices.number(0...self.links[index].kernel.count)
+        let isCut = server.readsNothing || self.links[index].isForgotten
+        let read = isCut ? 0 : self.choices.number(0...self.links[index].kernel.count)
         if read > 0 {
             self.hasMoved = true
+            self.links[index].carriedAt = self.boot
             let bytes = Array(self.links[index].kernel.prefix(read))
             self.links[index].kernel.removeFirst(read)
             server.receive(bytes, now: self.now, &self.choices)
         }
-        let said = server.speak(now: self.now, &self.choices)
+        let said = self.links[index].isForgotten ? [] : server.speak(now: self.now, &self.choices)
         if server.hasConsumed { self.hasMoved = true }
         if !said.isEmpty {
             self.hasMoved = true
+            self.links[index].carriedAt = self.boot
             self.links[index].inbound += said
         }
         let link = self.links[index]
@@ -310,7 +355,7 @@ struct World: ~Copyable {
 
     /// After a connection is gone, lets the peer read bytes that its kernel still has.
     private mutating func bury(_ link: Link) {
-        guard !link.server.readsNothing else { return }
+        guard !link.server.readsNothing, !link.isForgotten else { return }
         link.server.receive(
             link.kernel.prefix(self.choices.number(0...link.kernel.count)),
             now: self.now,
@@ -353,7 +398,14 @@ struct World: ~Copyable {
             self.dials += 1
             let connectsAt = self.now + .milliseconds(Int64(self.choices.number(0...5)))
             do {
-                try self.links.append(Link(id: id, server: ReferenceAPNs(rules, self.books), connectsAt: connectsAt))
+                try self.links.append(
+                    Link(
+                        id: id,
+                        server: ReferenceAPNs(rules, self.books),
+                        connectsAt: connectsAt,
+                        carriedAt: self.boot + .milliseconds(5)
+                    )
+                )
             } catch {
                 preconditionFailure("\(error)")
             }

@@ -43,13 +43,37 @@ struct HTTP2OptionGroup: ParsableArguments {
         parsing: .unconditional,
         help: ArgumentHelp(
             """
-            How long a connection may be idle before a PING; behind a NAT 30 to 300. (default: \
+            How long the peer may be silent before a PING. (default: \
             \(Seconds(HTTP2Options().pingInterval).defaultValueDescription))
             """,
             valueName: "seconds"
         )
     )
     var pingInterval: Seconds?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            How long the peer may be silent before a PING goes before the next request, because a NAT may have forgotten \
+            the connection. (default: \(Seconds(HTTP2Options().idleCheck).defaultValueDescription))
+            """,
+            valueName: "seconds"
+        )
+    )
+    var idleCheck: Seconds?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            """
+            How long a written request waits for a late answer while the peer answers PINGs. (default: no longer than \
+            --attempt-timeout)
+            """,
+            valueName: "seconds"
+        )
+    )
+    var lateAnswerLimit: Seconds?
 
     @Option(
         parsing: .unconditional,
@@ -76,6 +100,8 @@ struct HTTP2OptionGroup: ParsableArguments {
         try self.deadline?.validate("--deadline")
         try self.attemptTimeout?.validate("--attempt-timeout")
         try self.pingInterval?.validate("--ping-interval")
+        try self.idleCheck?.validate("--idle-check")
+        try self.lateAnswerLimit?.validate("--late-answer-limit")
         try self.deviceInterval?.validate("--device-interval")
     }
 
@@ -84,6 +110,7 @@ struct HTTP2OptionGroup: ParsableArguments {
         [
             ("--deadline", self.deadline != nil), ("--attempt-timeout", self.attemptTimeout != nil),
             ("--streams", self.streams != nil), ("--ping-interval", self.pingInterval != nil),
+            ("--idle-check", self.idleCheck != nil), ("--late-answer-limit", self.lateAnswerLimit != nil),
             ("--device-interval", self.deviceInterval != nil), ("--no-circuit-breaker", self.noCircuitBreaker),
             ("--proxy", self.proxy.proxy != nil),
         ].filter(\.1).map(\.0)
@@ -95,6 +122,8 @@ struct HTTP2OptionGroup: ParsableArguments {
         if let attemptTimeout { options.attemptTimeout = attemptTimeout.duration }
         if let streams { options.maxStreams = streams }
         if let pingInterval { options.pingInterval = pingInterval.duration }
+        if let idleCheck { options.idleCheck = idleCheck.duration }
+        if let lateAnswerLimit { options.lateAnswerLimit = lateAnswerLimit.duration }
         if let deviceInterval { options.devicePacing = deviceInterval.duration }
         if self.noCircuitBreaker { options.circuitBreaker = nil }
     }

@@ -55,7 +55,8 @@ final class Scenario {
     private(set) var arrived: [UInt32] = []
     private(set) var outcomes: [UInt32: [OutcomeRecord]] = [:]
     private(set) var events: [ProviderEvent] = []
-    private(set) var pings = 0
+    /// The time in which the machine slept.
+    var slept = TimeAmount.zero
     private var block = HeaderBlock()
 
     init(
@@ -75,7 +76,21 @@ final class Scenario {
         self.settings.maxConcurrentStreams = 100
     }
 
-    var moment: Moment { Moment(monotonic: self.now, epochSeconds: self.epochSeconds) }
+    var moment: Moment {
+        Moment(monotonic: self.now, epochSeconds: self.epochSeconds, boot: self.now + self.slept)
+    }
+
+    /// The number of PINGs that the client sent on a connection.
+    func pings(on id: ConnectionID) -> Int {
+        let bytes = self.links[id]?.bytes ?? []
+        // The frames follow the preface of 24 bytes.
+        var (place, count) = (24, 0)
+        while place + 9 <= bytes.count {
+            if bytes[place + 3] == 6, bytes[place + 4] == 0 { count += 1 }
+            place += 9 + Int(bytes[place]) << 16 + Int(bytes[place + 1]) << 8 + Int(bytes[place + 2])
+        }
+        return count
+    }
 
     // MARK: Calls to the client
 

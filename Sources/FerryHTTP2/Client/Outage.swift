@@ -1,0 +1,113 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// A stop for sending while no connection does any work: each answers with server errors (5xx) or refuses every stream.
+///
+/// ```
+///        a connection is useless           a newer one is useless, too
+///   none ───────────────────────▶ suspected ─────────────────────────▶ waiting ◀──┐
+///    ▲                               │                                  │         │ another error
+///    │                               │                     back-off over│         │ or refusal
+///    │                               │                                  ▼         │
+///    └────────── an answer ──────────┴─────────── an answer ────────── trying ────┘
+/// ```
+struct Outage {
+    private enum State {
+        case none
+        /// A connection was left. Connections after the one with this number have few requests until one brings an answer.
+        case suspected(after: UInt64)
+        /// Nothing is sent until that time.
+        case waiting(until: NIODeadline)
+        /// One request is under way at a time.
+        case trying
+    }
+
+    private var state = State.none
+    private var pauses: BackOff
+
+    /// - Parameter pauses: the first and the longest pause.
+    init(pauses: ClosedRange<Duration>) {
+        self.pauses = BackOff(pauses)
+    }
+
+    /// Whether sending has stopped.
+    var isOn: Bool {
+        switch self.state {
+        case .none, .suspected: false
+        case .waiting, .trying: true
+        }
+    }
+
+    /// When sending is tried again; nil if no time is set.
+    var deadline: NIODeadline? { if case .waiting(let until) = self.state { until } else { nil } }
+
+    /// Whether a connection would be useless now.
+    var isWaiting: Bool { self.deadline != nil }
+
+    /// How many requests may be written now on a connection; nil: any number.
+    ///
+    /// - Parameters:
+    ///   - underWay: the number of requests under way on it, and of those that failed in a row.
+    ///   - allUnderWay: the number on all connections that take requests.
+    func allowance(on id: ConnectionID, underWay: Int, allUnderWay: @autoclosure () -> Int) -> Int? {
+        switch self.state {
+        case .none: nil
+        case .suspected(let last): id.rawValue > last ? max(Conduct.limit - underWay, 0) : nil
+        case .waiting: 0
+        case .trying: max(1 - allUnderWay(), 0)
+        }
+    }
+
+    /// Ends a pause whose time is over.
+    mutating func tick(now: NIODeadline) {
+        if case .waiting(let until) = self.state, until <= now { self.state = .trying }
+    }
+
+    /// Notes an answer that is no server error, on a connection that is of use.
+    mutating func served(on id: ConnectionID) {
+        switch self.state {
+        case .none: return
+        // An older connection proves nothing about newer ones.
+        case .suspected(let last) where id.rawValue <= last: return
+        case .suspected, .waiting, .trying: break
+        }
+        self.state = .none
+        self.pauses.reset()
+    }
+
+    /// Whether a connection is left after one error or refusal, because sending is only tried.
+    var isTrying: Bool { if case .trying = self.state { true } else { false } }
+
+    enum UselessAction {
+        case nothing
+        /// Sending stops: report it.
+        case report
+    }
+
+    /// Notes that a connection is useless.
+    ///
+    /// - Parameter newest: the number of the newest connection.
+    mutating func foundUseless(
+        _ id: ConnectionID,
+        newest: UInt64,
+        now: NIODeadline,
+        using generator: inout SplitMix64
+    ) -> UselessAction {
+        switch self.state {
+        case .none:
+            self.state = .suspected(after: newest)
+            return .nothing
+        case .suspected(let last) where id.rawValue <= last:
+            return .nothing
+        case .suspected:
+            self.state = .waiting(until: now + self.pauses.fail(using: &generator))
+            return .report
+        case .trying:
+            self.state = .waiting(until: now + self.pauses.fail(using: &generator))
+            return .nothing
+        case .waiting:
+            return .nothing
+        }
+    }
+}

@@ -1,0 +1,86 @@
+internal import NIOCore
+
+/// Whether the peer does any work on a connection: the server errors (5xx) and refused streams in a row, with no other
+/// answer between.
+///
+/// ```
+///           fifth in a row, a refusal,                 nothing is under way,
+///           and others are under way                   an error, or a second
+///   serving ─────────────────────────▶ suspended ──────────────────────────▶ useless
+///     │  ▲                                │                                     ▲
+///     │  └──────── another answer ────────┘                                     │
+///     └──────────────────────────── fifth in a row ─────────────────────────────┘
+/// ```
+///
+/// A peer that allows fewer streams than its SETTINGS say refuses many at once, and answers the others soon. So after
+/// refusals the connection is only suspended while some of its requests may still be answered.
+struct Conduct {
+    private enum State {
+        /// The number of errors and refusals in a row.
+        case serving(inARow: Int)
+        /// No new request is written. An answer before that time clears the connection.
+        case suspended(until: NIODeadline)
+        /// The connection gets no new request any more.
+        case useless
+    }
+
+    /// This many errors or refusals in a row are the connection's fault, and not that of single notifications.
+    static let limit = 5
+    /// How long a suspended connection may take for an answer.
+    static let patience: TimeAmount = .seconds(1)
+
+    private var state = State.serving(inARow: 0)
+    /// Whether the last in a row was a refused stream.
+    private var wasRefused = false
+
+    /// Whether new requests may be written.
+    var mayWrite: Bool { if case .serving = self.state { true } else { false } }
+
+    var isUseless: Bool { if case .useless = self.state { true } else { false } }
+
+    /// The number of errors and refusals since the last other answer.
+    var inARow: Int { if case .serving(let inARow) = self.state { inARow } else { Self.limit } }
+
+    /// Whether the last request was answered with an error or refused.
+    var hasFailed: Bool { if case .serving(inARow: 0) = self.state { false } else { true } }
+
+    /// What the peer did last, for messages.
+    var fault: String { self.wasRefused ? "refuses one request after the other" : "answers with server errors only" }
+
+    /// When a suspension ends in ``tick(now:underWay:)``; nil without one.
+    var deadline: NIODeadline? { if case .suspended(let until) = self.state { until } else { nil } }
+
+    /// Notes an answer that is no server error.
+    mutating func served() {
+        switch self.state {
+        case .serving, .suspended: self.state = .serving(inARow: 0)
+        case .useless: break
+        }
+    }
+
+    /// Notes a server error.
+    mutating func failed() {
+        self.wasRefused = false
+        switch self.state {
+        case .serving(let inARow) where inARow + 1 < Self.limit: self.state = .serving(inARow: inARow + 1)
+        case .serving, .suspended: self.state = .useless
+        case .useless: break
+        }
+    }
+
+    /// Notes a refused stream.
+    mutating func refused(now: NIODeadline) {
+        self.wasRefused = true
+        switch self.state {
+        case .serving(let inARow) where inARow + 1 < Self.limit: self.state = .serving(inARow: inARow + 1)
+        case .serving: self.state = .suspended(until: now + Self.patience)
+        case .suspended, .useless: break
+        }
+    }
+
+    /// Ends a suspension that no answer can end any more, or whose time is over.
+    mutating func tick(now: NIODeadline, underWay: Int) {
+        guard case .suspended(let until) = self.state, underWay == 0 || until <= now else { return }
+        self.state = .useless
+    }
+}

@@ -1,0 +1,208 @@
+import FerryCore
+import FerryMachine
+import NIOCore
+import Testing
+
+@testable import FerryHTTP2
+@testable import FerryHTTP2World
+
+/// Paths that forget a quiet connection.
+@Suite("HTTP/2 client: idle connections") struct HTTP2IdleTests {
+    /// A client with one connection that was idle for `time`. Its path has forgotten it if `isSilent` is true.
+    private func idle(
+        _ time: TimeAmount = .seconds(31),
+        isSilent: Bool = true,
+        _ configure: (inout HTTP2Options) -> Void = { _ in }
+    ) -> Scenario {
+        let scenario = Scenario(configure)
+        scenario.submit(1...1)
+        scenario.connect()
+        scenario.answer(1)
+        scenario.pass(time)
+        scenario.links[scenario.current]?.isSilent = isSilent
+        return scenario
+    }
+
+    @Test func `after an idle time no request goes out before the answer to a PING`() {
+        let scenario = self.idle()
+        let connection = scenario.current
+        scenario.submit(2...5)
+        #expect(scenario.arrived == [1])
+        scenario.links[connection]?.isSilent = false
+        scenario.exchange()
+        #expect(scenario.arrived == [1, 2, 3, 4, 5])
+        #expect(scenario.pings(on: connection) == 1)
+        #expect(scenario.dialCount == 1)
+    }
+
+    @Test func `a connection with traffic sends no PING`() {
+        let scenario = self.idle(.seconds(29), isSilent: false)
+        for name in 2...10 as ClosedRange<UInt32> {
+            scenario.submit(name...name)
+            #expect(scenario.arrived.last == name)
+            scenario.answer(name)
+            scenario.pass(.seconds(29))
+        }
+        #expect(scenario.pings(on: scenario.current) == 0)
+    }
+
+    @Test func `a path that is silent after a pause costs no notification, and little time`() {
+        let scenario = self.idle()
+        let old = scenario.current
+        scenario.submit(2...5)
+        scenario.pass(.milliseconds(1100))
+        #expect(scenario.dialCount == 2)
+        let new = scenario.connect()
+        #expect(scenario.requests.map(\.connection) == Array(repeating: new, count: 4))
+        scenario.answerAll()
+        #expect((2...5).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+        scenario.pass(.seconds(20))
+        #expect(scenario.closed.contains(old) || scenario.finished.contains(old))
+        #expect(scenario.events.contains { if case .socketError(old, _) = $0 { true } else { false } })
+    }
+
+    @Test func `a reset after a pause costs no notification`() {
+        let scenario = self.idle()
+        scenario.submit(2...5)
+        scenario.end(nil, .lost(ProviderError(.connectionLost, "reset")))
+        scenario.connect()
+        scenario.answerAll()
+        #expect((2...5).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+    }
+
+    @Test func `a PING that is answered late goes on with the old connection, and one stays`() {
+        let scenario = self.idle()
+        let old = scenario.current
+        scenario.submit(2...2)
+        scenario.pass(.milliseconds(1100))
+        #expect(scenario.dialCount == 2)
+        scenario.links[old]?.isSilent = false
+        scenario.exchange()
+        #expect(scenario.requests.map(\.connection) == [old])
+        scenario.connect()
+        scenario.answer(2)
+        #expect(scenario.outcome(2) == .accepted(.confirmed))
+        #expect(scenario.finished == [old])
+    }
+
+    @Test func `time in which the machine slept counts as idle`() {
+        let scenario = self.idle(.seconds(1))
+        scenario.slept = .seconds(60)
+        scenario.submit(2...2)
+        #expect(scenario.arrived == [1])
+        scenario.pass(.milliseconds(1100))
+        scenario.connect()
+        #expect(scenario.arrived == [1, 2])
+    }
+
+    @Test func `bytes that lay in the socket during the pause prove nothing`() {
+        let scenario = self.idle()
+        scenario.say(RawFrame.ping)
+        scenario.submit(2...2)
+        #expect(scenario.arrived == [1])
+    }
+
+    @Test func `a silent connection without work is found dead by its PING`() {
+        let scenario = self.idle { $0.pingInterval = .seconds(100) }
+        let connection = scenario.current
+        scenario.pass(.seconds(110))
+        #expect(scenario.closed == [connection])
+        #expect(scenario.dialCount == 1)
+    }
+
+    @Test func `while sending pauses, an idle connection is asked once`() {
+        let scenario = self.idle(isSilent: false) { $0.circuitBreaker?.threshold = 2 }
+        scenario.submit(2...3)
+        scenario.answerAll(status: 400, "BadDeviceToken")
+        scenario.submit(4...4)
+        scenario.pass(.milliseconds(500))
+        #expect(scenario.pings(on: scenario.current) == 1)
+    }
+
+    // MARK: Silence is judged by what was read
+
+    @Test func `the owner reads the socket of a connection before its silence counts`() {
+        let scenario = Scenario()
+        scenario.submit(1...1)
+        let connection = scenario.connect()
+        scenario.pass(.seconds(9))
+        #expect(scenario.client.judged(at: scenario.now).isEmpty)
+        #expect(scenario.client.judged(at: scenario.now + .seconds(2)) == [connection])
+    }
+}
+
+/// Requests that wait for late answers.
+@Suite("HTTP/2 client: late answers") struct HTTP2LateAnswerTests {
+    private func scenario() -> Scenario {
+        let scenario = Scenario { $0.lateAnswerLimit = .seconds(300) }
+        scenario.submit(1...3)
+        scenario.connect()
+        scenario.answer(1)
+        return scenario
+    }
+
+    @Test func `a request waits for its late answer while PINGs are answered, and new ones go elsewhere`() {
+        let scenario = self.scenario()
+        let old = scenario.current
+        scenario.pass(.seconds(15))
+        scenario.submit(4...4)
+        let new = scenario.connect()
+        #expect(scenario.requests.last?.connection == new)
+        scenario.pass(.seconds(240))
+        #expect(scenario.closed.isEmpty && scenario.outcome(2) == nil)
+        scenario.answer(2, 3)
+        #expect((2...3).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+        #expect(scenario.finished == [old])
+    }
+
+    @Test func `a peer that stands still for 15 s costs nothing, and new requests go elsewhere after 8 s`() {
+        let scenario = self.scenario()
+        let old = scenario.current
+        scenario.links[old]?.isSilent = true
+        scenario.pass(.seconds(7))
+        scenario.submit(4...4)
+        #expect(scenario.dialCount == 1)
+        scenario.pass(.milliseconds(1100))
+        scenario.submit(5...5)
+        #expect(scenario.dialCount == 2)
+        scenario.pass(.milliseconds(6900))
+        scenario.links[old]?.isSilent = false
+        scenario.exchange()
+        scenario.answer(2, 3, 4)
+        #expect((2...4).allSatisfy { scenario.outcome($0) == .accepted(.confirmed) })
+    }
+
+    @Test func `a peer that answers no PING for ten seconds is dead`() {
+        let scenario = self.scenario()
+        scenario.links[scenario.current]?.isSilent = true
+        scenario.pass(.seconds(17))
+        #expect((2...3).allSatisfy { scenario.outcome($0) == .uncertain(.positionUnknown) })
+    }
+
+    @Test func `no answer is waited for longer than the limit`() {
+        let scenario = self.scenario()
+        scenario.pass(.seconds(299))
+        #expect(scenario.outcome(2) == nil)
+        scenario.pass(.seconds(2))
+        #expect((2...3).allSatisfy { scenario.outcome($0) == .uncertain(.noAnswer) })
+    }
+
+    @Test func `requests without an answer that fill the window do not stop new ones`() {
+        let scenario = Scenario {
+            $0.lateAnswerLimit = .seconds(300)
+            $0.maxStreams = 2
+        }
+        scenario.submit(1...2)
+        scenario.connect()
+        // The second is never answered. The others are, until another joins it.
+        for name in 3...6 as ClosedRange<UInt32> {
+            scenario.answer(name == 3 ? 1 : name - 1)
+            scenario.submit(name...name)
+            scenario.pass(.seconds(4))
+        }
+        #expect(scenario.dialCount == 1)
+        scenario.submit(7...7)
+        scenario.pass(.seconds(1))
+        #expect(scenario.dialCount == 2)
+    }
+}
