@@ -80,8 +80,10 @@ extension BinaryClient {
         handed: UInt64,
         now: Moment
     ) -> Ending {
-        if lane.connection.probe != nil {
-            self.probePermission.notAnswered(now: now.monotonic, using: &self.jitter)
+        switch lane.connection.probe?.purpose {
+        case .end, .room: self.probePermission.notAnswered(now: now.monotonic, using: &self.jitter)
+        case .search: self.searchProbePermission.notAnswered(now: now.monotonic, using: &self.jitter)
+        case nil: break
         }
         // A peer that ends connections before it answers a probe would otherwise be sent them for ever.
         var unprovedTo: UInt64?

@@ -14,10 +14,14 @@ extension BinaryClient {
         if self.isProving, unsettledCount + lane.connection.presumedCount > 0 {
             // While an error response is on its way, the answer to a probe would confirm notifications that the peer
             // discarded.
-            let isSearching = lane.search != nil && unsettledCount > 0
+            let isSearching = lane.search != nil && unsettledCount > 0 && !self.provesWindow(lane)
             return !isSearching && self.isSilent(lane.connection, open, now: now)
         }
         guard unsettledCount > 0 else { return false }
+        if self.provesWindow(lane) {
+            guard self.isWindowWritten(lane), let quietFor = lane.connection.silence.quietFor else { return false }
+            return quietFor >= self.delay.probeQuietTime
+        }
         if lane.queue.isEmpty {
             return self.options.finality == .proof && now.monotonic >= open.activeAt + self.delay.settleTime
         }
@@ -30,6 +34,8 @@ extension BinaryClient {
 
     /// Whether a probe follows when the connection carried nothing for a settle time, even without acknowledgements.
     func probesAfterRest(_ lane: Lane) -> Bool {
+        // In a search only a silence counts of which the acknowledgement is known.
+        if self.provesWindow(lane) { return false }
         guard self.isProving else { return self.options.finality == .proof }
         return lane.search == nil && !lane.connection.silence.showsAcknowledgements
     }
@@ -47,7 +53,8 @@ extension BinaryClient {
     }
 
     mutating func writeProbe(_ lane: Lane, into buffer: inout ByteBuffer, now: Moment) {
-        let sequence = lane.connection.wroteProbe(self.isProving ? .end : .room, now: now.monotonic)
+        let purpose: Probe.Purpose = self.isProving ? .end : self.provesWindow(lane) ? .search : .room
+        let sequence = lane.connection.wroteProbe(purpose, now: now.monotonic)
         buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: NotificationEncoder.probeLength) { target in
             guard let base = target.baseAddress else { return 0 }
             return NotificationEncoder.writeProbe(identifier: Identifier.of(sequence), to: base)
@@ -57,18 +64,25 @@ extension BinaryClient {
     /// Settles everything before the probe as accepted: the peer judges in order, so its answer proves that.
     mutating func answered(_ probe: Probe, on lane: Lane, now: Moment) {
         self.probePermission.answered()
+        if probe.purpose == .search { self.searchProbePermission.answered() }
         self.confirm(before: probe.sequence, on: lane, now: now)
         lane.connection.proved()
         switch probe.purpose {
         // A peer that does not judge in order may still send an error response.
         case .end: self.finish(lane, unproved: .noAnswer, now: now)
-        case .room: self.hangUp(lane, now: now)
+        case .room, .search: self.hangUp(lane, now: now)
         }
     }
 
     /// Handles a probe that the peer did not answer in time.
     mutating func probeTimedOut(_ lane: Lane, now: Moment) {
         self.probePermission.notAnswered(now: now.monotonic, using: &self.jitter)
+        if lane.connection.probe?.purpose == .search {
+            self.searchProbePermission.notAnswered(now: now.monotonic, using: &self.jitter)
+            lane.probeSaidNothing()
+            self.repeatOrReport(lane.connection.takeRemains(handed: .max).mayHaveLeft, on: lane)
+            return self.hangUp(lane, .step, now: now)
+        }
         self.presumeEarned(lane, now: now)
         guard lane.connection.cache.unsettledCount > 0 else {
             return self.finish(lane, unproved: .noAnswer, now: now)

@@ -11,17 +11,19 @@ extension BinaryClient {
     /// Rejects the only notification that was ever on the connection. The identifier in the response does not matter.
     mutating func blame(_ remains: BinaryConnection.Remains, _ status: BinaryStatus, on lane: Lane, now: Moment) {
         guard !remains.mayHaveLeft.isEmpty || remains.presumedCount > 0 else { return }
-        lane.endSearch()
         lane.connection.proved()
         let rejection = Self.rejection(status, .inferred)
         let cachedFrom = lane.connection.cache.cachedFrom
         guard let culprit = remains.mayHaveLeft.first ?? lane.connection.takeAll().first else {
+            lane.endSearch()
             return self.outcomes.contradict(count: 1, tags: [], kind: .rejected(rejection))
         }
         self.noteDelay(now: now.monotonic) { $0.found(now.monotonic - culprit.writtenAt, now: now.monotonic) }
         self.outcomes.give(.rejected(rejection), to: culprit.run)
         self.report(self.transmissionError(rejection, culprit.run, isCached: culprit.first >= cachedFrom))
         self.narrowWindow(lane, now: now)
+        // Without probes, the silence after each window would cost more than the copies of a larger one.
+        if self.mayProveWindows(lane) { lane.foundCulprit() } else { lane.endSearch() }
     }
 
     /// Handles a refusal without a name: the refused notification is on the wire or among those presumed accepted.
@@ -42,7 +44,9 @@ extension BinaryClient {
         switch self.options.onUnknown {
         case .resend:
             let count = suspects.reduce(0) { $0 + $1.run.count }
-            lane.search(among: count, quietTime: self.delay.quietTime)
+            if remains.isBehindSearchProbe { lane.probeSaidNothing() }
+            let isAmongThem = remains.presumedCount == 0 && !remains.isBehindSearchProbe
+            lane.search(among: count, quietTime: self.delay.quietTime, isAmongThem: isAmongThem)
         case .report:
             self.narrowWindow(lane, now: now)
         }
@@ -90,6 +94,34 @@ extension BinaryClient {
         return repairs
     }
 
+    // MARK: Proof of a window
+
+    /// Whether probes may prove the windows of the lane's search.
+    private func mayProveWindows(_ lane: Lane) -> Bool {
+        guard let search = lane.search, !search.isWordless else { return false }
+        return self.canProbe && self.searchProbePermission.isGiven
+    }
+
+    /// Whether a probe follows the present window of the lane's search. It does not if its connection has presumed
+    /// notifications: without an answer nobody would listen to their errors any more.
+    func provesWindow(_ lane: Lane) -> Bool {
+        self.mayProveWindows(lane) && lane.connection.open != nil && lane.connection.presumedCount == 0
+            && lane.connection.silence.showsAcknowledgements
+    }
+
+    /// Whether all that may be written of a window is written.
+    func isWindowWritten(_ lane: Lane) -> Bool {
+        lane.connection.cache.unsettledCount > 0 && (lane.queue.isEmpty || self.room(lane) == 0)
+    }
+
+    /// Notes that probes proved all notifications accepted among which an error response had found a culprit. So the
+    /// peer does not answer probes in order, and some of these were discarded.
+    mutating func culpritVanished(among count: Int, now: Moment) {
+        self.searchProbePermission.notAnswered(now: now.monotonic, using: &self.jitter)
+        let rejection = Self.rejection(.unknown, .inferred)
+        self.outcomes.contradict(count: 1, upTo: count, tags: [], kind: .rejected(rejection))
+    }
+
     private mutating func repeatSuspects(_ suspects: [NotificationCache.Written], on lane: Lane) {
         let clearedTo = lane.connection.cache.clearedTo
         // The last window held one notification and was not silent; those before it were. The notification goes first,
@@ -105,13 +137,19 @@ extension BinaryClient {
     ///
     /// - Returns: whether a search continues.
     mutating func closedWithoutWord(_ remains: BinaryConnection.Remains, on lane: Lane) -> Bool {
+        if remains.isBehindSearchProbe {
+            // Some peers close on a probe. That says nothing about the notifications before it.
+            lane.probeSaidNothing()
+            self.repeatOrReport(remains.mayHaveLeft, on: lane)
+            return true
+        }
         if remains.progress == .none { lane.closedWithoutWord() }
         let isSearched = lane.search != nil || lane.wordlessCloses >= Self.wordlessLimit
         guard self.options.onUnknown == .resend, isSearched else {
             self.repeatOrReport(remains.mayHaveLeft, on: lane)
             return false
         }
-        lane.search(among: remains.onWire, quietTime: nil)
+        lane.search(among: remains.onWire, quietTime: nil, isAmongThem: false)
         if remains.onWire == 1, let search = lane.search, search.closedAlone >= Isolation.wordlessProofs {
             // A peer that closes on several notifications, each alone on its connection, is broken. So this counts as a
             // failure.

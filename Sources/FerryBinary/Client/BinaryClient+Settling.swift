@@ -14,21 +14,32 @@ extension BinaryClient {
     mutating func confirm(before end: UInt64, on lane: Lane, now: Moment) -> Int {
         let settled = lane.connection.confirm(before: end, now: now.monotonic)
         self.settle(settled, as: .accepted(.confirmed))
-        return self.accepted(settled, on: lane, now: now)
+        return self.accepted(settled, isProved: true, on: lane, now: now)
     }
 
     /// Notes that notifications of a lane were accepted; returns how many.
+    ///
+    /// - Parameter isProved: whether the peer's response says so, and not silence.
     @discardableResult
-    mutating func accepted(_ written: [NotificationCache.Written], on lane: Lane, now: Moment) -> Int {
+    mutating func accepted(
+        _ written: [NotificationCache.Written],
+        isProved: Bool,
+        on lane: Lane,
+        now: Moment
+    ) -> Int {
         let count = written.reduce(0) { $0 + $1.run.count }
         lane.progressed(by: count)
-        self.narrowSearch(lane, settled: count, now: now)
+        self.narrowSearch(lane, settled: count, isProved: isProved, now: now)
         return count
     }
 
     /// Notes that suspects of the lane have their outcome.
-    mutating func narrowSearch(_ lane: Lane, settled count: Int, now: Moment) {
-        switch lane.searched(count) {
+    ///
+    /// - Parameter isProved: whether the peer proved that it accepted them.
+    mutating func narrowSearch(_ lane: Lane, settled count: Int, isProved: Bool = false, now: Moment) {
+        let (step, vanished) = lane.searched(count, isProved: isProved)
+        if let vanished { self.culpritVanished(among: vanished, now: now) }
+        switch step {
         case .goOn, .end(wasWordless: true): break
         case .end(wasWordless: false): self.narrowWindow(lane, now: now)
         }

@@ -19,7 +19,7 @@ extension BinaryClient {
         case .nothing: break
         case .silent(let settled, let isQuiet):
             if let settled { self.presume(before: settled, on: lane, now: now) }
-            if isQuiet { lane.cleared() }
+            if isQuiet, !self.provesWindow(lane) { lane.cleared() }
         case .stalled: self.stalled(lane, sample, now: now)
         }
         self.advance(now: now)
@@ -28,16 +28,21 @@ extension BinaryClient {
     /// Whether silence settles anything on the lane's connection. It does not while a shutdown proves the connection.
     /// With `finality: .proof` it does so only where no probe may be written, or in a search at the end of a run.
     private func settlesBySilence(_ lane: Lane) -> Bool {
-        if lane.connection.probe?.purpose == .end { return false }
-        // During a search silence must settle: a probe behind a suspect would hide the culprit, and without outcomes
-        // the search would not end.
+        switch lane.connection.probe?.purpose {
+        case .end, .search: return false
+        case .room, nil: break
+        }
+        if self.provesWindow(lane) { return false }
+        // During a search without probes silence must settle: without outcomes the search would not end.
         if self.isProving { return lane.search != nil }
         return self.options.finality == .silence || !self.canProbe
     }
 
     /// How long a window of the lane's search must be silent; nil when no window waits for silence.
     func quietTime(_ lane: Lane) -> TimeAmount? {
-        guard let search = lane.search, search.allowance <= 0, !lane.queue.isEmpty else { return nil }
+        guard let search = lane.search else { return nil }
+        if self.provesWindow(lane) { return self.isWindowWritten(lane) ? self.delay.probeQuietTime : nil }
+        guard search.allowance <= 0, !lane.queue.isEmpty else { return nil }
         return search.quietTime(settleTime: self.delay.settleTime)
     }
 
@@ -45,7 +50,7 @@ extension BinaryClient {
     mutating func presume(before end: UInt64, on lane: Lane, now: Moment) {
         let settled = lane.connection.presume(before: end, now: now.monotonic)
         self.settle(settled, as: .accepted(.presumed))
-        self.accepted(settled, on: lane, now: now)
+        self.accepted(settled, isProved: false, on: lane, now: now)
     }
 
     /// Gives up a connection without acknowledgements for too long: the peer will not say how far it has read.

@@ -52,6 +52,9 @@ extension BinaryClient {
         switch (probe.purpose, self.stage.proof) {
         case (.end, .automatic): probe.writtenAt + Self.automaticProbeLimit
         case (.end, _), (.room, _): probe.writtenAt + Self.probeLimit
+        case (.search, _):
+            // An answer takes no longer than an error response.
+            probe.writtenAt + min(self.delay.settleTime + self.delay.settleTime, Self.automaticProbeLimit)
         }
     }
 
@@ -70,6 +73,7 @@ extension BinaryClient {
     package mutating func tick(now: Moment) {
         self.learnDelay(now: now.monotonic)
         self.probePermission.tick(now: now.monotonic)
+        self.searchProbePermission.tick(now: now.monotonic)
         for lane in self.lanes {
             self.giveUpLate(lane, now: now)
             self.tick(lane, now: now)

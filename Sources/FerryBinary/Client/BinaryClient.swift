@@ -75,6 +75,8 @@ package struct BinaryClient: ProviderMachine, ~Copyable {
     /// The option `cacheLength`, as adjusted since.
     var cacheLength: Int
     var probePermission = ProbePermission(pause: Self.probePause)
+    /// The same for the probes of searches.
+    var searchProbePermission = ProbePermission(pause: Self.probePause)
     var stage = Stage.running
     /// Whether outcomes wait for their reader. If so, nothing more may be written.
     package var isPaused = false

@@ -36,6 +36,10 @@ package struct ErrorDelay {
         min(max(Self.quietFloor, .nanoseconds(self.longest.nanoseconds * 4)), Self.settleTimeCap)
     }
 
+    /// The silence about a window of suspects before its probe. Until a delay is measured it is a whole settle time: a
+    /// gateway may answer a probe at once and refuse tokens later.
+    var probeQuietTime: TimeAmount { self.longest > .zero ? min(self.quietTime, self.settleTime) : self.settleTime }
+
     /// How long settled notifications are remembered.
     var memory: TimeAmount { max(Self.memoryFloor, .nanoseconds(self.longest.nanoseconds * 4)) }
 

@@ -1,20 +1,24 @@
 internal import NIOCore
 
-/// The search for the one notification that makes a peer end connections without naming it.
+/// The search for the notifications that make a peer end connections without naming them.
 ///
-/// Suspects are sent again in windows. After a window has been silent for the quiet time, the next one follows on the
-/// same connection. This silence gives no outcome, because an error response may take longer. A failed connection
-/// halves the window. When everything that was on the wire at the last failure has been silent, the culprit is
-/// elsewhere, and each silent window doubles the next one. A notification is the culprit if its connection never
-/// carried another one.
+/// Suspects are sent again in windows. After a window has been silent for the quiet time, a probe proves it, and the
+/// next one follows on a new connection. A failed connection halves the window. So does a proved window that was a part
+/// of the last failed one: the culprit is in the rest of that. A notification is the culprit if its connection never
+/// carried another one. Then each proved window doubles the next one.
+///
+/// Without probes the next window follows on the same connection. Its silence gives no outcome, because an error
+/// response may take longer. When everything that was on the wire at the last failure has been silent, the culprit is
+/// elsewhere, and each silent window doubles the next one.
 ///
 /// ```
 ///          failed, window > 1: halve
 ///              ┌────────┐
-///              ▼        │
+///              ▼        │                                       without probes
 ///   begin ──▶ window ───┴──▶ alone on a connection, failed: culprit ──▶ end
-///              │   ▲
-///              └───┘ silent: next window;  every suspect has its outcome ──▶ end
+///              │   ▲                                            │
+///              │   └────────────────────────────────────────────┘ with probes
+///              └───┘ silent or proved: next window;  every suspect has its outcome ──▶ end
 /// ```
 struct Isolation {
     /// How often the peer must close on a lone notification to prove its guilt, if the peer never sends a response.
@@ -22,7 +26,7 @@ struct Isolation {
 
     /// How long a window must be silent until the next one may be written.
     private enum Pace {
-        /// Doubled at each error without a name, because the quiet time was too short for the last one.
+        /// Doubled at each error without a name behind a silent window: the quiet time may have been too short.
         case answered(quietTime: TimeAmount)
         /// A whole settle time: for a peer that never sends a response, nothing tells how soon it closes.
         case wordless
@@ -41,6 +45,22 @@ struct Isolation {
     /// How often in a row the peer closed on a connection with a single notification.
     private(set) var closedAlone = 0
     private var pace: Pace
+    /// Whether the search has found a culprit, and goes on.
+    private(set) var hasFound = false
+    /// The first suspects, if a culprit is certainly among them.
+    private var guilty: Guilty?
+
+    private struct Guilty {
+        /// Their number at the last failure.
+        let all: Int
+        /// The number of those that are not proved accepted.
+        var left: Int
+
+        init(_ count: Int) {
+            self.all = count
+            self.left = count
+        }
+    }
 
     /// - Parameters:
     ///   - suspects: how many notifications may be the culprit.
@@ -48,12 +68,14 @@ struct Isolation {
     ///     is no larger: with several culprits among the suspects, half of them would nearly always hold one, and tell
     ///     nothing.
     ///   - quietTime: the quiet time of the first window; nil: the peer closed without a response.
-    init(suspects: Int, progress: Int?, quietTime: TimeAmount?) {
+    ///   - isAmongThem: whether the culprit is certainly one of them.
+    init(suspects: Int, progress: Int?, quietTime: TimeAmount?, isAmongThem: Bool) {
         self.window = max(min(suspects / 2, progress ?? .max), 1)
         self.suspects = suspects
         self.doubtful = suspects
         self.allowance = self.window
         self.pace = quietTime.map { .answered(quietTime: $0) } ?? .wordless
+        self.guilty = isAmongThem ? Guilty(suspects) : nil
     }
 
     /// Returns how long a window must be silent, if the settle time is `settleTime`.
@@ -81,15 +103,50 @@ struct Isolation {
     }
 
     /// Notes that `count` suspects have their outcome.
-    mutating func settled(_ count: Int, onWire: Int) {
+    ///
+    /// - Parameter isProved: whether the peer proved that it accepted them.
+    /// - Returns: the number of notifications with a culprit, if all of them are proved accepted now.
+    mutating func settled(_ count: Int, onWire: Int, isProved: Bool) -> Int? {
         self.suspects -= count
+        let vanished = self.acquit(count, isProved: isProved)
         if onWire == 0 { self.cleared(onWire: 0) }
+        return vanished
+    }
+
+    /// Halves what is left of the notifications with the culprit, after the first of them were proved.
+    private mutating func acquit(_ count: Int, isProved: Bool) -> Int? {
+        guard count > 0, var guilty = self.guilty else { return nil }
+        self.guilty = nil
+        guard isProved else { return nil }
+        guilty.left -= count
+        guard guilty.left > 0 else { return guilty.all }
+        self.window = max(guilty.left / 2, 1)
+        self.guilty = guilty
+        return nil
+    }
+
+    /// Notes that the culprit was found, and is no suspect any more.
+    ///
+    /// - Parameter progress: the mean number of notifications accepted between two culprits; nil: not known.
+    mutating func found(progress: Int?) {
+        self.hasFound = true
+        self.suspects -= 1
+        self.doubtful = 0
+        self.guilty = nil
+        self.closedAlone = 0
+        self.window = max(min((progress ?? .max) / 3 * 2, self.suspects), 1)
     }
 
     /// Notes that the connection failed with `onWire` suspects on it.
-    mutating func failed(onWire: Int, isWordless: Bool) {
+    ///
+    /// - Parameters:
+    ///   - wasLate: whether the error may be about a window that was silent before.
+    ///   - isAmongThem: whether the culprit is certainly one of them.
+    mutating func failed(onWire: Int, isWordless: Bool, wasLate: Bool, isAmongThem: Bool) {
+        self.guilty = isAmongThem ? Guilty(onWire) : nil
         switch self.pace {
         case _ where isWordless: self.pace = .wordless
+        case .answered where !wasLate: break
         case .answered(let quietTime):
             self.pace = .answered(quietTime: min(quietTime + quietTime, ErrorDelay.settleTimeCap))
         case .wordless: break

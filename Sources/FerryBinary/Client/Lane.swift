@@ -84,17 +84,39 @@ final class Lane {
 
     /// Begins the search among `suspects` notifications, or continues it.
     ///
-    /// - Parameter quietTime: how long the first window must be silent; nil: the peer closed without a response.
-    func search(among suspects: Int, quietTime: TimeAmount?) {
+    /// - Parameters:
+    ///   - quietTime: how long the first window must be silent; nil: the peer closed without a response.
+    ///   - isAmongThem: whether the culprit is certainly one of them.
+    func search(among suspects: Int, quietTime: TimeAmount?, isAmongThem: Bool) {
         guard self.search == nil else {
-            self.search?.failed(onWire: suspects, isWordless: quietTime == nil)
+            // If the first window of a connection fails, no silence was too short.
+            let wasLate = self.connection.cache.clearedTo > self.connection.cache.start || !isAmongThem
+            self.search?.failed(
+                onWire: suspects,
+                isWordless: quietTime == nil,
+                wasLate: wasLate,
+                isAmongThem: isAmongThem
+            )
             return
         }
         self.search = Isolation(
             suspects: suspects,
             progress: quietTime == nil ? nil : self.window.progress,
-            quietTime: quietTime
+            quietTime: quietTime,
+            isAmongThem: isAmongThem
         )
+    }
+
+    /// Notes that the culprit was found. The search goes on among the other suspects.
+    func foundCulprit() {
+        self.search?.found(progress: self.window.progress)
+        if self.search?.isOver ?? false { self.search = nil }
+    }
+
+    /// Notes that the probe of a window proved nothing, so that silence decides for a while. A search that has found its
+    /// culprit ends: with silence, it would take longer than the next search takes copies.
+    func probeSaidNothing() {
+        if self.search?.hasFound ?? false { self.search = nil }
     }
 
     /// The effect of the suspects' outcomes on the search.
@@ -105,11 +127,15 @@ final class Lane {
     }
 
     /// Notes that `count` notifications have their outcome.
-    func searched(_ count: Int) -> SearchStep {
-        self.search?.settled(count, onWire: self.connection.cache.unsettledCount)
-        guard let search, search.isOver else { return .goOn }
+    ///
+    /// - Parameter isProved: whether the peer proved that it accepted them.
+    /// - Returns: also how many notifications a culprit was among, if all of them are proved accepted now.
+    func searched(_ count: Int, isProved: Bool) -> (SearchStep, vanished: Int?) {
+        let onWire = self.connection.cache.unsettledCount
+        let vanished = self.search?.settled(count, onWire: onWire, isProved: isProved)
+        guard let search, search.isOver else { return (.goOn, vanished) }
         self.search = nil
-        return .end(wasWordless: search.isWordless)
+        return (.end(wasWordless: search.isWordless), vanished)
     }
 
     func endSearch() { self.search = nil }

@@ -12,6 +12,8 @@ extension BinaryConnection {
         let isSole: Bool
         /// Whether a probe follows them that a shutdown wrote to get proof.
         let isBehindLastProbe: Bool
+        /// Whether a probe of a search follows them.
+        let isBehindSearchProbe: Bool
         /// The number of notifications whose outcome rested on silence.
         let presumedCount: Int
         let progress: Progress
@@ -21,6 +23,7 @@ extension BinaryConnection {
             neverLeft: [NotificationCache.Written],
             isSole: Bool,
             isBehindLastProbe: Bool,
+            isBehindSearchProbe: Bool,
             presumedCount: Int,
             progress: Progress
         ) {
@@ -28,6 +31,7 @@ extension BinaryConnection {
             self.neverLeft = neverLeft
             self.isSole = isSole
             self.isBehindLastProbe = isBehindLastProbe
+            self.isBehindSearchProbe = isBehindSearchProbe
             self.presumedCount = presumedCount
             self.progress = progress
         }

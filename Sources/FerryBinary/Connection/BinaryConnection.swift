@@ -186,6 +186,7 @@ struct BinaryConnection: ~Copyable {
             neverLeft: neverLeft,
             isSole: boundary - self.cache.start == 1 && self.probeSequence == nil,
             isBehindLastProbe: self.probe?.purpose == .end,
+            isBehindSearchProbe: self.probe?.purpose == .search,
             presumedCount: presumedCount,
             progress: self.progress
         )

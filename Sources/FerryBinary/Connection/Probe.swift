@@ -8,6 +8,8 @@ struct Probe {
         case end
         /// Proof during a run.
         case room
+        /// Proof of a window of suspects. Without an answer they are sent again.
+        case search
     }
 
     let sequence: UInt64

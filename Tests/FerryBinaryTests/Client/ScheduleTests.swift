@@ -169,6 +169,35 @@ import Testing
         }
     }
 
+    @Test func `a search among many culprits loses none without a word and blames no innocent`() async {
+        for seed in Self.seeds(8, share: 4) {
+            await Task.yield()
+            var generator = SplitMix64(seed: seed)
+            var schedule = World.Schedule.random(&generator)
+            let names = UInt32.random(in: 1...60, using: &generator)
+            schedule.searches(names, &generator)
+            var world = World(schedule, seed: seed)
+            let half = UInt32.random(in: 0...names, using: &generator)
+            world.submit(0..<half)
+            for _ in 0..<Int.random(in: 0...50, using: &generator) { world.step() }
+            world.submit(half..<names)
+            if Int.random(in: 0..<8, using: &generator) == 0 {
+                for _ in 0..<Int.random(in: 0...400, using: &generator) { world.step() }
+                world.abandon()
+            } else if !world.finish(seed) {
+                return
+            }
+            guard world.check(names, seed) else { return }
+            let blamed = (0..<names).filter { name in
+                if case .rejected = world.outcome(name) { schedule.rules.bad[name] == nil } else { false }
+            }
+            guard blamed.isEmpty else {
+                Issue.record("seed \(seed): blamed \(blamed)")
+                return
+            }
+        }
+    }
+
     @Test func `a gateway that judges at the end of the stream is heard at the end of a run`() async {
         for seed in Self.seeds(7, share: 4) {
             await Task.yield()

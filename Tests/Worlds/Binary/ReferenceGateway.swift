@@ -14,6 +14,8 @@ struct ReferenceGateway {
         var poison: Set<UInt32> = []
         /// Whether it answers with identifier 0 instead of the notification's.
         var hidesIdentifier = false
+        /// Whether it hides the identifier of odd notifications only.
+        var hidesOddIdentifiers = false
         /// Whether it answers with an identifier that it never saw.
         var inventsIdentifier = false
         /// How many bytes of an error response it writes before it closes.
@@ -193,7 +195,8 @@ struct ReferenceGateway {
             result.events.append(self.last([.close]))
         } else if let status = self.rules.bad[name] {
             self.discard(frame)
-            result.events.append(self.refuse(status, frame.identifier))
+            let isHidden = self.rules.hidesIdentifier || self.rules.hidesOddIdentifiers && name % 2 == 1
+            result.events.append(self.refuse(status, isHidden ? 0 : frame.identifier))
         } else {
             result.accepted.append(name)
             self.accepted += 1
@@ -221,9 +224,7 @@ struct ReferenceGateway {
 
     private mutating func refuse(_ status: UInt8, _ identifier: UInt32) -> Event {
         if let babble = self.rules.babble { return self.last([.bytes(babble), .close]) }
-        var named = identifier
-        if self.rules.hidesIdentifier { named = 0 }
-        if self.rules.inventsIdentifier { named = identifier &+ 1_000_000 }
+        let named = self.rules.inventsIdentifier ? identifier &+ 1_000_000 : identifier
         let response = Array(Self.response(status, named).prefix(self.rules.responseLength))
         let confirmation = self.rules.confirmsBeforeErrors && self.accepted > 0
         return self.last(

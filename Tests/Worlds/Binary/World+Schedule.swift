@@ -61,6 +61,28 @@ extension World.Schedule {
         self.judge(&generator)
     }
 
+    /// Chooses a gateway that refuses many notifications and names none or half of them.
+    mutating func searches(_ names: UInt32, _ generator: inout some RandomNumberGenerator) {
+        let oneIn = UInt32.random(in: 1...20, using: &generator)
+        for name in 0..<names where UInt32.random(in: 0..<oneIn, using: &generator) == 0 {
+            self.rules.bad[name] = [5, 8].randomElement(using: &generator)
+        }
+        self.rules.hidesOddIdentifiers = Bool.random(using: &generator)
+        self.rules.hidesIdentifier = !self.rules.hidesOddIdentifiers
+        self.rules.probeAnswer =
+            [.inOrder, .nameless(2), .nameless(8), .reset, .none].randomElement(using: &generator) ?? .inOrder
+        self.options.finality = Int.random(in: 0..<4, using: &generator) == 0 ? .proof : .silence
+        self.dialFailsOneIn = [0, 5].randomElement(using: &generator) ?? 0
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0: self.takes(1000...2000, &generator)
+        case 1: self.errorDelays = .zero ... .milliseconds(Int64.random(in: 1...2000, using: &generator))
+        case 2: self.trouble = .init(every: .seconds(3), isByChance: true)
+        case 3: self.resetOneIn = 100
+        default: break
+        }
+        self.proof = [.silence, .probe, .automatic].randomElement(using: &generator) ?? .silence
+    }
+
     /// Chooses the faults of a gateway that is late, judges in another order, or treats probes in its own way.
     mutating func judge(_ generator: inout some RandomNumberGenerator) {
         if Int.random(in: 0..<4, using: &generator) == 0 {

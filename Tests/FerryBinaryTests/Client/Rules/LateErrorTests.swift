@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test func `a late error without a name makes suspects of what was presumed, and the settle time longer`() {
-        let scenario = Scenario()
+        let scenario = Scenario { $0.command = .simple }
         scenario.open(1...5)
         scenario.pass(.seconds(3))
         scenario.submit(6...6)
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test func `errors without a name at every end repeat nothing more than three times`() {
-        let scenario = Scenario()
+        let scenario = Scenario { $0.command = .simple }
         scenario.open(1...4)
         for _ in 0..<10 where scenario.contradicted == 0 {
             // Silence settles the notifications even with the longer settle time, and their bytes are still kept.

@@ -28,6 +28,12 @@ struct Counterexample {
         /// How often the gateways took the notification that they took most often.
         var deliveries: Int
         var seconds: Double
+        /// The number of outcomes that the client knows to be wrong.
+        var contradicted: Int
+        /// How many copies beyond the first of each were written.
+        var resent: Int
+        /// How many notifications the gateways took beyond the first copy of each.
+        var doubled: Int
         var connections: Int
     }
 
@@ -95,6 +101,9 @@ struct Counterexample {
             copies: Double(world.readCount) / Double(self.names),
             deliveries: world.accepted.values.max() ?? 0,
             seconds: Double((world.now - start).nanoseconds) / 1e9,
+            contradicted: world.client.outcomes.contradicted,
+            resent: world.client.outcomes.resent,
+            doubled: world.accepted.values.reduce(0) { $0 + $1 - 1 },
             connections: world.connectionsMade
         )
     }
