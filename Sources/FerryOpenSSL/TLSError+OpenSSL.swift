@@ -2,14 +2,30 @@ internal import CFerryOpenSSL
 internal import FerryCore
 
 extension TLSError {
-    /// Returns an error with a sentence of Ferry and all entries of OpenSSL's queue.
+    /// Returns an error with a sentence of Ferry and all entries of OpenSSL's queue. If OpenSSL itself fails, the sentence ends
+    /// with its reason: it may be its configuration, such as FIPS without a provider for it.
     static func openSSL(
         _ code: Code,
         _ description: String,
         file: String = #fileID,
         line: Int = #line
     ) -> TLSError {
-        TLSError(code, description, causes: ErrorQueue.drain().map(\.cause), file: file, line: line)
+        let causes = ErrorQueue.drain().map(\.cause)
+        var sentence = description
+        if code == .internalFailure, let cause = causes.first {
+            let words = [cause.library, cause.reason, cause.data].filter { !$0.isEmpty }.joined(separator: ": ")
+            let stem = description.hasSuffix(".") ? description.dropLast() : description[...]
+            sentence = "\(stem) (\(words.printable))\(fipsWords)."
+        }
+        return TLSError(code, sentence, causes: causes, file: file, line: line)
+    }
+
+    /// What is behind nearly every such failure: without the provider that `openssl.cnf` demands there is no algorithm at all.
+    private static var fipsWords: String {
+        guard EVP_default_properties_is_fips_enabled(nil) == 1, OSSL_PROVIDER_available(nil, "fips") != 1 else {
+            return ""
+        }
+        return "; openssl.cnf demands FIPS, and its provider is not loaded"
     }
 }
 

@@ -57,6 +57,7 @@ public final class AppStoreServerClient: Sendable {
         client.trustRoots = configuration.trustRoots
         do {
             self.client = try HTTPClient(client)
+            if self.url.scheme == .https { try self.client.checkTLS() }
         } catch {
             throw AppStoreServerError(.invalidConfiguration, error.description, cause: error)
         }

@@ -28,7 +28,7 @@ final class HTTPCall: @unchecked Sendable {
     private let deadline: NIODeadline
     private let eventLoop: any EventLoop
     private let pool: HTTPConnectionPool
-    private let context: TLSContext
+    private let context: Result<TLSContext, TLSError>
     private var state = State.new
     private var wasSent = false
     private var timer: Scheduled<Void>?
@@ -39,7 +39,7 @@ final class HTTPCall: @unchecked Sendable {
         deadline: NIODeadline,
         on eventLoop: any EventLoop,
         pool: HTTPConnectionPool,
-        context: TLSContext
+        context: Result<TLSContext, TLSError>
     ) {
         self.request = request
         self.deadline = deadline
@@ -51,7 +51,7 @@ final class HTTPCall: @unchecked Sendable {
     /// - Parameter idle: a connection of this event loop that waited.
     func start(_ idle: HTTPConnection?, completion: @escaping Completion) {
         self.completion = completion
-        let fault: HTTPFault? = if case .done = self.state { .cancelled } else { self.request.fault }
+        let fault: HTTPFault? = if case .done = self.state { .cancelled } else { self.request.fault ?? self.tlsFault }
         if let fault {
             if let idle { self.pool.put(idle) }
             return self.complete(fault)
@@ -120,6 +120,12 @@ final class HTTPCall: @unchecked Sendable {
         }
     }
 
+    /// Why a request that needs TLS cannot be sent at all.
+    private var tlsFault: HTTPFault? {
+        guard self.request.url.scheme == .https, case .failure(let error) = self.context else { return nil }
+        return .tls(error)
+    }
+
     private func prepare(_ channel: any Channel) throws {
         guard case .dialing(let channels) = self.state else { throw ChannelError.ioOnClosedChannel }
         self.state = .dialing(channels + [channel])
@@ -129,7 +135,7 @@ final class HTTPCall: @unchecked Sendable {
             // The request's own time ends a handshake.
             limits.handshake = .seconds(86_400)
             limits.shutdown = .seconds(1)
-            let tls = try TLSHandler(client: self.context, serverName: self.request.url.host, limits: limits)
+            let tls = try TLSHandler(client: self.context.get(), serverName: self.request.url.host, limits: limits)
             try pipeline.addHandler(tls)
         }
         try pipeline.addHandler(HTTPRequestEncoder())

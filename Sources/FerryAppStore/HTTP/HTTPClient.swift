@@ -20,18 +20,26 @@ package final class HTTPClient: Sendable {
         package init() {}
     }
 
-    private let context: TLSContext
+    /// The error of the first request that needs TLS: without the system's authorities, those without TLS work.
+    private let context: Result<TLSContext, TLSError>
     private let pool: HTTPConnectionPool
     private let group: any EventLoopGroup
 
-    /// - Throws: ``TLSError`` when the trust roots cannot be read.
+    /// - Throws: ``TLSError`` when the trust roots cannot be read. An error about the system's is one of
+    ///   ``checkTLS()`` and of requests.
     package init(_ configuration: Configuration = Configuration()) throws(TLSError) {
-        self.context = try TLSContext(client: .init(trustRoots: configuration.trustRoots))
+        self.context = Result { () throws(TLSError) in
+            try TLSContext(client: .init(trustRoots: configuration.trustRoots))
+        }
+        if configuration.trustRoots != .system { _ = try self.context.get() }
         self.pool = HTTPConnectionPool(limit: configuration.idleConnections, time: configuration.idleTime)
         self.group = configuration.group ?? MultiThreadedEventLoopGroup.singleton
     }
 
     deinit { self.pool.close() }
+
+    /// - Throws: ``TLSError`` when `https` cannot be used.
+    package func checkTLS() throws(TLSError) { _ = try self.context.get() }
 
     /// Closes the connections that wait. Requests under way go on.
     package func close() { self.pool.close() }

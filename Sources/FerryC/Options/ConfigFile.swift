@@ -52,7 +52,7 @@ struct ConfigFile: Sendable {
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = bytes.isEmpty ? 0 : read(file, &bytes, bytes.count)
-        self.bytes = Array(bytes.prefix(max(count, 0)))
+        self.bytes = Array(bytes.prefix(max(count, 0))).withoutByteOrderMark
         self.stamp = Stamp(status)
     }
 

@@ -125,7 +125,7 @@ struct ChannelOptions: ParsableArguments {
 
     private func managerCredentials() throws -> HTTP2Configuration.Credentials {
         if let source = try self.token.source() { return .token(source) }
-        guard let identity = try self.credentials.identity() else {
+        guard let identity = try self.credentials.identity()?.usedWhenExpired() else {
             throw CommandFailure.usage("There are no credentials.")
         }
         return .certificate(identity)

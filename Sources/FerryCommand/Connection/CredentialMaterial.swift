@@ -97,7 +97,7 @@ struct IdentitySource: Equatable, Sendable {
         case .readAsCertificate: "give it with \(self.certificateOption), and its key with \(self.keyOption)"
         case .giveKey: "give the file of its key with \(self.keyOption)"
         case .useAsTokenKey: "\(WrongCredentials.Remedy.ofTokens) give it with --p8, --key-id and --team-id"
-        case .giveTokenKey: remedy.words
+        case .giveTokenKey, .takeCertificatesOut: remedy.words
         }
     }
 }

@@ -146,7 +146,7 @@ struct FeedbackCommand: AsyncParsableCommand, SocketCommand {
         var configuration = FeedbackConfiguration(
             host: self.server.to?.host ?? file.host ?? self.appleService(file),
             port: self.server.to?.port ?? file.port ?? FeedbackConfiguration.defaultPort,
-            identity: try self.credentials.identity(or: file)
+            identity: try self.credentials.identity(or: file)?.usedWhenExpired()
         )
         configuration.logger = .silent
         if let roots = try self.server.trustRoots() ?? file.trustRoots() { configuration.trustRoots = roots }

@@ -134,6 +134,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
                 "The configuration \(self.config) cannot be read: \(FileFailure(reason: error.reason))"
             )
         }
+        guard bytes.count <= Self.longest else {
+            throw CommandFailure.usage("\(self.config) has more than 1 MiB, too much for a configuration.")
+        }
         if let fault = bytes.withUnsafeBufferPointer({ JSONScanner.faultInObject($0) }) {
             let line = bytes.prefix(fault.offset).count { $0 == UInt8(ascii: "\n") } + 1
             throw CommandFailure.usage("\(self.config):\(line): \(fault)")

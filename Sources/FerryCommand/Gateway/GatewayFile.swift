@@ -114,6 +114,11 @@ struct GatewayPlan {
                 }
                 let first = routes.count
                 for topic in client.topics {
+                    guard !topic.contains("*") else {
+                        throw Self.fault(
+                            "a topic has a '*', which stands for nothing here: name each app's bundle ID as a topic of its own"
+                        )
+                    }
                     guard PushNotification.faults(topic: topic).isEmpty else {
                         throw Self.fault("a topic is malformed")
                     }
@@ -140,7 +145,11 @@ struct GatewayPlan {
         }
         let listen = file.listen
         let identity = try Self.named("listen") {
-            try TLSIdentity(certificatePath: path(listen.cert), privateKeyPath: path(listen.key))
+            // A listener reads it again; here its faults are found by --check, too.
+            if let clientCA = listen.clientCA.map(path) {
+                _ = try CertificateChain(certificates: OptionFile("'clientCA'", clientCA).bytes(), source: clientCA)
+            }
+            return try TLSIdentity(certificatePath: path(listen.cert), privateKeyPath: path(listen.key))
         }
         let clients = GatewayClients(signs, trustRoots: listen.clientCA.map { .file(path($0)) })
         var gateway = Gateway.Configuration(
@@ -297,11 +306,13 @@ struct GatewayPlan {
         guard let remedy = error.wrongCredentials?.remedy else { return sentence }
         let words =
             switch remedy {
-            case .readAsArchive: "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem', and name both.pem"
+            case .readAsArchive: GatewayMembers.archiveCure
             case .readAsCertificate: "name it as 'cert', and its key as 'key'"
             case .giveKey: "name the file of its key as 'key'"
             case .useAsTokenKey: "\(WrongCredentials.Remedy.ofTokens) name it as 'p8', with 'keyID' and 'teamID'"
-            case .giveTokenKey: remedy.words
+            case .giveTokenKey where error.wrongCredentials?.form == .pkcs12:
+                "\(remedy.words), or \(GatewayMembers.archiveCure) as 'cert' and as 'key'"
+            case .giveTokenKey, .takeCertificatesOut: remedy.words
             }
         return sentence.replacing(remedy.words, with: words)
     }

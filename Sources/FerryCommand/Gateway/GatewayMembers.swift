@@ -70,6 +70,12 @@ enum GatewayMembers: Decodable {
         .optional("resends", .flag),
     ])
 
+    /// What to do with a PKCS#12 archive. Without `-legacy`, OpenSSL 3 does not open those of old keychains.
+    static let archiveCure =
+        "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem"
+    /// Members of other configurations for an archive.
+    private static let archiveNames: Set<String> = ["p12", "pfx", "pkcs12", "p12file", "pfxdata"]
+
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -118,8 +124,10 @@ enum GatewayMembers: Decodable {
         let names = known.map(\.name)
         for name in members.keys.sorted() where !names.contains(name) {
             let advice =
-                SimilarName.of(name, among: names).map { "is \($0) meant?" }
-                ?? "there are \(names.joined(separator: ", "))"
+                Self.archiveNames.contains(name.lowercased()) && names.contains("cert")
+                ? "an archive (PKCS#12) is not read here: \(Self.archiveCure) as 'cert' and as 'key'"
+                : SimilarName.of(name, among: names).map { "is \($0) meant?" }
+                    ?? "there are \(names.joined(separator: ", "))"
             throw .usage("There is no member '\(path)\(name)': \(advice)")
         }
         for member in known {

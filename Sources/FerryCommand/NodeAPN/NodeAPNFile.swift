@@ -40,7 +40,7 @@ enum NodeAPNFile {
     private static func object(_ file: OptionFile) throws(CommandFailure) -> [String: NodeAPNValue] {
         let bytes: [UInt8]
         do {
-            bytes = try FileDescriptor.contents(of: file.path, limit: self.longest + 1)
+            bytes = try FileDescriptor.contents(of: file.path, limit: self.longest)
         } catch {
             let hint = FileName(file.path).shown == nil ? ". \(FileName.whyHidden)" : ""
             throw .usage("The options cannot be read: \(error)\(hint)")

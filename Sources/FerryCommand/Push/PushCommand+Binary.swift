@@ -46,7 +46,7 @@ extension PushCommand {
             outcomes: .discard
         )
         configuration.logger = .silent
-        configuration.identity = try self.credentials.identity(or: file)
+        configuration.identity = try self.credentials.identity(or: file)?.usedWhenExpired()
         if let roots = try file.trustRoots() { configuration.trustRoots = roots }
         return configuration
     }

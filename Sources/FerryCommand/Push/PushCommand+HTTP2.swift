@@ -81,7 +81,7 @@ extension PushCommand {
 
     private func http2Credentials(_ file: NodeAPNSettings) throws -> HTTP2Configuration.Credentials {
         if let source = try self.token.source() { return .token(source) }
-        guard let identity = try self.credentials.identity(or: file) else {
+        guard let identity = try self.credentials.identity(or: file)?.usedWhenExpired() else {
             throw CommandFailure.usage("There are no credentials.")
         }
         return .certificate(identity)

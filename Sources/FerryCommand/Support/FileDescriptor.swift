@@ -53,9 +53,12 @@ final class FileDescriptor: Sendable {
         return FileDescriptor(descriptor, isOwned: true)
     }
 
-    /// Reads a file to its end, but at most `limit` bytes.
+    /// Reads a file without a byte order mark.
+    ///
+    /// - Returns: the whole file, or more than `limit` bytes of a longer one.
     static func contents(of path: String, limit: Int) throws(FileFailure) -> [UInt8] {
         let file = try Self.reading(path)
+        let limit = FileStart.reach(limit)
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)
         while bytes.count < limit {
@@ -65,7 +68,7 @@ final class FileDescriptor: Sendable {
             if count == 0 { break }
             bytes += piece[..<count]
         }
-        return bytes
+        return bytes.withoutByteOrderMark
     }
 
     /// Writes all of `bytes`. Blocks until the reader of a pipe takes them, or `isGivenUp` returns true.

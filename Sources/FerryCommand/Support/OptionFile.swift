@@ -25,7 +25,7 @@ struct OptionFile: Hashable, Sendable {
     func bytes() throws(TLSError) -> [UInt8] {
         let bytes: [UInt8]
         do {
-            bytes = try FileDescriptor.contents(of: self.path, limit: Self.longest + 1)
+            bytes = try FileDescriptor.contents(of: self.path, limit: Self.longest)
         } catch {
             // The reason without the name, because the name may be a secret.
             let reason = FileFailure(reason: error.reason)

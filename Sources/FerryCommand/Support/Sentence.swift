@@ -56,6 +56,7 @@ enum Sentence {
         switch error.code {
         case .fileReadNoSuchFile, .fileNoSuchFile: "the file does not exist"
         case .fileReadNoPermission, .fileWriteNoPermission: "permission denied"
+        case .fileReadTooLarge: "the file is too large"
         case .fileWriteFileExists: "a file of that name is in the way"
         // Foundation's own message would name the file, and that name may be a secret.
         default:

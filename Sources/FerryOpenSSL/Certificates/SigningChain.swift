@@ -29,7 +29,7 @@ package final class SigningChainVerifier: @unchecked Sendable {
     ///   - isStrict: whether the certificates must keep RFC 5280 to the letter (`X509_V_FLAG_X509_STRICT`).
     /// - Throws: ``TLSError`` with `noCertificate`, `malformed` or `invalidConfiguration`.
     package init(roots bytes: [UInt8], isStrict: Bool, requirement: Requirement) throws(TLSError) {
-        let certificates = try PEM.certificates(bytes, source: "the text of the trust roots")
+        let certificates = try PEM.certificatesAlone(bytes, source: "the text of the trust roots")
         guard let store = OwnedCertificateStore(X509_STORE_new()) else {
             throw .openSSL(.internalFailure, "OpenSSL has no memory for trust roots.")
         }

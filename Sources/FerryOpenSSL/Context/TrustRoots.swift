@@ -4,7 +4,7 @@ internal import CFerryOpenSSL
 @nonexhaustive
 public enum TrustRoots: Sendable, Hashable {
     /// The system's authorities: OpenSSL's default paths. The environment's SSL_CERT_FILE and SSL_CERT_DIR override
-    /// them.
+    /// them. If there are none, a provider is not made: the error is ``TLSError/Code/invalidConfiguration``.
     case system
     /// A file of PEM certificates.
     case file(String)
@@ -20,13 +20,15 @@ public enum TrustRoots: Sendable, Hashable {
             guard SSL_CTX_set_default_verify_paths(context.pointer) == 1 else {
                 throw .openSSL(.invalidConfiguration, "OpenSSL finds no trust roots at the system's default paths.")
             }
+            let authorities = SystemAuthorities()
+            guard authorities.areInstalled else { throw authorities.fault }
             return
         case .file(let path):
             (bytes, source) = (try credentialBytes(atPath: path), sourceName(path))
         case .pem(let text):
             (bytes, source) = (text, "the text of the trust roots")
         }
-        let certificates = try PEM.certificates(bytes, source: source)
+        let certificates = try PEM.certificatesAlone(bytes, source: source)
         let store = SSL_CTX_get_cert_store(context.pointer)
         for index in 0..<certificates.count {
             guard X509_STORE_add_cert(store, certificates.element(index)) == 1 else {

@@ -6,14 +6,6 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-#if canImport(Glibc)
-private import Glibc
-#elseif canImport(Musl)
-private import Musl
-#else
-private import Darwin
-#endif
-
 /// The size of the largest file that is read. A bundle of all public authorities has a quarter of a MiB.
 private let credentialSizeLimit = 16 << 20
 
@@ -28,7 +20,7 @@ package func credentialBytes(atPath path: String, option: String? = nil) throws(
     guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
         throw TLSError(.fileNotFound, FileName(path).sentence("does not exist", option: option))
     }
-    guard !isDirectory, let bytes = firstBytes(ofFile: path, atMost: credentialSizeLimit + 1) else {
+    guard !isDirectory, let bytes = try? FileStart.read(path, limit: credentialSizeLimit) else {
         let predicate = "cannot be read; check that it is a file, and its permissions"
         throw TLSError(.fileUnreadable, FileName(path).sentence(predicate, option: option))
     }
@@ -41,17 +33,3 @@ package func credentialBytes(atPath path: String, option: String? = nil) throws(
 
 /// Returns the name of a file for errors.
 func sourceName(_ path: String) -> String { FileName(path).shown ?? "the file" }
-
-/// Reads a file to its end, or `limit` bytes of it. Without a limit, `/dev/zero` would fill the memory.
-private func firstBytes(ofFile path: String, atMost limit: Int) -> [UInt8]? {
-    guard let file = fopen(path, "rb") else { return nil }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 1 << 16)
-    while bytes.count < limit {
-        let count = fread(&chunk, 1, min(chunk.count, limit - bytes.count), file)
-        guard count > 0 else { return ferror(file) == 0 ? bytes : nil }
-        bytes += chunk[..<count]
-    }
-    return bytes
-}

@@ -2,10 +2,11 @@ internal import CFerryOpenSSL
 
 /// Certificates and keys in PEM form, or in DER form if a file holds just one of them.
 enum PEM {
-    /// Returns all certificates, in the order of the text.
+    /// Returns all certificates, in the order of the text. See ``PEMText`` for text that lost its line breaks.
     ///
     /// - Throws: `noCertificate` if there is no certificate, `malformed` if one is damaged.
     static func certificates(_ bytes: [UInt8], source: String) throws(TLSError) -> OwnedCertificateStack {
+        let bytes = PEMText.repaired(bytes)
         guard let stack = OwnedCertificateStack(CFerryOpenSSL_sk_X509_new()), let bio = MemoryBIO(bytes) else {
             throw .openSSL(.internalFailure, "OpenSSL has no memory for a certificate.")
         }
@@ -31,6 +32,16 @@ enum PEM {
         return stack
     }
 
+    /// Reads certificates that need no key, as ``certificates(_:source:)`` does. The error names credentials of another kind.
+    static func certificatesAlone(_ bytes: [UInt8], source: String) throws(TLSError) -> OwnedCertificateStack {
+        do {
+            return try certificates(bytes, source: source)
+        } catch  where error.code == .noCertificate {
+            throw WrongCredentials(source: source, wanted: .certificatesAlone, form: CredentialForm(bytes))
+                .explaining(error)
+        }
+    }
+
     /// The private key of a file, and whether only OpenSSL's legacy provider could decrypt it.
     struct PrivateKey: ~Copyable {
         var key: OwnedKey
@@ -38,11 +49,12 @@ enum PEM {
     }
 
     /// Returns the only private key, in PKCS#8, PKCS#1 or SEC 1. It may be encrypted, also by the algorithms of old
-    /// tools (DES, RC2).
+    /// tools (DES, RC2). See ``PEMText`` for text that lost its line breaks.
     ///
     /// - Throws: `noPrivateKey`, `severalPrivateKeys`, `passphraseRequired`, `wrongPassphrase`, `legacyAlgorithm`,
     ///   `malformed`.
     static func privateKey(_ bytes: [UInt8], passphrase: String?, source: String) throws(TLSError) -> PrivateKey {
+        let bytes = PEMText.repaired(bytes)
         guard isText(bytes) else {
             ErrorQueue.clear()
             guard let bio = MemoryBIO(bytes), let key = OwnedKey(d2i_PrivateKey_bio(bio.pointer, nil)) else {

@@ -22,6 +22,7 @@ enum PKCS12 {
     ///   `noPrivateKey`, `severalPrivateKeys`.
     static func open(_ bytes: [UInt8], passphrase: String, source: String) throws(TLSError) -> Contents {
         let reader = ArchiveReader(passphrase: passphrase, source: source)
+        let bytes = PEMText.repaired(bytes)
         do {
             return try reader.read(bytes)
         } catch {

@@ -4,6 +4,8 @@ package struct WrongCredentials: Sendable, Hashable {
         case certificate, privateKey, archive
         /// The key of provider tokens.
         case tokenKey
+        /// Certificates without a key: of authorities, or of a client that is known by its own.
+        case certificatesAlone
     }
 
     /// What to do. The command line has other words for what the library's interface names.
@@ -14,12 +16,13 @@ package struct WrongCredentials: Sendable, Hashable {
         /// The key may be the one of provider tokens.
         case useAsTokenKey
         case giveTokenKey
+        case takeCertificatesOut
     }
 
     /// The name of the credentials in errors.
     var source: String
     var wanted: Wanted
-    var form: CredentialForm
+    package var form: CredentialForm
     /// Whether the key was looked for in the certificate's own file.
     var isOnlyFile = false
 
@@ -32,6 +35,7 @@ package struct WrongCredentials: Sendable, Hashable {
             case .privateKey: "a private key"
             case .archive: "a PKCS#12 archive"
             case .tokenKey: "the key of provider tokens"
+            case .certificatesAlone: "a certificate"
             }
         return "\(source) \(form.predicate) and not \(wanted)"
     }
@@ -39,6 +43,7 @@ package struct WrongCredentials: Sendable, Hashable {
     package var remedy: Remedy? {
         switch (wanted, form) {
         case (.tokenKey, _): .giveTokenKey
+        case (.certificatesAlone, .pkcs12): .takeCertificatesOut
         case (.certificate, .pkcs12), (.privateKey, .pkcs12): .readAsArchive
         case (.archive, .certificate), (.archive, .certificateAndKey): .readAsCertificate
         case (.certificate, .privateKey), (.archive, .privateKey): .useAsTokenKey
@@ -72,6 +77,8 @@ extension WrongCredentials.Remedy {
         case .giveKey: "give the file of its key, too"
         case .useAsTokenKey: "\(Self.ofTokens) give it to a ProviderTokenSource"
         case .giveTokenKey: "give the .p8 file that Apple issued"
+        case .takeCertificatesOut:
+            "take its certificates out with 'openssl pkcs12 -in ARCHIVE -nokeys -out certificates.pem'"
         }
     }
 

@@ -11,7 +11,7 @@ package final class CertificateChain: @unchecked Sendable {
 
     /// - Throws: ``TLSError`` with `noCertificate` or `malformed`.
     package convenience init(certificates bytes: [UInt8], source: String) throws(TLSError) {
-        let stack = try PEM.certificates(bytes, source: source)
+        let stack = try PEM.certificatesAlone(bytes, source: source)
         self.init(stack)
     }
 

@@ -16,6 +16,7 @@ package enum CredentialForm: Sendable, Hashable, CaseIterable {
     case unknown
 
     package init(_ bytes: [UInt8]) {
+        let bytes = PEMText.repaired(bytes)
         if bytes.isEmpty {
             self = .empty
         } else if PEM.isText(bytes) {

@@ -19,11 +19,14 @@ extension GatewayScript: Codable {
         self = try JSONDecoder().decode(GatewayScript.self, from: Data(text))
     }
 
-    /// Reads a script from a JSON file.
+    /// The longest script in a file.
+    private static var longestFile: Int { 16 << 20 }
+
+    /// Reads a script from a JSON file of at most 16 MiB.
     ///
     /// - Throws: a file error, or `DecodingError` that names the place of the fault.
     public init(contentsOfFile path: String) throws {
-        self = try JSONDecoder().decode(GatewayScript.self, from: Data(contentsOf: URL(filePath: path)))
+        self = try JSONDecoder().decode(GatewayScript.self, from: Data(wholeFile(path, limit: Self.longestFile)))
     }
 
     /// - Throws: `DecodingError` for an unknown key, or a value out of its range.

@@ -34,11 +34,14 @@ extension Transcript {
         try self.init(parsing: Array(text.utf8))
     }
 
-    /// Reads a transcript from a file. The whole file is read into memory.
+    /// The longest transcript in a file. A byte of a session takes two characters.
+    private static var longestFile: Int { 256 << 20 }
+
+    /// Reads a transcript from a file of at most 256 MiB. The whole file is read into memory.
     ///
     /// - Throws: a file error, or ``TranscriptError`` for the first invalid line.
     public init(contentsOfFile path: String) throws {
-        try self.init(parsing: Data(contentsOf: URL(filePath: path)))
+        try self.init(parsing: wholeFile(path, limit: Self.longestFile))
     }
 }
 

@@ -39,6 +39,20 @@ import Testing
                 "'clients[0].resends' must be true or false"
             ),
             ("clients", nil, "'clients' is missing"),
+            (
+                "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.*"]}]"#,
+                "clients[0]: a topic has a '*', which stands for nothing here: name each app's bundle ID as a topic of its own"
+            ),
+            (
+                "upstreams", #"{"apns": {"p12": "push.p12"}}"#,
+                "There is no member 'upstreams.apns.p12': an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
+                    + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'"
+            ),
+            (
+                "listen", #"{"pfx": "server.pfx"}"#,
+                "There is no member 'listen.pfx': an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
+                    + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'"
+            ),
         ] as [(String, String?, String)]
     )
     func `a member of the wrong type is named, with what it must be`(
@@ -64,13 +78,84 @@ import Testing
         }
     }
 
+    @Test func `an archive in place of each file is named, with what to do`() async throws {
+        try await GatewayHarness.run { harness in
+            _ = try harness.directory.write("push.p12", harness.credentials.client.pkcs12(passphrase: "x"))
+            let ids = #""keyID": "ABCDE12345", "teamID": "FGHIJ67890""#
+            let convert = "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem'"
+            let cases: [(String, String, String)] = [
+                ("listen", #"{"cert": "push.p12", "key": "push.p12"}"#, convert),
+                ("listen", #"{"cert": "server.pem", "key": "push.p12"}"#, convert),
+                (
+                    "listen", #"{"cert": "server.pem", "key": "server-key.pem", "clientCA": "push.p12"}"#,
+                    "take its certificates out with 'openssl pkcs12 -in ARCHIVE -nokeys -out certificates.pem'"
+                ),
+                ("upstreams", #"{"apns": {"cert": "push.p12"}}"#, convert),
+                ("upstreams", #"{"apns": {"p8": "push.p12", \#(ids)}}"#, convert),
+                (
+                    "upstreams", #"{"apns": {"p8": "key.p8", "ca": "push.p12", \#(ids)}}"#,
+                    "take its certificates out with 'openssl pkcs12 -in ARCHIVE -nokeys -out certificates.pem'"
+                ),
+                (
+                    "clients", #"[{"name": "a", "cert": "push.p12", "topics": ["com.example.app"]}]"#,
+                    "take its certificates out with 'openssl pkcs12 -in ARCHIVE -nokeys -out certificates.pem'"
+                ),
+            ]
+            for (member, value, words) in cases {
+                let output = try await harness.check([member: value])
+                #expect(output.status == 2, "\(value)")
+                #expect(
+                    output.messages.contains("push.p12 is a PKCS#12 archive and not "),
+                    "\(value): \(output.messages)"
+                )
+                #expect(output.messages.contains(words), "\(value): \(output.messages)")
+            }
+        }
+    }
+
+    @Test func `a key as one line, and a configuration with a byte order mark, are read; one without an end is not`()
+        async throws
+    {
+        try await GatewayHarness.run { harness in
+            let key = try harness.directory.read("key.p8")
+            _ = try harness.directory.write("key.p8", key.replacing("\n", with: #"\n"#))
+            let path = try harness.configuration()
+            _ = try harness.directory.write("gateway.json", "\u{feff}" + harness.directory.read("gateway.json"))
+            let output = try await FerryProgram.run(["gateway", "--config", path, "--check"], in: harness.directory)
+            #expect(output.status == 0, "\(output.messages)")
+            let endless = try await FerryProgram.run(["gateway", "--config", "/dev/zero"], in: harness.directory)
+            #expect(endless.status == 2)
+            #expect(endless.messages == "ferry: /dev/zero has more than 1 MiB, too much for a configuration.\n")
+        }
+    }
+
+    @Test func `without authorities --check names them, and with --ca they are not needed`() async throws {
+        try await GatewayHarness.run { harness in
+            let ids = #""keyID": "ABCDE12345", "teamID": "FGHIJ67890""#
+            let path = try harness.configuration(["upstreams": #"{"apns": {"p8": "key.p8", \#(ids)}}"#])
+            let without = #"SSL_CERT_FILE=/nonexistent/cert.pem SSL_CERT_DIR=/nonexistent/certs exec "$@""#
+            let arguments = ["gateway", "--config", path, "--check"]
+            let output = try await FerryProgram.run(arguments, in: harness.directory, shell: without)
+            #expect(output.status == 2)
+            #expect(
+                output.messages
+                    == "ferry: upstreams.apns: No certificate authorities are installed on this system (looked in "
+                    + "/nonexistent/cert.pem and /nonexistent/certs), so no server could be trusted: install the package "
+                    + "ca-certificates, or name a file of authorities.\n"
+            )
+            _ = try harness.configuration()
+            let named = try await FerryProgram.run(arguments, in: harness.directory, shell: without)
+            #expect(named.status == 0, "\(named.messages)")
+        }
+    }
+
     @Test func `the file of a client's certificate is named if it holds none`() async throws {
         try await GatewayHarness.run { harness in
             let client = #"[{"name": "shop", "cert": "key.p8", "topics": ["com.example.shop"]}]"#
             let output = try await harness.check(["clients": client])
             #expect(output.status == 2)
             #expect(output.messages.hasPrefix("ferry: clients[0]: "))
-            #expect(output.messages.contains("key.p8 holds no certificate"), "\(output.messages)")
+            #expect(output.messages.contains("key.p8 holds a private key and not a certificate"), "\(output.messages)")
         }
     }
 

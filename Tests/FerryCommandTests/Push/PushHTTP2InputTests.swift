@@ -109,9 +109,6 @@ import Testing
                 "encrypted.p8",
                 harness.authority.client().privateKeyPEM(passphrase: "secret")
             )
-            let expired = try harness.authority.client(validity: .expired)
-            let old = try harness.directory.write("old.pem", expired.certificateChainPEM)
-            let oldKey = try harness.directory.write("old-key.pem", expired.privateKeyPEM())
             let cases: [([String], String)] = [
                 (harness.token(p8: "/none.p8"), "does not exist"),
                 (harness.token(p8: otherCurve), "P-256"),
@@ -128,7 +125,6 @@ import Testing
                 (["--key-id", "FERRYKEY01"], "--key-id needs --p8."),
                 ([], "HTTP/2 wants credentials: give --p8, --key-id and --team-id, or --provider-token-file"),
                 (harness.token() + harness.certificate, "--p8 excludes --cert and --p12"),
-                (["--cert", old, "--key", oldKey], "expired"),
                 (harness.token() + ["--passphrase-file", "/none"], "--passphrase-file needs"),
             ]
             for (credentials, words) in cases {

@@ -25,6 +25,50 @@ import Testing
         }
     }
 
+    @Test func `a key that lost its line breaks is read, and FIPS without its provider is told in OpenSSL's words`()
+        async throws
+    {
+        try await TemporaryDirectory.with { directory in
+            let text = try String(decoding: ES256Key.generate().p8(), as: UTF8.self)
+            for (name, form) in [
+                ("breaks.p8", text.replacing("\n", with: #"\n"#)), ("line.p8", text.replacing("\n", with: "")),
+                ("base64.p8", Data(text.utf8).base64EncodedString()), ("mark.p8", "\u{feff}" + text),
+            ] {
+                let path = try directory.write(name, form)
+                let output = try await FerryProgram.run(["token", "--p8", path] + Self.identifiers, in: directory)
+                #expect(output.status == 0, "\(name): \(output.messages)")
+            }
+            let path = try directory.write("key.p8", text)
+            let settings = try directory.write(
+                "fips.cnf",
+                "openssl_conf = all\n[all]\nalg_section = algorithms\n[algorithms]\ndefault_properties = fips=yes\n"
+            )
+            let output = try await FerryProgram.run(
+                ["token", "--p8", path] + Self.identifiers,
+                in: directory,
+                shell: #"OPENSSL_CONF='\#(settings)' exec "$@""#
+            )
+            #expect(output.status == 2)
+            #expect(
+                output.messages.hasSuffix("; openssl.cnf demands FIPS, and its provider is not loaded.\n"),
+                "\(output.messages)"
+            )
+            let lines = try directory.write("lines", PushHarness.line(1))
+            let push = try await FerryProgram.run(
+                [
+                    "push", lines, "--backend", "http2", "--to", "localhost:1", "--topic", "a.b", "--p8", path,
+                ] + Self.identifiers,
+                in: directory,
+                shell: #"OPENSSL_CONF='\#(settings)' exec "$@""#
+            )
+            #expect(push.status == 2)
+            #expect(
+                push.messages.contains("OpenSSL cannot make a context (SSL routines: library has no ciphers)"),
+                "\(push.messages)"
+            )
+        }
+    }
+
     @Test func `in JSON it comes with its times`() async throws {
         try await TemporaryDirectory.with { directory in
             let path = try directory.write("key.p8", ES256Key.generate().p8())

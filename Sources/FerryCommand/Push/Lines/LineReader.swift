@@ -16,7 +16,7 @@ internal import Darwin
 final class LineReader: @unchecked Sendable {
     /// The bytes of one read.
     static let piece = 256 << 10
-    /// The length of the longest line that is parsed, far above any good line.
+    /// The length of the longest line of notifications that is parsed, far above any good line.
     static let lineLimit = 1 << 20
 
     enum Line {
@@ -31,6 +31,8 @@ final class LineReader: @unchecked Sendable {
     /// A pipe. A byte written to its second end wakes the wait for input.
     private let wake: (FileDescriptor, FileDescriptor)
     private let memory: UnsafeMutablePointer<UInt8>
+    /// The length of the longest line that is returned.
+    let limit: Int
     private var start = 0
     private var end = 0
     /// The number of bytes after `start` that contain no line break.
@@ -46,13 +48,15 @@ final class LineReader: @unchecked Sendable {
     /// The identity of the file.
     var identity: FileIdentity? { FileIdentity(descriptor: self.file.rawValue) }
 
-    init(path: String) throws(FileFailure) {
+    /// - Parameter limit: the length of the longest line. A longer one is reported as too long, and never in memory.
+    init(path: String, limit: Int = LineReader.lineLimit) throws(FileFailure) {
+        self.limit = limit
         self.file = path == "-" ? FileDescriptor(STDIN_FILENO, isOwned: false) : try .reading(path)
         self.name = path == "-" ? "standard input" : FileName(path).shown ?? "the input"
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw FileFailure(code: errno) }
         self.wake = (FileDescriptor(ends[0], isOwned: true), FileDescriptor(ends[1], isOwned: true))
-        self.memory = .allocate(capacity: Self.lineLimit + Self.piece)
+        self.memory = .allocate(capacity: limit + Self.piece)
     }
 
     deinit {
@@ -65,16 +69,13 @@ final class LineReader: @unchecked Sendable {
         withUnsafeBytes(of: byte) { try? self.wake.1.writeAll($0) }
     }
 
-    /// The mark U+FEFF, which some editors put before a text. A parser may ignore it (RFC 8259 section 8.1).
-    private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
-
-    /// Returns the next line in memory. Nil if there is no more: then call ``fill()``.
+    /// Returns the next line in memory, without a byte order mark before the first (RFC 8259 section 8.1). Nil if there is no more: then call ``fill()``.
     func next() -> Line? {
         guard let line = self.take() else { return nil }
         guard self.isAtBeginning else { return line }
         self.isAtBeginning = false
-        guard case .bytes(let bytes) = line, bytes.starts(with: Self.byteOrderMark) else { return line }
-        return .bytes(UnsafeBufferPointer(rebasing: bytes.dropFirst(Self.byteOrderMark.count)))
+        guard case .bytes(let bytes) = line, bytes.starts(with: FileStart.byteOrderMark) else { return line }
+        return .bytes(UnsafeBufferPointer(rebasing: bytes.dropFirst(FileStart.byteOrderMark.count)))
     }
 
     private func take() -> Line? {
@@ -102,7 +103,7 @@ final class LineReader: @unchecked Sendable {
     private func rest() -> Line? {
         let line = UnsafeBufferPointer(start: self.memory + self.start, count: self.end - self.start)
         self.searched = line.count
-        if self.isSkipping || line.count > Self.lineLimit {
+        if self.isSkipping || line.count > self.limit {
             defer { self.isSkipping = true }
             (self.start, self.end, self.searched) = (0, 0, 0)
             return self.isSkipping ? nil : .tooLong

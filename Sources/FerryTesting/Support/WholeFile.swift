@@ -1,0 +1,33 @@
+internal import FerryCore
+
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+/// Reads a file into memory, without a byte order mark.
+///
+/// - Throws: `CocoaError` if it cannot be read, or has more than `limit` bytes.
+func wholeFile(_ path: String, limit: Int) throws(CocoaError) -> [UInt8] {
+    let bytes: [UInt8]
+    do {
+        bytes = try FileStart.read(path, limit: limit)
+    } catch {
+        switch error.code {
+        case ENOENT: throw CocoaError(.fileReadNoSuchFile)
+        case EACCES: throw CocoaError(.fileReadNoPermission)
+        default: throw CocoaError(.fileReadUnknown)
+        }
+    }
+    guard bytes.count <= limit else { throw CocoaError(.fileReadTooLarge) }
+    return bytes
+}
