@@ -16,12 +16,12 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// - Parameter hex: an even number of hexadecimal digits of either case; or the same with spaces in angle brackets,
-    ///   `<00fc13ad 85652412>`, as `NSData` describes itself.
+    /// - Parameter hex: an even number of hexadecimal digits of either case. Spaces, tabs and line ends are left out, and so
+    ///   are angle brackets around all: `<00fc13ad 85652412>`, as `NSData` describes itself.
     /// - Throws: ``PushValidationError`` with every fault: ``PushValidationError/Code/oddHex``,
     ///   ``PushValidationError/Code/notHex``, and those of the length.
     public init(hex: String) throws(PushValidationError) {
-        var hex = Self.withoutBrackets(hex.utf8).map { String(decoding: $0, as: UTF8.self) } ?? hex
+        var hex = Self.digits(hex.utf8).map { String(decoding: $0, as: UTF8.self) } ?? hex
         let decoded = hex.withUTF8 { digits -> Result<[UInt8], PushValidationError> in
             let faults = Self.faults(hex: digits)
             guard faults.isEmpty else { return .failure(PushValidationError(faults)) }
@@ -54,16 +54,7 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
 
     package static func faults(hex digits: UnsafeBufferPointer<UInt8>) -> [PushValidationError.Fault] {
         var faults: [PushValidationError.Fault] = []
-        if digits.first == UInt8(ascii: "{") {
-            let message =
-                "the device token is what NSData says of itself since iOS 13, which leaves bytes out: the app must send the "
-                + "bytes themselves, as hex digits"
-            return [.init(.notHex, message)]
-        }
-        if self.isBase64(digits) {
-            let message = "the device token looks like Base64; write its bytes as hex digits"
-            return [.init(.notHex, message)]
-        }
+        if let message = ForeignToken(digits)?.sentence { return [.init(.notHex, message)] }
         let isHex = digits.allSatisfy { self.nibble($0) != nil }
         if !digits.count.isMultiple(of: 2) {
             let unit = isHex ? "hex digits" : "characters"
@@ -75,29 +66,18 @@ public struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
         return faults + self.faults(length: (digits.count + 1) / 2)
     }
 
-    /// Returns the digits of `<00fc13ad 85652412>`; nil if the text is not in angle brackets. Many programs stored what
-    /// `NSData` says of itself.
-    package static func withoutBrackets(_ text: some Collection<UInt8>) -> [UInt8]? {
-        guard text.first == UInt8(ascii: "<"), text.count >= 2, Array(text.suffix(1)) == [UInt8(ascii: ">")] else {
-            return nil
+    /// Returns the digits of a text with white space or in angle brackets; nil if it has neither. Files have line ends, people
+    /// copy spaces, and many programs stored what `NSData` says of itself: `<00fc13ad 85652412>`.
+    package static func digits(_ text: some Collection<UInt8>) -> [UInt8]? {
+        var digits = text.filter { !Self.isWhiteSpace($0) }
+        if digits.count >= 2, digits.first == UInt8(ascii: "<"), digits.last == UInt8(ascii: ">") {
+            digits = Array(digits.dropFirst().dropLast())
         }
-        return text.dropFirst().dropLast().filter { $0 != UInt8(ascii: " ") }
+        return digits.count < text.count ? digits : nil
     }
 
-    /// The lengths of text that is taken for Base64: a token of 32 bytes has 43 characters, the longest has 136.
-    private static let base64Lengths = 40...136
-
-    /// Whether the text looks like a token in Base64 rather than in hexadecimal digits: of random Base64, two thirds of the
-    /// characters are no such digit.
-    private static func isBase64(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        self.base64Lengths ~= text.count && text.count(where: { self.nibble($0) == nil }) * 4 > text.count
-            && text.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: Array("+/-_=".utf8).contains(byte)
-                }
-            }
+    private static func isWhiteSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
     }
 
     /// Writes the bytes that `digits` stand for to `target`. False if a character is not a hexadecimal digit, if the

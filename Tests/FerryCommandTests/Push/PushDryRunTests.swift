@@ -61,7 +61,7 @@ import Testing
 
     @Test func `a short device token is warned of once, and sent`() async throws {
         try await PushHarness.run { harness in
-            let lines = [PushHarness.line(1)] + ["00fe", "00fd"].map { #"{"token":"\#($0)","payload":{}}"# }
+            let lines = [PushHarness.line(1)] + ["00fe", "00fd"].map { #"{"token":"\#($0)","payload":{"aps":{}}}"# }
             let file = try harness.directory.write("lines", lines.joined(separator: "\n"))
             let output = try await harness.push(harness.arguments(file))
             #expect(output.status == 0)
@@ -74,22 +74,57 @@ import Testing
     }
 
     @Test(arguments: [
-        ("[" + PushHarness.line(1) + "]\n", "jq -c '.[]' FILE", 1),
-        ("{\n  \"token\": \"00fc\",\n  \"payload\": {}\n}\n", "jq -c . FILE", 4),
+        ("[" + PushHarness.line(1) + "]\n", "jq -c '.[]' FILE"),
+        ("[\n\(PushHarness.line(1)),\n\(PushHarness.line(2))\n]\n", "jq -c '.[]' FILE"),
+        ("{\n  \"token\": \"00fc\",\n  \"payload\": {}\n}\n", "jq -c . FILE"),
+        ("{\"token\": \"00fc\",\n\"payload\": {}}\n\(PushHarness.line(1))\n", "jq -c . FILE"),
+        ("\u{feff}[\n\(PushHarness.line(1))\n]\n", "jq -c '.[]' FILE"),
     ])
-    func `JSON that stands in no lines is named once, with what makes lines of it`(
+    func `of JSON that stands in no lines nothing is sent, and one sentence says what makes lines of it`(
         text: String,
-        cure: String,
-        bad: Int
+        cure: String
     ) async throws {
         try await PushHarness.run { harness in
             let file = try harness.directory.write("lines", text)
+            let dry = try await harness.push(harness.arguments(file), "--dry-run")
+            #expect(dry.status == 2)
+            let words = "\(file):1: each notification is one object on one line; \(cure)"
+            #expect(dry.messages.hasPrefix(words), "\(dry.messages)")
+            #expect(dry.messages.contains("0 lines are good, 1 is bad"), "\(dry.messages)")
+            let output = try await harness.push(harness.arguments(file))
+            #expect(output.status == 2)
+            #expect(output.messages.hasPrefix(words), "\(output.messages)")
+            #expect(
+                output.messages.hasSuffix("ferry: Line 1 is bad; nothing after it was sent.\n"),
+                "\(output.messages)"
+            )
+            #expect(output.number("submitted") == 0)
+            #expect(harness.recorder.notifications.isEmpty)
+        }
+    }
+
+    @Test func `a payload without content is warned of once, and sent; those of push types that need none are not`()
+        async throws
+    {
+        try await PushHarness.run { harness in
+            let token = PushHarness.token(1)
+            let lines = [
+                PushHarness.line(1), #"{"token":"\#(token)","payload":{"mdm":"x"}}"#,
+                #"{"token":"\#(token)","payload":{"\u0061ps":{}}}"#,
+                #"{"token":"\#(token)","payload":{"a":1},"pushType":"voip"}"#,
+                #"{"token":"\#(token)","payload":{"a":1},"topic":"com.example.app.voip"}"#,
+                #"{"token":"\#(token)","payload":{"message":{"aps":1}}}"#, #"{"token":"\#(token)","payload":{"a":1}}"#,
+            ]
+            let file = try harness.directory.write("lines", lines.joined(separator: "\n"))
             let output = try await harness.push(harness.arguments(file), "--dry-run")
-            #expect(output.status == 1)
-            let lines = output.messages.split(separator: "\n")
-            #expect(lines.count == 2, "\(output.messages)")
-            #expect(lines.first?.hasPrefix("\(file):1: each notification is one object on one line; \(cure)") == true)
-            #expect(lines.last?.hasSuffix("0 lines are good, \(bad) \(bad == 1 ? "is" : "are") bad") == true)
+            #expect(output.status == 0)
+            #expect(
+                output.messages.hasPrefix(
+                    "\(file):7: warning: the payload has neither 'aps' nor 'mdm', so the device shows nothing of it; this is said "
+                        + "only once\n"
+                ),
+                "\(output.messages)"
+            )
         }
     }
 
@@ -104,9 +139,9 @@ import Testing
             ]
             for (file, words) in cases {
                 let output = try await harness.push(harness.arguments(file), "--dry-run")
-                #expect(output.status == 1)
+                #expect(output.status == 2)
                 #expect(output.messages.hasPrefix("\(file):1: \(words)"), "\(output.messages)")
-                #expect(output.messages.split(separator: "\n").count == 2, "\(output.messages)")
+                #expect(output.messages.split(separator: "\n").count == 3, "\(output.messages)")
             }
         }
     }
@@ -115,7 +150,7 @@ import Testing
         try await PushHarness.run { harness in
             let token = "<" + String(repeating: "00fc13ad ", count: 8) + ">"
             let text = """
-                {"token":"\(token)","payload":{}}
+                {"token":"\(token)","payload":{"aps":{}}}
                 {"token":"\(PushHarness.token(1))","payload":{},"expiration":3600}
                 {"token":"\(PushHarness.token(1))","payload":{},"expiration":0}
                 """

@@ -83,8 +83,13 @@ import Testing
     /// Fixed values: the shares of a migration must not change with an update.
     private static let knownHashes: [UInt32] = [1_507_794_777, 76_757_624, 908_050_944, 1_709_387_265, 2_446_745_230]
 
-    @Test(arguments: ["<00fc13ad 85652412>", "<00FC13AD85652412>", "< 00fc13ad  85652412 >"])
-    func `The description of NSData is a token, too`(text: String) throws {
+    @Test(
+        arguments: [
+            "<00fc13ad 85652412>", "<00FC13AD85652412>", "< 00fc13ad  85652412 >", "00fc13ad85652412\n",
+            "00fc13ad85652412\r\n", "  00fc13ad 8565\t2412 ", "\n<00fc13ad 85652412>\n",
+        ]
+    )
+    func `White space and the brackets of NSData are left out`(text: String) throws {
         #expect(try DeviceToken(hex: text).hex == "00fc13ad85652412")
     }
 
@@ -104,6 +109,24 @@ import Testing
         let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
         #expect(error?.faults.map(\.code) == [.notHex])
         #expect("\(error?.faults.first?.message ?? "")".contains("looks like Base64") == true)
+    }
+
+    @Test(
+        arguments: [
+            ("32 bytes", "is what Data says of itself in Swift"),
+            (
+                "dQw4w9WgXcQ:APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx" + String(repeating: "aBc1_-", count: 18),
+                "looks like a registration token of Firebase (FCM)"
+            ),
+            ("APA91bHun4MxP5egoKMwt2KZFBaFUH-1RYqx" + String(repeating: "aBc1_-", count: 18), "(FCM)"),
+            ("ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]", "is one of Expo"),
+            ("ExpoPushToken[xxxxxxxxxxxxxxxxxxxxxx]", "is one of Expo"),
+        ]
+    )
+    func `A token of another kind is named as that`(text: String, words: String) {
+        let error = #expect(throws: PushValidationError.self) { try DeviceToken(hex: text) }
+        #expect(error?.faults.contains { $0.code == .notHex && $0.message.contains(words) } == true, "\(error as Any)")
+        #expect(error?.description.contains(text) == false)
     }
 
     @Test func `A description of NSData is named as that`() {

@@ -23,7 +23,7 @@ struct LineInspector {
     private(set) var endedBadly = false
     private var sawShortToken = false
     private var sawMissingTopic = false
-    private var sawOtherForm = false
+    private var sawEmptyPayload = false
 
     /// - Parameter topic: the topic of lines without one. Nil if the provider supplies it.
     init(
@@ -64,7 +64,11 @@ struct LineInspector {
             do throws(LineFaults) {
                 line = try self.parser.parse(bytes)
             } catch {
-                self.nameOtherForm(bytes)
+                if self.goodCount == 0, self.badCount == 0, let form = OtherForm(bytes) {
+                    // One of its later lines may look like a good one: the last object of an array has no comma after it.
+                    self.endedBadly = true
+                    throw LineFaults(messages: [form.sentence])
+                }
                 throw error
             }
             if let fault = self.check.fault(of: line) {
@@ -75,10 +79,9 @@ struct LineInspector {
             self.goodCount += 1
             return line
         } catch {
-            // After a first line of another form, the others are bad for the same reason, until one is good.
-            if !(self.sawOtherForm && error.isNoJSON && self.goodCount == 0) { self.name("\(error)") }
+            self.name("\(error)")
             self.badCount += 1
-            self.endedBadly = self.isStrict
+            self.endedBadly = self.endedBadly || self.isStrict
             return nil
         }
     }
@@ -98,42 +101,6 @@ struct LineInspector {
         return nil
     }
 
-    /// Says what to do with JSON that does not stand in lines: an array, or an object over several lines.
-    private mutating func nameOtherForm(_ line: UnsafeBufferPointer<UInt8>) {
-        guard !self.sawOtherForm, self.goodCount == 0, self.badCount == 0 else { return }
-        let first = line.first { $0 > 0x20 }
-        let last = line.last { $0 > 0x20 }
-        let form: String
-        let command: String
-        if Self.isUTF16(line) {
-            (form, command) = ("the text is UTF-16, and lines are read as UTF-8", "iconv -f UTF-16 -t UTF-8 FILE")
-        } else if first == UInt8(ascii: "[") {
-            (form, command) = (Self.lineForm, "jq -c '.[]' FILE")
-        } else if first == UInt8(ascii: "{"), last == UInt8(ascii: ","), Self.isObjectBeforeComma(line) {
-            (form, command) = ("\(Self.lineForm), without a comma after it", "sed 's/,[[:space:]]*$//' FILE")
-        } else if first == UInt8(ascii: "{"), last == UInt8(ascii: "{") || last == UInt8(ascii: ",") {
-            (form, command) = (Self.lineForm, "jq -c . FILE")
-        } else {
-            return
-        }
-        self.sawOtherForm = true
-        self.name("\(form); \(command) writes such lines, and ferry push - reads them")
-    }
-
-    private static let lineForm = "each notification is one object on one line"
-
-    /// Whether the text begins in UTF-16: with its byte order mark, or with a bracket whose other byte is zero.
-    private static func isUTF16(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard line.count >= 2 else { return false }
-        let bracket = UInt8(ascii: "{")
-        return [(0xff, 0xfe), (0xfe, 0xff), (bracket, 0), (0, bracket)].contains { (line[0], line[1]) == $0 }
-    }
-
-    private static func isObjectBeforeComma(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let comma = line.lastIndex(of: UInt8(ascii: ",")) else { return false }
-        return JSONScanner.faultInObject(UnsafeBufferPointer(rebasing: line[..<comma])) == nil
-    }
-
     /// Reports the last line, with a message.
     private func name(_ message: String) {
         self.say("\(self.reader.name):\(self.count): \(message)")
@@ -143,6 +110,12 @@ struct LineInspector {
         if let warning = self.check.warning(of: line) {
             self.name(warning)
             self.refusedCount += 1
+        }
+        if !self.sawEmptyPayload, line.showsNothing {
+            self.sawEmptyPayload = true
+            self.name(
+                "warning: the payload has neither 'aps' nor 'mdm', so the device shows nothing of it; this is said only once"
+            )
         }
         guard line.token.count < Self.usualTokenLength, !self.sawShortToken else { return }
         self.sawShortToken = true

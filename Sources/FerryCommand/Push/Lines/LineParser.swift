@@ -104,7 +104,7 @@ final class LineParser {
             }
         } catch {
             // The faults found so far are dropped: the line is not a JSON object.
-            throw LineFaults(messages: ["not a line of JSON: \(error)"], isNoJSON: true)
+            throw LineFaults(messages: ["not a line of JSON: \(error)"])
         }
         if seen & 1 << Member.token.rawValue == 0 { faults.add("there is no 'token'") }
         if seen & 1 << Member.payload.rawValue == 0 {
@@ -159,18 +159,22 @@ final class LineParser {
     }
 
     private func readToken(_ text: Bytes, into result: inout PushLine, _ faults: inout LineFaults) {
-        let hex = text.first == UInt8(ascii: "<") ? self.digits(inBrackets: text) : text
-        result.hex = hex
-        let length = hex.count / 2
-        if 1...self.token.count ~= length, DeviceToken.decode(hex: hex, into: self.token) {
-            result.token = Bytes(start: self.token.baseAddress, count: length)
-        } else {
-            faults.add(DeviceToken.faults(hex: hex))
-        }
+        if self.decode(text, into: &result) { return }
+        // Tokens with white space or brackets are few, so they may cost an allocation.
+        let hex = self.digits(of: text)
+        if hex.count == text.count || !self.decode(hex, into: &result) { faults.add(DeviceToken.faults(hex: hex)) }
     }
 
-    private func digits(inBrackets text: Bytes) -> Bytes {
-        guard let digits = DeviceToken.withoutBrackets(text) else { return text }
+    private func decode(_ hex: Bytes, into result: inout PushLine) -> Bool {
+        result.hex = hex
+        let length = hex.count / 2
+        guard 1...self.token.count ~= length, DeviceToken.decode(hex: hex, into: self.token) else { return false }
+        result.token = Bytes(start: self.token.baseAddress, count: length)
+        return true
+    }
+
+    private func digits(of text: Bytes) -> Bytes {
+        guard let digits = DeviceToken.digits(text) else { return text }
         let copy = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: digits.count)
         _ = copy.initialize(from: digits)
         self.resolved.append(copy)

@@ -20,8 +20,6 @@ struct PushLine {
 /// All faults of a line, in words. Quotes no part of the line.
 struct LineFaults: Error, Equatable, CustomStringConvertible {
     var messages: [String] = []
-    /// Whether the line is no JSON object at all.
-    var isNoJSON = false
 
     var description: String { self.messages.joined(separator: "; ") }
 

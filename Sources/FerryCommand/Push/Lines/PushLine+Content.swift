@@ -1,0 +1,45 @@
+internal import FerryCore
+internal import FerryHTTP2
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
+
+extension PushLine {
+    private static let types = PushTypeTable()
+
+    /// Whether the payload has neither `aps` nor `mdm`, and is for a push type that needs one of them. Others, such as voip,
+    /// hand the whole payload to the app.
+    var showsNothing: Bool { !self.mayHaveContent && self.needsContent && !self.hasContent }
+
+    /// Whether the bytes of a name that counts stand anywhere. Nearly every payload has them, so the rest is for few.
+    private var mayHaveContent: Bool { self.payload.contains("\"aps\"") || self.payload.contains("\"mdm\"") }
+
+    private var needsContent: Bool {
+        switch self.pushType {
+        case .alert, .background, .liveactivity: true
+        case nil: !Self.types.all.contains { $0.type != .liveactivity && $0.suffix.ends(self.topic) }
+        default: false
+        }
+    }
+
+    /// Also a name with escapes.
+    private var hasContent: Bool {
+        var members = JSONMembers(self.payload)
+        while let member = try? members.next() {
+            if member.key.equals("aps", in: self.payload) || member.key.equals("mdm", in: self.payload) { return true }
+        }
+        return false
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    fileprivate func contains(_ text: StaticString) -> Bool {
+        guard let base = self.baseAddress else { return false }
+        return memmem(base, self.count, text.utf8Start, text.utf8CodeUnitCount) != nil
+    }
+}
