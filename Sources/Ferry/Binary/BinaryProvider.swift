@@ -58,7 +58,7 @@ public final class BinaryProvider: LoopProvider {
                 index: index,
                 commons: commons,
                 connector: { _ in connector },
-                options: .init(logger: configuration.logger)
+                options: .init(logger: configuration.logger, patience: Patience(binary: options))
             )
         }
         self.body = ProviderBody(

@@ -7,10 +7,12 @@ extension Logger {
     /// - Parameters:
     ///   - side: the protocol, if the provider has two.
     ///   - level: the level of the trouble that the event reports.
-    func log(_ event: ProviderEvent, of side: ProviderSide?, trouble level: Level) {
-        guard let side else { return self.log(event, trouble: level) }
+    ///   - patience: how long notifications wait for a connection.
+    func log(_ event: ProviderEvent, of side: ProviderSide?, trouble level: Level, patience: String?) {
         var logger = self
-        logger[metadataKey: "apns.side"] = "\(side.rawValue)"
+        if let side { logger[metadataKey: "apns.side"] = "\(side.rawValue)" }
+        // A repetition does not say it again.
+        if level > .debug, event.isWaitedFor, let patience { logger[metadataKey: "apns.wait"] = "\(patience)" }
         logger.log(event, trouble: level)
     }
 
@@ -74,5 +76,16 @@ extension Logger {
             wasDropped ? "ended, because the last reference to the provider was dropped" : "ended",
             metadata: ["apns.report": "\(report)"]
         )
+    }
+}
+
+extension ProviderEvent {
+    /// Whether notifications wait for the end of the trouble that the event reports.
+    fileprivate var isWaitedFor: Bool {
+        switch self {
+        case .socketError: true
+        case .error(let error): error.code == .noProviderToken
+        default: false
+        }
     }
 }

@@ -19,6 +19,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         /// Whether to poll the socket for a moment before the event loop sleeps, while one answer holds up all
         /// progress.
         var looksBeforeSleeping = false
+        /// How long notifications wait for a connection.
+        var patience: Patience
     }
 
     /// The shortest timer. Timers closer together than this become one.
@@ -66,6 +68,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var connectionTrouble = TroubleLog()
     private var providerTrouble = TroubleLog()
     private var hasLoggedPause = false
+    private let patience: Patience
     private let turnEnded: ((borrowing Machine) -> Void)?
     private var isRunning = false
     private var runsAgain = false
@@ -89,6 +92,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
         self.meter = commons.observer == nil ? nil : ActivityMeter()
         if self.meter != nil { self.machine.outcomes.countCauses() }
         self.turnEnded = options.turnEnded
+        self.patience = options.patience
         self.logger = options.logger
         self.tokens = options.tokens.map { TokenDesk($0) }
         self.busyPoll = options.looksBeforeSleeping ? BusyPoll() : nil
@@ -210,7 +214,8 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// - Parameter others: events that are reported together with it.
     private func report(_ sided: SidedEvent, among others: [SidedEvent] = []) {
         let event = sided.event
-        self.logger.log(event, of: sided.side, trouble: self.troubleLevel(event, among: others))
+        let level = self.troubleLevel(event, among: others)
+        self.logger.log(event, of: sided.side, trouble: level, patience: self.patience.words(sided.side))
         if let error = event.providerError { self.commons.noteError(error) }
         if !self.repeats(event, others) { self.meter?.saw(event) }
         self.commons.send(event, of: sided.side, from: self.index, isBusy: !self.machine.isSettled)

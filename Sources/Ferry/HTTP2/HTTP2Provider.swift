@@ -60,7 +60,8 @@ public final class HTTP2Provider: LoopProvider {
                 options: .init(
                     logger: configuration.logger,
                     tokens: configuration.tokens,
-                    looksBeforeSleeping: options.looksBeforeSleeping
+                    looksBeforeSleeping: options.looksBeforeSleeping,
+                    patience: Patience(http2: options)
                 )
             )
         }

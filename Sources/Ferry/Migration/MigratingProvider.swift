@@ -97,7 +97,8 @@ public final class MigratingProvider: LoopProvider {
                             commons.events.send(.migration(.moved))
                         }
                     },
-                    looksBeforeSleeping: http2.options.looksBeforeSleeping
+                    looksBeforeSleeping: http2.options.looksBeforeSleeping,
+                    patience: Patience(binary: binary.options, http2: http2.options)
                 )
             )
         }

@@ -13,6 +13,20 @@ extension Outcome {
     }
 }
 
+extension PushProvider {
+    /// Returns an outcome with its cause and remedy, for a log or a person: "undelivered: noConnection. No connection to …".
+    ///
+    /// Call it right after the outcome came: of an `undelivered` or `uncertain` one it tells ``lastError``, the trouble of now.
+    public func inWords(_ outcome: Outcome) -> String {
+        let trouble: String? =
+            switch outcome {
+            case .undelivered, .uncertain: self.lastError?.message
+            case .accepted, .rejected, .expired: nil
+            }
+        return (trouble ?? outcome.explanation).map { "\(outcome). \($0)" } ?? "\(outcome)"
+    }
+}
+
 extension Rejection {
     /// The cause and the remedy, in one or two sentences: ``details``, or else what the reason means on the protocol of
     /// the side that refused. Nil for a reason that Ferry does not know.

@@ -102,12 +102,25 @@ package struct RequestCheck: Sendable {
         return bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == UInt8(ascii: "\t") }
     }
 
-    /// Returns the fault of a topic that lacks the suffix of its push type, or has that of another.
+    /// Whether the default topic is sent: the notification names no topic, or the bundle ID with a push type that appends a
+    /// suffix.
+    ///
+    /// - Parameter topic: the notification's topic; empty when it names none.
+    func sendsDefaultTopic(for topic: UnsafeBufferPointer<UInt8>, pushType: UInt8) -> Bool {
+        if topic.isEmpty { return true }
+        guard let suffix = self.table[pushType]?.suffix, !suffix.isEmpty else { return false }
+        return self.defaultTopic.isBundleID(topic)
+    }
+
+    /// Returns the fault of a topic that lacks the suffix of its push type, or has that of another. The bundle ID of the
+    /// provider gets the suffix.
     private func contradiction(
         between topic: UnsafeBufferPointer<UInt8>,
         and rules: PushTypeRules
     ) -> RequestFault? {
-        guard rules.suffix.isEmpty else { return rules.suffix.ends(topic) ? nil : .topicWithoutSuffix(rules) }
+        guard rules.suffix.isEmpty else {
+            return rules.suffix.ends(topic) || self.defaultTopic.isBundleID(topic) ? nil : .topicWithoutSuffix(rules)
+        }
         for index in self.table.all.indices where self.table.all[index].suffix.ends(topic) {
             return self.defaultTopic.isBundleID(topic) ? nil : .topicOfAnotherType(rules, self.table.all[index])
         }

@@ -54,12 +54,13 @@ package struct RequestFields: ~Copyable {
         if let authorization { self.block.append("authorization", authorization.bytes, .literal) }
 
         let (pushType, priority) = self.check.typeAndPriority(of: entry, in: arena)
-        let topic = arena + Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
-        let collapseID = topic + Int(entry.topicLength)
-        if entry.topicLength > 0 {
-            self.block.append("apns-topic", UnsafeBufferPointer(start: topic, count: Int(entry.topicLength)))
-        } else {
+        let topicStart = arena + Int(entry.offset) + Int(entry.tokenLength) + Int(entry.payloadLength)
+        let collapseID = topicStart + Int(entry.topicLength)
+        let topic = UnsafeBufferPointer(start: topicStart, count: Int(entry.topicLength))
+        if self.check.sendsDefaultTopic(for: topic, pushType: pushType) {
             self.appendDefaultTopic(pushType: pushType)
+        } else {
+            self.block.append("apns-topic", topic)
         }
         if let rules = self.check.table[pushType] { self.block.append("apns-push-type", rules.headerValue) }
         if priority > 0 { self.block.append("apns-priority", UInt64(priority)) }

@@ -1,18 +1,20 @@
 public import FerryCore
+internal import FerryHTTP2
 internal import Synchronization
 
 /// A provider without connections, for the tests of a program that sends through a `PushProvider`.
 ///
 /// ```swift
-/// let provider = FakeProvider { notification, device in
+/// let provider = FakeProvider(topic: "com.example.app") { notification, device in
 ///     device == gone ? .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410)) : .accepted(.confirmed)
 /// }
 /// await program.run(with: provider)
 /// #expect(provider.submissions.count == 3)
 /// ```
 ///
-/// It takes everything at once, so `submit` never waits. Every notification has its outcome when the call returns. Any
-/// thread.
+/// It takes everything at once, so `submit` never waits. Every notification has its outcome when the call returns. What
+/// `HTTP2Provider` refuses before it sends is refused here, too, in the same words: a missing topic, a topic that contradicts the
+/// push type, a payload that is too long. Any thread.
 public final class FakeProvider: PushProvider {
     /// Decides what becomes of a notification.
     public typealias Answer = @Sendable (PushNotification, DeviceToken) -> Outcome
@@ -30,19 +32,23 @@ public final class FakeProvider: PushProvider {
     }
 
     private let answer: Answer
+    private let check: RequestCheck
     private let sink: (any OutcomeSink)?
     private let buffer: OutcomeBuffer?
     private let hub = EventHub()
     private let state = Mutex(State())
 
     /// - Parameters:
+    ///   - topic: the topic of notifications that name none, as `HTTP2Configuration.topic`. Without one, they are rejected.
     ///   - outcomes: the receiver of the outcomes of ``submit(_:)`` and ``trySubmit(_:)``.
-    ///   - answer: called for each notification, on the thread that submits it.
+    ///   - answer: called for each notification that a provider would send, on the thread that submits it.
     public init(
+        topic: String? = nil,
         outcomes: OutcomeDelivery = .discard,
         answer: @escaping Answer = { _, _ in .accepted(.confirmed) }
     ) {
         self.answer = answer
+        self.check = RequestCheck(bundleID: topic, usesTokens: true)
         if case .sink(let sink) = outcomes { self.sink = sink } else { self.sink = nil }
         if case .stream = outcomes { self.buffer = OutcomeBuffer {} } else { self.buffer = nil }
     }
@@ -153,8 +159,10 @@ public final class FakeProvider: PushProvider {
     }
 
     private func settle(_ submission: Submission) -> Outcome {
+        let fault = self.check.fault(of: submission.notification, to: submission.device)
         // The answer is the caller's code, and may use the fake.
-        let outcome = self.answer(submission.notification, submission.device)
+        let outcome =
+            fault.map { .rejected($0.rejection) } ?? self.answer(submission.notification, submission.device)
         self.state.withLock { state in
             state.submissions.append(submission)
             state.counts.add(outcome)

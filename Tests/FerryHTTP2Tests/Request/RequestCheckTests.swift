@@ -102,6 +102,15 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: PushType.allCases.filter { PushTypeTable()[$0.code]?.suffix.isEmpty == false && $0 != .location }
+    )
+    func `The provider's bundle ID gets the suffix of the push type, as without a topic`(type: PushType) throws {
+        let check = RequestCheck(bundleID: "com.example.app", usesTokens: true)
+        #expect(try verdict(by: check, topic: "com.example.app", type) == nil)
+        #expect(try verdict(by: check, topic: "com.example.other", type)?.reason == .badTopic)
+    }
+
     @Test(arguments: [PushType.alert, .background, .mdm])
     func `A topic with the suffix of another push type is refused`(type: PushType) throws {
         for other in self.check.table.all where !other.suffix.isEmpty {

@@ -29,7 +29,9 @@ import Testing
 
     @Test func `each notification has the outcome of the answer, once`() async throws {
         let gone = try Self.device(1)
-        let provider = FakeProvider(outcomes: .stream) { $1 == gone ? Self.refusal : .accepted(.confirmed) }
+        let provider = FakeProvider(topic: "a.b", outcomes: .stream) {
+            $1 == gone ? Self.refusal : .accepted(.confirmed)
+        }
         var batch = try Self.batch(3)
         try await provider.submit(&batch)
         let isEmpty = batch.isEmpty
@@ -42,6 +44,41 @@ import Testing
         #expect(outcomes.map(\.tag) == [0, 1, 2])
         #expect(outcomes.map(\.outcome) == [.accepted(.confirmed), Self.refusal, .accepted(.confirmed)])
         #expect(provider.submissions.map(\.tag) == [0, 1, 2, 0])
+    }
+
+    @Test func `what production refuses before it sends is refused, in the same words, and the answer is not asked`()
+        async throws
+    {
+        let provider = FakeProvider { _, _ in
+            Issue.record("asked")
+            return .accepted(.confirmed)
+        }
+        let notifications = [
+            try PushNotification(json: "{}".utf8),
+            try PushNotification(json: "{}".utf8, topic: "com.example.app", pushType: .voip),
+            try PushNotification(
+                json: "{}".utf8,
+                topic: "com.example.app",
+                pushType: .background,
+                priority: .immediate
+            ),
+            try PushNotification(json: "{\"x\":\"\(String(repeating: "x", count: 4096))\"}".utf8, topic: "a.b"),
+        ]
+        var reasons: [Reason?] = []
+        for notification in notifications {
+            let outcome = try await provider.send(notification, to: Self.device(1))
+            guard case .rejected(let rejection) = outcome else { return Issue.record("\(outcome)") }
+            reasons.append(rejection.reason)
+            #expect(rejection.origin == .ferry)
+            #expect(rejection.details?.isEmpty == false)
+        }
+        #expect(reasons == [.missingTopic, .badTopic, .badPriority, .payloadTooLarge])
+        // The bundle ID gets the suffix of the push type, and is the topic of what names none.
+        let own = FakeProvider(topic: "com.example.app")
+        for notification in notifications.prefix(2) {
+            #expect(try await own.send(notification, to: Self.device(1)) == .accepted(.confirmed))
+        }
+        #expect(provider.counts.rejected == 4 && own.counts.accepted == 2)
     }
 
     @Test func `events are those of the test, and an error becomes the last`() async throws {

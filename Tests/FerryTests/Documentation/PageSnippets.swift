@@ -18,10 +18,10 @@ func sendOneNotification() async throws {
     let configuration = HTTP2Configuration(production: true, credentials: .token(tokens), outcomes: .discard)
     let notification = try PushNotification(Payload(alert: "Hello", badge: 1), topic: "com.example.app")
     let device = try DeviceToken(hex: "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
-    let outcome = try await withProvider(configuration) { provider in
-        try await provider.send(notification, to: device)
+    let result = try await withProvider(configuration) { provider in
+        provider.inWords(try await provider.send(notification, to: device))
     }
-    print(outcome)
+    print(result)
 }
 
 func configureForGateway() throws -> BinaryConfiguration {
@@ -296,7 +296,9 @@ func greet(_ devices: [DeviceToken], with provider: some PushProvider) async thr
     @Test func `a fake provider answers without a server`() async throws {
         let (here, gone) = (try DeviceToken(hex: "00fc"), try DeviceToken(hex: "bad0"))
         let refusal = Rejection(reason: .unregistered, origin: .apns, status: 410)
-        let provider = FakeProvider { _, device in device == gone ? .rejected(refusal) : .accepted(.confirmed) }
+        let provider = FakeProvider(topic: "com.example.app") { _, device in
+            device == gone ? .rejected(refusal) : .accepted(.confirmed)
+        }
         #expect(try await greet([here, gone], with: provider) == [gone])
         #expect(provider.submissions.map(\.device) == [here, gone])
         _ = await provider.shutDown(within: .zero, proof: .automatic)

@@ -51,6 +51,23 @@ struct HTTP2ProviderTests {
         }
     }
 
+    @Test func `the bundle ID as topic gets the suffix of the push type, as no topic does`() async throws {
+        try await RawAPNs.run { apns in
+            let provider = try TestedProvider(apns.configuration(nil, OutcomeCollector()))
+            let own = "com.example.ferry"
+            for topic in [nil, own, "\(own).voip"] {
+                let notification = try PushNotification(json: "{}".utf8, topic: topic, pushType: .voip)
+                #expect(try await provider.send(notification, to: Harness.device(1)) == .accepted(.confirmed))
+            }
+            let alert = try PushNotification(json: "{}".utf8, topic: own, pushType: .alert)
+            #expect(try await provider.send(alert, to: Harness.device(1)) == .accepted(.confirmed))
+            _ = await provider.shutDown(within: Harness.forever)
+            #expect(
+                apns.requests.map { $0.fields["apns-topic"] } == ["\(own).voip", "\(own).voip", "\(own).voip", own]
+            )
+        }
+    }
+
     @Test func `two event loops use one provider token, and each has its part of the devices`() async throws {
         let threads = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let tokens = Mutex<Set<String>>([])

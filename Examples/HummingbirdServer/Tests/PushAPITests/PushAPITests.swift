@@ -23,7 +23,9 @@ struct PushAPITests {
     }
 
     @Test func `a device that lost the app is to be forgotten`() async throws {
-        let provider = FakeProvider { _, _ in .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410)) }
+        let provider = FakeProvider(topic: "com.example.app") { _, _ in
+            .rejected(Rejection(reason: .unregistered, origin: .apns, status: 410))
+        }
         try await makeApplication(provider: provider).test(.router) { client in
             let response = try await self.post("/devices/\(self.token)", to: client)
             #expect(response.status == .unprocessableContent)
@@ -35,7 +37,7 @@ struct PushAPITests {
     }
 
     @Test func `a malformed device token is the caller's fault, and nothing is sent`() async throws {
-        let provider = FakeProvider()
+        let provider = FakeProvider(topic: "com.example.app")
         try await makeApplication(provider: provider).test(.router) { client in
             let response = try await self.post("/devices/none", to: client)
             #expect(response.status == .badRequest)
@@ -44,7 +46,7 @@ struct PushAPITests {
     }
 
     @Test func `a notification that could not be sent may be sent again`() async throws {
-        let provider = FakeProvider { _, _ in .undelivered(.noConnection) }
+        let provider = FakeProvider(topic: "com.example.app") { _, _ in .undelivered(.noConnection) }
         try await makeApplication(provider: provider).test(.router) { client in
             let response = try await self.post("/devices/\(self.token)", to: client)
             #expect(response.status == .serviceUnavailable)
