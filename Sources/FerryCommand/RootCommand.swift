@@ -59,7 +59,13 @@ package struct RootCommand: AsyncParsableCommand {
                 Console.error(Self.complaint(error))
                 exit(.badUsage)
             }
-            do throws(CommandFailure) { try Console.print(Self.fullMessage(for: error)) } catch { exit(error) }
+            do {
+                try Console.printList(Self.fullMessage(for: error))
+            } catch let failure as CommandFailure {
+                exit(failure)
+            } catch {
+                exit(.success)
+            }
         }
     }
 

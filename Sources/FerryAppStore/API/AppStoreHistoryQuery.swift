@@ -87,4 +87,6 @@ public struct AppStoreTestNotification: Sendable {
     public let attempts: [AppStoreSendAttempt]
     /// What was sent.
     public let notification: AppStoreNotification
+    /// What was sent, as Apple signed it.
+    package let signedPayload: String
 }

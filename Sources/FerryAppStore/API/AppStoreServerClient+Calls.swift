@@ -32,7 +32,8 @@ extension AppStoreServerClient {
         do {
             return AppStoreTestNotification(
                 attempts: AppStoreSendAttempt.list(object),
-                notification: try await self.verifier.verifyOnline(signedPayload: payload)
+                notification: try await self.verifier.verifyInvited(signedPayload: payload),
+                signedPayload: payload
             )
         } catch {
             throw self.refused(error)
@@ -66,7 +67,7 @@ extension AppStoreServerClient {
             let payload = entry.string("signedPayload") ?? ""
             let notification: Result<AppStoreNotification, AppStoreVerificationError>
             do {
-                notification = .success(try await self.verifier.verifyOnline(signedPayload: payload))
+                notification = .success(try await self.verifier.verifyInvited(signedPayload: payload))
             } catch {
                 notification = .failure(error)
             }
@@ -171,7 +172,7 @@ extension AppStoreServerClient {
         _ place: String
     ) async throws(AppStoreServerError) -> AppStoreSignedObject {
         do {
-            return try await self.verifier.verifyOnline(signedObject: text, place: place)
+            return try await self.verifier.verifyOnline(signedObject: text, place: place, isInvited: true)
         } catch {
             throw self.refused(error)
         }

@@ -20,6 +20,9 @@ package struct ControlClient {
 
     private let path: String
 
+    /// The longest answer that is taken: ten thousand lines of a list, with several destinations each, have less.
+    private static let longestAnswer = 64 << 20
+
     package init(store: String) { self.path = ControlServer.path(store: store) }
 
     /// Sends a request, and returns the lines of its answer.
@@ -41,6 +44,9 @@ package struct ControlClient {
             guard count >= 0 else { throw self.failure("does not answer") }
             guard count > 0 else { break }
             answer += chunk.prefix(count)
+            guard answer.count <= Self.longestAnswer else {
+                throw .failed("The list is longer than \(Self.longestAnswer >> 20) MiB: ask for fewer at a time.")
+            }
         }
         guard answer.last == UInt8(ascii: "\n") else {
             throw .failed("The process that has the store ended before its answer.")

@@ -8,6 +8,7 @@ internal import FerryCore
 /// {"do":"redeliver","uuid":"…"}          without a uuid: all that were set aside
 /// {"do":"deliverUnsent"}                 what nobody gets
 /// {"do":"take","signedPayload":"…"}      of the notification history
+/// {"do":"learn","signedPayload":"…"}     its certificates alone
 /// ```
 package enum ControlRequest: Sendable {
     case list(limit: Int, before: UInt64?, state: StoredNotification.Delivery.State?)
@@ -15,6 +16,7 @@ package enum ControlRequest: Sendable {
     case redeliver(uuid: String?)
     case deliverUnsent
     case take(signedPayload: String)
+    case learn(signedPayload: String)
 
     /// The most notifications of one list.
     package static let listLimit = 10_000
@@ -40,6 +42,9 @@ package enum ControlRequest: Sendable {
         case "take":
             guard let text = object.string("signedPayload") else { return nil }
             self = .take(signedPayload: text)
+        case "learn":
+            guard let text = object.string("signedPayload") else { return nil }
+            self = .learn(signedPayload: text)
         default: return nil
         }
     }
@@ -63,6 +68,9 @@ package enum ControlRequest: Sendable {
         case .deliverUnsent: add("do", "deliverUnsent")
         case .take(let text):
             add("do", "take")
+            add("signedPayload", text)
+        case .learn(let text):
+            add("do", "learn")
             add("signedPayload", text)
         }
         return JSONText.object(members)

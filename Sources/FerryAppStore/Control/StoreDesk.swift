@@ -26,6 +26,7 @@ package struct StoreDesk: Sendable {
                 return [Self.redelivered(try await self.store.redeliver(uuid: uuid))]
             case .deliverUnsent: return [Self.redelivered(try await self.store.deliverUnsent())]
             case .take(let text): return [await self.take(text)]
+            case .learn(let text): return [self.learn(text)]
             }
         } catch {
             return [Self.error(error.description)]
@@ -36,7 +37,7 @@ package struct StoreDesk: Sendable {
         guard let verifier else { return Self.error("Nothing is verified here.") }
         let notification: AppStoreNotification
         do {
-            notification = try await verifier.verifyOnline(signedPayload: text)
+            notification = try await verifier.verifyInvited(signedPayload: text)
         } catch {
             // Judged again later, when the revocation check can be made.
             let result = error.code == .tryAgain ? "failed" : "refused"
@@ -55,6 +56,16 @@ package struct StoreDesk: Sendable {
         case .failed(let reason):
             return JSONText.object([("result", JSONText.quoted("failed")), ("reason", JSONText.quoted(reason))])
         }
+    }
+
+    private func learn(_ text: String) -> [UInt8] {
+        guard let verifier else { return Self.error("Nothing is verified here.") }
+        do {
+            try verifier.learn(from: Array(text.utf8))
+        } catch {
+            return Self.error(error.description)
+        }
+        return JSONText.object([("result", JSONText.quoted("learnt"))])
     }
 
     private static func redelivered(_ count: Int) -> [UInt8] {
@@ -110,11 +121,14 @@ extension StoredNotification {
 
 extension StoredNotification.Delivery {
     fileprivate var json: [UInt8] {
-        JSONText.object([
-            // Of a URL only the host: path and query may hold secrets.
-            ("destination", JSONText.quoted((try? HTTPURL(self.destination).description) ?? self.destination)),
-            ("state", JSONText.quoted(self.state.word)), ("attempts", Array("\(self.attempts)".utf8)),
-        ])
+        let failure = self.failure.map { [("failure", JSONText.quoted($0))] } ?? []
+        return JSONText.object(
+            [
+                // Of a URL only the host: path and query may hold secrets.
+                ("destination", JSONText.quoted((try? HTTPURL(self.destination).description) ?? self.destination)),
+                ("state", JSONText.quoted(self.state.word)), ("attempts", Array("\(self.attempts)".utf8)),
+            ] + failure
+        )
     }
 }
 

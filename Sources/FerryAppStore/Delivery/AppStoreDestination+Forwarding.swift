@@ -93,6 +93,7 @@ extension AppStoreDestination {
         configuration.trustRoots = trustRoots
         configuration.idleConnections = DeliveryFlight.limit
         let client = try HTTPClient(configuration)
+        if url.scheme == .https { try client.checkTLS() }
         return AppStoreDestination(name: text, needsPost: needsPost) { delivery in
             let (headers, body) = try request(delivery)
             // At least once is what is promised, so a request may be repeated.
@@ -105,7 +106,9 @@ extension AppStoreDestination {
             } catch {
                 throw DeliveryFailure(error.description)
             }
-            guard 200...299 ~= response.status else { throw DeliveryFailure("\(url) answered \(response.status)") }
+            guard 200...299 ~= response.status else {
+                throw DeliveryFailure(ForwardingAnswer(response, of: url, isSigned: !needsPost).sentence)
+            }
         }
     }
 }

@@ -67,16 +67,20 @@ final class DeliveryLoop: Sendable {
             let delay =
                 Task.isCancelled
                 ? .zero : DeliveryBackOff.delay(afterAttempt: delivery.attempt, failing: delivery.failing)
+            let reason = (error as? DeliveryFailure)?.description ?? "the handler threw \(type(of: error))"
             self.onEvent?(
                 .failed(
                     uuid: delivery.notification.uuid,
                     destination: self.destination.name,
-                    reason: (error as? DeliveryFailure)?.description ?? "the handler threw \(type(of: error))",
+                    reason: reason,
                     again: delay
                 )
             )
-            guard let delay else { return .dead }
-            return .again(at: Date.now.addingTimeInterval(delay.timeInterval).milliseconds)
+            guard let delay else { return .dead(because: reason) }
+            return .again(
+                at: Date.now.addingTimeInterval(delay.timeInterval).milliseconds,
+                because: Task.isCancelled ? "" : reason
+            )
         }
     }
 

@@ -54,6 +54,7 @@ public final class AppStoreReceiver: Sendable {
         self.answerLimit = answerLimit
         self.onEvent = onEvent
         self.bodyLimit = verifier.takesVersion1 ? RequestLimit.version1 : RequestLimit.version2
+        if case .store(let store) = handOver { store.keepCertificates(of: verifier) }
         let remembers = if case .handler = handOver { true } else { false }
         self.state = Locked(State(table: HandOverTable(remembers: remembers)))
     }

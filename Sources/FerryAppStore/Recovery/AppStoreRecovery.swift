@@ -137,7 +137,7 @@ public struct AppStoreRecovery: Sendable {
             guard case .failure(let error) = result, error.code == .tryAgain else { return result }
             try await self.pause(attempt, report)
             do {
-                result = .success(try await self.client.verifier.verifyOnline(signedPayload: item.signedPayload))
+                result = .success(try await self.client.verifier.verifyInvited(signedPayload: item.signedPayload))
             } catch {
                 result = .failure(error)
             }

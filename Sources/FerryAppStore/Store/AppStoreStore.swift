@@ -49,8 +49,10 @@ public final class AppStoreStore: Service {
     /// What only the store's thread uses.
     ///
     /// `@unchecked Sendable`: one thread uses it.
-    private final class Core: @unchecked Sendable {
+    final class Core: @unchecked Sendable {
         var file: StoreFile?
+        /// What learns the certificates of the file.
+        var verifier: AppStoreVerifier?
         var lastTry: ContinuousClock.Instant?
     }
 
@@ -59,8 +61,8 @@ public final class AppStoreStore: Service {
     private let destinations: [AppStoreDestination]?
     private let onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
     private let durability: SQLiteDatabase.Durability
-    private let thread = NIOThreadPool(numberOfThreads: 1)
-    private let core = Core()
+    let thread = NIOThreadPool(numberOfThreads: 1)
+    let core = Core()
     private let queue = Locked(Queue())
     /// Raised when there is something new to deliver, and when deliveries end.
     let changes = Signal()
@@ -191,6 +193,7 @@ public final class AppStoreStore: Service {
             destinations: destinations
         )
         self.core.file = file
+        self.teach()
         return warning
     }
 

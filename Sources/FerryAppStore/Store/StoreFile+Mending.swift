@@ -106,9 +106,11 @@ extension StoreFile {
         guard !numbers.isEmpty else { return 0 }
         try self.database.transaction { () throws(SQLiteError) in
             let deliveries = try self.database.prepare("DELETE FROM deliveries WHERE number = ?")
+            let failures = try self.database.prepare("DELETE FROM failures WHERE number = ?")
             let notifications = try self.database.prepare("DELETE FROM notifications WHERE number = ?")
             for number in numbers {
                 try deliveries.run([.integer(number)])
+                try failures.run([.integer(number)])
                 try notifications.run([.integer(number)])
             }
         }

@@ -61,7 +61,9 @@ extension StoreFile {
         }
         let deliveries = try self.database.prepare(
             """
-            SELECT t.name, d.state, d.attempts FROM deliveries d JOIN destinations t ON t.number = d.destination
+            SELECT t.name, d.state, d.attempts, f.reason FROM deliveries d
+            JOIN destinations t ON t.number = d.destination
+            LEFT JOIN failures f ON f.destination = d.destination AND f.number = d.number
             WHERE d.number = ? ORDER BY d.destination
             """
         )
@@ -69,11 +71,13 @@ extension StoreFile {
         for (number, notification, received, origin) in rows {
             var list: [StoredNotification.Delivery] = []
             try deliveries.run([.integer(Int64(bitPattern: number))]) { row in
+                let reason = String(decoding: row.blob(3), as: UTF8.self)
                 list.append(
                     StoredNotification.Delivery(
                         destination: String(decoding: row.blob(0), as: UTF8.self),
                         state: StoredNotification.Delivery.State(rawValue: Int(row.integer(1))) ?? .dead,
-                        attempts: Int(row.integer(2))
+                        attempts: Int(row.integer(2)),
+                        failure: reason.isEmpty ? nil : reason
                     )
                 )
             }

@@ -34,9 +34,9 @@ final class StoreFile {
     struct Attempt: Sendable {
         enum Result: Sendable {
             case delivered
-            /// Milliseconds since 1970.
-            case again(at: Int64)
-            case dead
+            /// `at`: milliseconds since 1970. Without a reason, the process ends.
+            case again(at: Int64, because: String)
+            case dead(because: String)
         }
 
         var destination: Int64
@@ -53,6 +53,7 @@ final class StoreFile {
     private let mark: HighWaterMark
     private(set) var last: UInt64
     private let statements: Statements
+    private let failures: DeliveryFailures
     /// The numbers of the destinations that get each notification, by their names.
     let destinations: [String: Int64]
     /// Whether a destination needs Apple's posts as they came. They take more room than all the rest.
@@ -125,6 +126,7 @@ final class StoreFile {
     ) throws(SQLiteError) {
         self.database = try SQLiteDatabase(path: path, durability: durability)
         try Self.migrate(self.database)
+        try Self.makeCertificates(self.database)
         var last: UInt64 = 0
         try self.database.prepare("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'").run { row in
             last = UInt64(bitPattern: row.integer(0))
@@ -140,6 +142,7 @@ final class StoreFile {
         self.destinations = numbers
         self.keepsPosts = keepsPosts
         self.statements = try Self.prepare(self.database)
+        self.failures = try DeliveryFailures(self.database)
         self.mark = HighWaterMark(path: "\(path)-mark")
     }
 
@@ -418,8 +421,9 @@ final class StoreFile {
         switch attempt.result {
         case .delivered: try self.statements.end.run([.integer(1)] + place)
         case .dead: try self.statements.end.run([.integer(2)] + place)
-        case .again(let due): try self.statements.again.run([.integer(now), .integer(due)] + place)
+        case .again(let due, _): try self.statements.again.run([.integer(now), .integer(due)] + place)
         }
+        try self.failures.note(attempt.result, at: place)
         var customer: [UInt8] = []
         try self.statements.delivery.run(place) { row in customer = row.blob(0) }
         guard !customer.isEmpty else { return }

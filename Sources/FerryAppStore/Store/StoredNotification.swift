@@ -34,6 +34,8 @@ public struct StoredNotification: Sendable {
         public let state: State
         /// How often it was tried.
         public let attempts: Int
+        /// Why the last attempt failed, in words that hold no secret. Nil: none has failed since it was last delivered.
+        public let failure: String?
     }
 
     /// The order of arrival, from 1.

@@ -33,12 +33,29 @@ extension AppStoreVerifier {
         try await self.verifyOnline(signedObject: signedObject, place: "The signed text")
     }
 
-    /// - Parameter place: the member that held the text, for errors.
+    /// Verifies a text that the owner or Apple's own server gave, as ``verifyOnline(signedPayload:)`` does. A flood of posts does
+    /// not keep it out.
+    package func verifyInvited(
+        signedPayload: String
+    ) async throws(AppStoreVerificationError) -> AppStoreNotification {
+        let verified = try self.notifications.verify(signedPayload: Array(signedPayload.utf8), isInvited: true)
+        try await self.revocation?.check(verified.chains)
+        return verified.notification
+    }
+
+    /// - Parameters:
+    ///   - place: the member that held the text, for errors.
+    ///   - isInvited: whether the owner or Apple's own server gave it.
     func verifyOnline(
         signedObject: String,
-        place: String
+        place: String,
+        isInvited: Bool = false
     ) async throws(AppStoreVerificationError) -> AppStoreSignedObject {
-        let verified = try self.notifications.verify(signedObject: Array(signedObject.utf8), place: place)
+        let verified = try self.notifications.verify(
+            signedObject: Array(signedObject.utf8),
+            place: place,
+            isInvited: isInvited
+        )
         try await self.revocation?.check([verified.chain])
         return AppStoreSignedObject(json: verified.payload.text)
     }

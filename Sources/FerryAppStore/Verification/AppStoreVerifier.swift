@@ -32,8 +32,16 @@ public final class AppStoreVerifier: Sendable {
     let revocation: RevocationChecker?
 
     /// - Throws: ``TLSError`` when the trust roots cannot be read.
-    public init(_ configuration: Configuration) throws(TLSError) {
-        self.notifications = try NotificationVerifier(configuration)
+    public convenience init(_ configuration: Configuration) throws(TLSError) {
+        try self.init(configuration) { .now }
+    }
+
+    /// - Parameter now: the clock that bounds how often bad certificates are looked at.
+    init(
+        _ configuration: Configuration,
+        now: @escaping @Sendable () -> ContinuousClock.Instant
+    ) throws(TLSError) {
+        self.notifications = try NotificationVerifier(configuration, now: now)
         self.takesVersion1 = !configuration.sharedSecrets.isEmpty
         self.revocation = configuration.checksRevocation ? try RevocationChecker() : nil
     }

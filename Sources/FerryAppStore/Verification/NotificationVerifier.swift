@@ -21,11 +21,15 @@ struct NotificationVerifier: Sendable {
     private let signatures: SignatureVerifier
     private let version1: Version1Verifier?
 
-    init(_ configuration: AppStoreVerifier.Configuration) throws(TLSError) {
+    /// - Parameter now: the clock that bounds how often bad certificates are looked at.
+    init(
+        _ configuration: AppStoreVerifier.Configuration,
+        now: @escaping @Sendable () -> ContinuousClock.Instant
+    ) throws(TLSError) {
         self.apps = Dictionary(configuration.apps.map { ($0.bundleID, $0) }) { $1 }
         self.takesAnyApp = configuration.takesAnyApp
         self.environments = configuration.environments
-        self.signatures = try SignatureVerifier(configuration.trustRoots)
+        self.signatures = try SignatureVerifier(configuration.trustRoots, now: now)
         self.version1 = configuration.sharedSecrets.isEmpty ? nil : Version1Verifier(configuration.sharedSecrets)
     }
 
@@ -57,7 +61,12 @@ struct NotificationVerifier: Sendable {
     }
 
     /// Verifies the text of a notification of version 2.
-    func verify(signedPayload: [UInt8]) throws(AppStoreVerificationError) -> Verified {
+    ///
+    /// - Parameter isInvited: see ``SignatureVerifier/verify(_:isInvited:)``.
+    func verify(
+        signedPayload: [UInt8],
+        isInvited: Bool = false
+    ) throws(AppStoreVerificationError) -> Verified {
         let outer = try self.signatures.read(signedPayload, place: "signedPayload")
         let content: Content
         do {
@@ -65,11 +74,11 @@ struct NotificationVerifier: Sendable {
         } catch {
             guard error.code == .malformed else { throw error }
             // What is genuine and unknown must come again when it is known: Apple may not repeat after a 400.
-            _ = try self.signatures.verify(outer)
+            _ = try self.signatures.verify(outer, isInvited: isInvited)
             throw AppStoreVerificationError(.notUnderstood, error.description)
         }
         // Before the texts inside: nobody else can make this receiver read many of them.
-        let signature = try self.signatures.verify(outer)
+        let signature = try self.signatures.verify(outer, isInvited: isInvited)
         let nested = try content.signed.map { name, text throws(AppStoreVerificationError) in
             let nested = try self.readNested(text, of: name)
             try self.check(nested.payload, of: name, content)
@@ -79,7 +88,7 @@ struct NotificationVerifier: Sendable {
         var chains = [signature.chain]
         var customer: String?
         for (name, text) in nested {
-            let signed = try self.signatures.verify(text)
+            let signed = try self.signatures.verify(text, isInvited: isInvited)
             objects[name] = signed.payload.text
             chains.append(signed.chain)
             customer =
@@ -99,7 +108,7 @@ struct NotificationVerifier: Sendable {
             type: AppStoreNotificationType(rawValue: type),
             subtype: outer.payload.string("subtype"),
             version: .two,
-            signedDate: Date(milliseconds: outer.date),
+            signedDate: Date(milliseconds: signature.date),
             environment: content.environment,
             bundleID: content.bundleID,
             appAppleID: content.appAppleID,
@@ -122,13 +131,16 @@ struct NotificationVerifier: Sendable {
     }
 
     /// Verifies a signed text that stands alone.
+    ///
+    /// - Parameter isInvited: see ``SignatureVerifier/verify(_:isInvited:)``.
     func verify(
         signedObject: [UInt8],
-        place: String
+        place: String,
+        isInvited: Bool = false
     ) throws(AppStoreVerificationError) -> SignatureVerifier.Signed {
         let text = try self.signatures.read(signedObject, place: place)
         // Renewals name no app.
-        if let bundleID = text.payload.string("bundleId"), self.apps[bundleID] == nil {
+        if let bundleID = text.payload.string("bundleId"), self.apps[bundleID] == nil, !self.takesAnyApp {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
         }
         let environment = text.payload.string("environment") ?? text.payload.string("receiptType")
@@ -141,7 +153,20 @@ struct NotificationVerifier: Sendable {
                 "\(place) is of an environment that is not served here (environment)."
             )
         }
-        return try self.signatures.verify(text)
+        return try self.signatures.verify(text, isInvited: isInvited)
+    }
+
+    /// Verifies the signature of any text of Apple's, for any app, and remembers its certificates.
+    func learn(from text: [UInt8]) throws(AppStoreVerificationError) {
+        _ = try self.signatures.verify(self.signatures.read(text, place: "The signed text"), isInvited: true)
+    }
+
+    func learn(_ certificates: [SigningCertificates], at seconds: Int) {
+        self.signatures.learn(certificates, at: seconds)
+    }
+
+    func whenNewCertificates(_ body: @escaping @Sendable (SigningCertificates) -> Void) {
+        self.signatures.whenNew(body)
     }
 
     /// A key of a table and of a file's name: printable, and short.

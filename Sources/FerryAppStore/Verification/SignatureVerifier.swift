@@ -1,10 +1,16 @@
 internal import FerryCore
 internal import FerryOpenSSL
 
+#if canImport(FoundationEssentials)
+internal import FoundationEssentials
+#else
+internal import Foundation
+#endif
+
 /// A verifier of Apple's signed texts. Safe from any thread.
 ///
-/// The dates of the certificates are judged at the date that the text says it was signed at. The signature proves that date,
-/// and a text may be older than the certificates live.
+/// The dates of the certificates are judged at the date that the text says it was signed at; at the present one if that date
+/// cannot be read. The signature proves the date, and a text may be older than the certificates live.
 final class SignatureVerifier: Sendable {
     /// A text whose signature is Apple's.
     struct Signed {
@@ -18,14 +24,10 @@ final class SignatureVerifier: Sendable {
     struct Unverified {
         fileprivate let jws: CompactJWS
         let payload: JSONObject
-        let date: Int64
+        /// Nil if it cannot be read.
+        let date: Int64?
         /// Where the text stood, for errors: "signedPayload".
         let place: String
-    }
-
-    private struct CacheKey: Hashable {
-        var leaf: [UInt8]
-        var intermediate: [UInt8]
     }
 
     /// How many chains are remembered. Apple has a few, each for two years.
@@ -38,11 +40,18 @@ final class SignatureVerifier: Sendable {
     )
 
     private let verifier: SigningChainVerifier
-    private let cache = Locked<[CacheKey: SigningChain]>([:])
+    private let cache = Locked<[SigningCertificates: SigningChain]>([:])
+    private let onNews = Locked<(@Sendable (SigningCertificates) -> Void)?>(nil)
     private let refused = Locked(RefusedChains())
     private let failures = Locked(FailureRate())
+    private let now: @Sendable () -> ContinuousClock.Instant
 
-    init(_ roots: AppStoreTrustRoots) throws(TLSError) {
+    /// - Parameter now: the clock of the failures.
+    init(
+        _ roots: AppStoreTrustRoots,
+        now: @escaping @Sendable () -> ContinuousClock.Instant
+    ) throws(TLSError) {
+        self.now = now
         switch roots {
         case .apple:
             self.verifier = try SigningChainVerifier(
@@ -71,10 +80,12 @@ final class SignatureVerifier: Sendable {
         }
         // An app transaction has its date under the other name.
         let date = payload.integer("signedDate") ?? payload.integer("receiptCreationDate")
-        guard let date, Self.dates.contains(date) else {
-            throw AppStoreVerificationError(.malformed, "What \(place) signs has no signedDate in milliseconds.")
-        }
-        return Unverified(jws: jws, payload: payload, date: date, place: place)
+        return Unverified(
+            jws: jws,
+            payload: payload,
+            date: date.flatMap { Self.dates.contains($0) ? $0 : nil },
+            place: place
+        )
     }
 
     /// The years 1970 to 9999: OpenSSL reads no others.
@@ -82,17 +93,26 @@ final class SignatureVerifier: Sendable {
 
     /// Verifies a text that was read. Cost: 60 µs; for certificates that are not remembered 80 µs more, and 2 ms if it is signed
     /// with their key.
-    func verify(_ text: Unverified) throws(AppStoreVerificationError) -> Signed {
-        let chain = try self.chain(text)
+    ///
+    /// - Parameter isInvited: whether the owner or Apple's own server gave it. What strangers send does not keep it out.
+    func verify(_ text: Unverified, isInvited: Bool = false) throws(AppStoreVerificationError) -> Signed {
+        let chain = try self.chain(text, isInvited: isInvited)
         guard chain.isValidSignature(text.jws.signature, for: text.jws.signingInput) else {
             throw Self.wrongSignature(text)
         }
-        return Signed(payload: text.payload, date: text.date, chain: chain)
+        // After the signature: what is genuine and unknown must come again when it is known.
+        guard let date = text.date else {
+            throw AppStoreVerificationError(
+                .notUnderstood,
+                "\(text.place) is genuine, and has no signedDate in milliseconds."
+            )
+        }
+        return Signed(payload: text.payload, date: date, chain: chain)
     }
 
-    private func chain(_ text: Unverified) throws(AppStoreVerificationError) -> SigningChain {
-        let key = CacheKey(leaf: text.jws.certificates[0], intermediate: text.jws.certificates[1])
-        let seconds = Int(text.date / 1000)
+    private func chain(_ text: Unverified, isInvited: Bool) throws(AppStoreVerificationError) -> SigningChain {
+        let key = SigningCertificates(leaf: text.jws.certificates[0], intermediate: text.jws.certificates[1])
+        let seconds = text.date.map { Int($0 / 1000) } ?? Int(Date.now.timeIntervalSince1970)
         if let known = self.cache.withLock({ $0[key] }), known.validity.contains(seconds) { return known }
         // Whoever does not have the key of the certificate costs no look at the chain.
         let (signature, input) = (text.jws.signature, text.jws.signingInput)
@@ -103,7 +123,7 @@ final class SignatureVerifier: Sendable {
         if let reason = self.refused.withLock({ $0.reason(of: digest) }) {
             throw AppStoreVerificationError(.forged, "\(text.place): \(reason).")
         }
-        guard self.failures.withLock({ $0.permits(at: .now) }) else {
+        guard isInvited || self.failures.withLock({ $0.permits(at: self.now()) }) else {
             throw AppStoreVerificationError(
                 .tryAgain,
                 "\(text.place): too many forged certificates come now to look at unknown ones."
@@ -111,20 +131,37 @@ final class SignatureVerifier: Sendable {
         }
         do {
             let chain = try self.verifier.verify(leaf: key.leaf, intermediate: key.intermediate, at: seconds)
-            self.cache.withLock { cache in
-                // Only Apple makes chains that get here, so what is dropped hardly matters.
-                if cache.count >= Self.cacheLimit, let some = cache.keys.first { cache[some] = nil }
-                cache[key] = chain
-            }
+            self.remember(chain, key)
+            self.onNews.withLock(\.self)?(key)
             return chain
         } catch {
             let code = Self.code(error)
             // What is no certificate costs nothing, and must not keep the App Store's next ones out.
-            if code != .malformed { self.failures.withLock { $0.add(at: .now) } }
+            if code != .malformed, !isInvited { self.failures.withLock { $0.add(at: self.now()) } }
             if Self.isForGood(error) { self.refused.withLock { $0.add(digest, Self.words(error)) } }
             throw AppStoreVerificationError(code, "\(text.place): \(Self.words(error)).")
         }
     }
+
+    private func remember(_ chain: SigningChain, _ key: SigningCertificates) {
+        self.cache.withLock { cache in
+            // Only Apple makes chains that get here, so what is dropped hardly matters.
+            if cache.count >= Self.cacheLimit, let some = cache.keys.first { cache[some] = nil }
+            cache[key] = chain
+        }
+    }
+
+    /// Looks at certificates before a text comes with them, so that no flood of forged ones can keep it out. Bad ones have no
+    /// effect. Cost: 2 ms each.
+    func learn(_ certificates: [SigningCertificates], at seconds: Int) {
+        for key in certificates where self.cache.withLock({ $0[key] == nil }) {
+            let chain = try? self.verifier.verify(leaf: key.leaf, intermediate: key.intermediate, at: seconds)
+            if let chain { self.remember(chain, key) }
+        }
+    }
+
+    /// Calls `body` with certificates that are found good for the first time, on any thread. They are few.
+    func whenNew(_ body: @escaping @Sendable (SigningCertificates) -> Void) { self.onNews.withLock { $0 = body } }
 
     private static func wrongSignature(_ text: Unverified) -> AppStoreVerificationError {
         AppStoreVerificationError(.forged, "The signature of \(text.place) is not that of its certificate.")

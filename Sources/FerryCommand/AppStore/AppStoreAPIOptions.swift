@@ -43,6 +43,8 @@ struct AppStoreAPIOptions: ParsableArguments {
         var environment: AppStoreEnvironment { self == .production ? .production : .sandbox }
     }
 
+    func validate() throws { try self.app.validate() }
+
     func verifier() throws(CommandFailure) -> AppStoreVerifier {
         var configuration = AppStoreVerifier.Configuration(apps: [self.app.app])
         configuration.environments = [self.environment.environment]

@@ -5,6 +5,8 @@ internal import FerryOpenSSL
 /// An app from an option: `com.example.app`, or `com.example.app:1234567890` with Apple's number of the app.
 struct AppArgument: ExpressibleByArgument, Equatable {
     var app: AppStoreApp
+    /// Whether what follows the colon is no number.
+    private var hasBadNumber = false
 
     init?(argument: String) {
         let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -20,8 +22,17 @@ struct AppArgument: ExpressibleByArgument, Equatable {
         guard isBundleID, 1...155 ~= bundleID.utf8.count else { return nil }
         self.app = AppStoreApp(bundleID: bundleID)
         guard parts.count == 2 else { return }
-        guard let number = Int64(parts[1]), number > 0 else { return nil }
-        self.app.appAppleID = number
+        // The range is that of the type, and 0 is no app.
+        self.app.appAppleID = Int64(parts[1]).flatMap { $0 > 0 ? $0 : nil }
+        self.hasBadNumber = self.app.appAppleID == nil
+    }
+
+    /// Checks what the parser could refuse only without a reason.
+    func validate() throws {
+        guard self.hasBadNumber else { return }
+        throw ValidationError(
+            "--app: behind the colon stands the app's number in App Store Connect (\"Apple ID\"), digits such as 1234567890."
+        )
     }
 
     static func == (left: Self, right: Self) -> Bool { left.app == right.app }
@@ -79,6 +90,10 @@ struct AppStoreOptions: ParsableArguments {
         help: "Ask Apple whether it revoked the certificates (OCSP). Without an answer, the post is answered with 503."
     )
     var checkRevocation = false
+
+    func validate() throws {
+        for app in self.app { try app.validate() }
+    }
 
     func configuration() throws(CommandFailure) -> AppStoreVerifier.Configuration {
         var configuration = AppStoreVerifier.Configuration(apps: self.app.map(\.app))

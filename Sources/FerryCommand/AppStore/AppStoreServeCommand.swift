@@ -45,6 +45,17 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
     @Option(help: ArgumentHelp("Where notifications are kept; made if there is none.", valueName: "file"))
     var store: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            A genuine notification, as Apple posted it: its certificates are then known from the start. A store keeps those \
+            of what it has taken.
+            """,
+            valueName: "file"
+        )
+    )
+    var certificatesFrom: String?
+
     @Option(help: ArgumentHelp("A URL that gets each notification in plain JSON. May be repeated.", valueName: "url"))
     var forward: [String] = []
 
@@ -118,6 +129,7 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
 
     func run() async throws {
         let verifier = try self.options.verifier()
+        try self.learn(verifier)
         let destinations = try self.destinations()
         let messages = AppStoreMessages()
         var server = AppStoreServer.Configuration()
@@ -153,6 +165,22 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
             await store.end(within: .seconds(1))
             await control.stop()
             await store.close()
+        }
+    }
+
+    private func learn(_ verifier: AppStoreVerifier) throws(CommandFailure) {
+        guard let certificatesFrom else { return }
+        let file = OptionFile("--certificates-from", certificatesFrom)
+        let bytes: [UInt8]
+        do {
+            bytes = try file.bytes()
+        } catch {
+            throw .usage(error.description)
+        }
+        do {
+            try verifier.learn(from: bytes)
+        } catch {
+            throw .usage("\(file.name) holds no genuine notification: \(error.description)")
         }
     }
 

@@ -107,7 +107,7 @@ struct AppStoreListCommand: AsyncParsableCommand {
     func run() async throws {
         let request = ControlRequest.list(limit: self.limit, before: self.before, state: self.state?.state)
         for line in try await self.store.ask(request) where !line.isEmpty {
-            try Console.print(String(decoding: line, as: UTF8.self))
+            try Console.printList(String(decoding: line, as: UTF8.self))
         }
     }
 }
@@ -130,7 +130,7 @@ struct AppStoreShowCommand: AsyncParsableCommand {
 
     func run() async throws {
         for line in try await self.store.ask(.show(uuid: self.uuid)) {
-            try Console.print(String(decoding: line, as: UTF8.self))
+            try Console.printList(String(decoding: line, as: UTF8.self))
         }
     }
 }

@@ -46,6 +46,7 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
         if let store { _ = try await StoreOptions.ask(store, .list(limit: 1, before: nil, state: nil)) }
         let test = try await self.test(client)
         let uuid = test.notification.uuid
+        if let store { Self.teach(store, test) }
         guard let attempt = test.attempts.last else {
             throw CommandFailure.refused("Apple has not sent the notification yet. Try again with a longer --wait.")
         }
@@ -78,6 +79,12 @@ struct AppStoreTestCommand: AsyncParsableCommand, SocketCommand {
         } catch let error as AppStoreServerError {
             throw CommandFailure.api(error)
         }
+    }
+
+    /// Lets the process that has the store know Apple's certificates of now, whatever became of the post.
+    private static func teach(_ store: String, _ test: AppStoreTestNotification) {
+        // Without such a process, or with one of an earlier version, nothing learns.
+        _ = try? ControlClient(store: store).ask(.learn(signedPayload: test.signedPayload))
     }
 
     private func isStored(_ uuid: String) async throws -> Bool? {

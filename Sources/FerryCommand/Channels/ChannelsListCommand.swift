@@ -32,10 +32,10 @@ struct ChannelsListCommand: AsyncParsableCommand, SocketCommand {
             try await manager.list()
         }
         guard self.json else {
-            if !ids.isEmpty { try Console.print(ids.map(\.rawValue).joined(separator: "\n")) }
+            if !ids.isEmpty { try Console.printList(ids.map(\.rawValue).joined(separator: "\n")) }
             return
         }
         // An identifier contains only Base64, so JSON needs no escapes.
-        try Console.print(#"{"channels":[\#(ids.map { #""\#($0)""# }.joined(separator: ","))]}"#)
+        try Console.printList(#"{"channels":[\#(ids.map { #""\#($0)""# }.joined(separator: ","))]}"#)
     }
 }

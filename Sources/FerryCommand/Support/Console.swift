@@ -18,10 +18,32 @@ enum Console {
     /// - Throws: ``CommandFailure`` when it cannot be written, because output that is lost is a failure.
     static func print(_ line: String) throws(CommandFailure) {
         do {
-            try self.write(self.printable(line) + "\n", to: STDOUT_FILENO)
+            try self.put(line)
         } catch {
-            throw CommandFailure.usage("The result cannot be written to standard output: \(error)")
+            throw self.lost(error)
         }
+    }
+
+    /// Writes lines of a list or of help. Their reader may have enough of them, as `head` has: then the command ends without
+    /// a word.
+    ///
+    /// - Parameter status: of the command that then ends.
+    /// - Throws: `status` when nobody reads any more; ``CommandFailure`` when the lines cannot be written.
+    static func printList(_ lines: String, end status: ExitStatus = .success) throws {
+        do {
+            try self.put(lines)
+        } catch {
+            guard error.reason != .system(EPIPE) else { throw status }
+            throw self.lost(error)
+        }
+    }
+
+    private static func put(_ lines: String) throws(FileFailure) {
+        try self.write(self.printable(lines) + "\n", to: STDOUT_FILENO)
+    }
+
+    private static func lost(_ failure: FileFailure) -> CommandFailure {
+        .usage("The result cannot be written to standard output: \(failure)")
     }
 
     /// Writes a message to standard error.

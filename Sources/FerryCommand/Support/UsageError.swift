@@ -35,6 +35,8 @@ struct UsageError {
     /// What an option with a value of this name takes.
     private static let wanted = [
         "bundle": "The bundle ID of an app is wanted, such as com.example.app.",
+        "bundle[:number]":
+            "The bundle ID of an app is wanted, such as com.example.app, and after a colon its number, such as 1234567890.",
         "channel": "The id of a channel is wanted, such as dHN0LXNyY2gtY2hubA==.",
         "n": "A number is wanted.",
         "percent": "A number from 0 to 100 is wanted.",

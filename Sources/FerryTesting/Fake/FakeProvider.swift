@@ -162,7 +162,7 @@ public final class FakeProvider: PushProvider {
         let fault = self.check.fault(of: submission.notification, to: submission.device)
         // The answer is the caller's code, and may use the fake.
         let outcome =
-            fault.map { .rejected($0.rejection) } ?? self.answer(submission.notification, submission.device)
+            fault.map { Outcome.rejected($0.rejection) } ?? self.answer(submission.notification, submission.device)
         self.state.withLock { state in
             state.submissions.append(submission)
             state.counts.add(outcome)

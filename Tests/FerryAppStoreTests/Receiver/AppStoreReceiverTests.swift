@@ -116,6 +116,17 @@ import Testing
             )
         )
         #expect(await receiver.answer(to: AppStoreRequest(body: Signing.post(unknown))) == 500)
+        for date in ["1790000000000.5", #""1790000000000""#] {
+            let text = try self.signing.signer.sign(
+                Array(
+                    """
+                    {"notificationType":"TEST","notificationUUID":"T","signedDate":\(date),\
+                    "data":{"bundleId":"\(Signing.bundleID)","environment":"Sandbox"}}
+                    """.utf8
+                )
+            )
+            #expect(await receiver.answer(to: AppStoreRequest(body: Signing.post(text))) == 500)
+        }
         await receiver.shutDown(within: .seconds(1))
         #expect(await receiver.answer(to: genuine) == 503)
     }

@@ -109,6 +109,30 @@ import Testing
         #expect(deliveries.map(\.attempt) == [1, 2, 1])
     }
 
+    @Test("A list says why the last attempt of a delivery failed, until it is delivered")
+    func failureInList() async throws {
+        let file = try StoreFile.open(
+            path: self.path,
+            durability: .process,
+            destinations: [.init(name: "app", needsPost: false)]
+        ).file
+        let destination = try #require(file.number(ofDestination: "app"))
+        func settle(_ result: StoreFile.Attempt.Result) throws -> String? {
+            try file.settle([.init(destination: destination, number: 1, result: result)], now: 1)
+            let line = try #require(try file.list(limit: 1, before: nil, state: nil).first)
+            let delivery = try #require(line.deliveries.first)
+            let shown = String(decoding: line.summary, as: UTF8.self)
+            #expect(shown.contains("\"failure\":") == (delivery.failure != nil))
+            return delivery.failure
+        }
+        _ = try file.take([.init(notification: self.notification("A"), post: [], origin: .post, received: 1)])
+        #expect(try settle(.again(at: 2, because: "it redirects\nto x")) == "it redirects\\u{A}to x")
+        #expect(try settle(.again(at: 2, because: "")) == "it redirects\\u{A}to x")
+        #expect(try settle(.again(at: 2, because: String(repeating: "x", count: 10_000)))?.count == 400)
+        #expect(try settle(.dead(because: "403")) == "403")
+        #expect(try settle(.delivered) == nil)
+    }
+
     @Test("A destination that comes to need posts gets none that were not kept")
     func postsNotKept() async throws {
         let url = "http://localhost:1/"

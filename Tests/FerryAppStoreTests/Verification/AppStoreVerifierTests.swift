@@ -267,6 +267,37 @@ import Testing
         }
     }
 
+    @Test(
+        "A date in an unknown form is not understood in what is genuine, and forged in what is forged",
+        arguments: ["1790000000000.5", "1.79e12", #""1790000000000""#, #""2026-09-21T14:13:20Z""#, "-1", "null", ""]
+    )
+    func unknownDate(date: String) throws {
+        let signing = try Signing()
+        let member = date.isEmpty ? "" : "\"signedDate\":\(date),"
+        let json = """
+            {"notificationType":"NEW","notificationUUID":"U",\(member)\
+            "data":{"bundleId":"\(Signing.bundleID)","environment":"Sandbox"}}
+            """
+        #expect(try self.verify(signing, json) == .notUnderstood)
+        // Inside a genuine notification, too.
+        let transaction = try signing.signer.sign(
+            Array(#"{\#(member)"transactionId":"1","bundleId":"\#(Signing.bundleID)","environment":"Sandbox"}"#.utf8)
+        )
+        let outer = """
+            {"notificationType":"NEW","notificationUUID":"U","signedDate":1790000000000,"data":{"bundleId":\
+            "\(Signing.bundleID)","environment":"Sandbox","signedTransactionInfo":"\(transaction)"}}
+            """
+        #expect(try self.verify(signing, outer) == .notUnderstood)
+        let verifier = try signing.verifier()
+        let forged = try Signing().signer.sign(Array(json.utf8))
+        do throws(AppStoreVerificationError) {
+            _ = try verifier.verify(signedPayload: forged)
+            Issue.record("it was taken")
+        } catch {
+            #expect(error.code == .forged)
+        }
+    }
+
     @Test("A sentence quotes no text of a forged post")
     func quotes() throws {
         let signing = try Signing()

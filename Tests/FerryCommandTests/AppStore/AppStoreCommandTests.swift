@@ -117,6 +117,146 @@ import Testing
         }
     }
 
+    @Test func `a transaction or a renewal is named, and verified with --transaction`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let maker = try NotificationMaker(app: .init(bundleID: "com.example.app", appAppleID: 1_234_567_890))
+            let root = ["--root", try directory.write("root.pem", maker.signer.rootPEM)]
+            func sign(_ json: String) throws -> String { try maker.signer.sign(Array(json.utf8)) }
+            func verify(_ arguments: [String]) async throws -> FerryProgram.Output {
+                try await FerryProgram.run(["appstore", "verify"] + arguments + root, in: directory)
+            }
+            let common = #""bundleId":"com.example.app","environment":"Sandbox","signedDate":1790000000000"#
+            let transaction = try sign(#"{"transactionId":"1",\#(common)}"#)
+            let renewal = try sign(
+                #"{"autoRenewProductId":"a","autoRenewStatus":1,"environment":"Sandbox","signedDate":1790000000000}"#
+            )
+            let app = try sign(
+                #"{"receiptType":"Sandbox","bundleId":"com.example.app","receiptCreationDate":1790000000000}"#
+            )
+            let cases = [
+                ("transaction", transaction, "a signed transaction"), ("renewal", renewal + "\n", "a signed renewal"),
+                ("app", app, "a signed app transaction"),
+                ("answer", #"{"signedTransactionInfo":"\#(transaction)"}"#, "a signed transaction"),
+            ]
+            for (name, text, words) in cases {
+                let file = try directory.write(name, "\u{feff}" + text)
+                let without = try await verify([file])
+                #expect(without.status == 2)
+                #expect(without.messages == "ferry: This is \(words) and no notification: --transaction verifies it.\n")
+                let output = try await verify([file, "--transaction"])
+                #expect(output.status == 0, "\(output.messages)")
+                #expect(output.result.hasPrefix("{"))
+            }
+            let foreign = try await FerryProgram.run(
+                ["appstore", "verify", directory.path("transaction"), "--transaction"],
+                in: directory
+            )
+            #expect(foreign.status == 1)
+            #expect(foreign.messages.hasPrefix("ferry: forged: "))
+            let other = try await verify([directory.path("transaction"), "--transaction", "--app", "com.example.other"])
+            #expect(other.status == 1)
+            #expect(other.messages.hasPrefix("ferry: otherApp: "))
+            var copy = maker
+            let post = try directory.write("post.json", copy.make(.init(.didRenew)).post)
+            let notification = try await verify([post, "--transaction"])
+            #expect(notification.status == 2)
+            #expect(notification.messages.hasSuffix("leave out --transaction.\n"), "\(notification.messages)")
+            let next = try String(decoding: copy.make(.init(.didRenew)).post, as: UTF8.self)
+            let many = try directory.write("many", "\(transaction)\n\(next)\n")
+            let lines = try await verify([many, "--lines"])
+            #expect(lines.status == 1)
+            #expect(lines.result.contains("This is a signed transaction and no notification"))
+            #expect(lines.result.contains("{\"line\":2,\"genuine\":true"), "\(lines.result)")
+        }
+    }
+
+    @Test func `an input without an end is refused at its bound, also as lines`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let output = try await FerryProgram.run(
+                ["appstore", "verify", "/dev/zero"],
+                in: directory,
+                shell: #"ulimit -v 4000000; exec "$@""#
+            )
+            #expect(output.status == 2)
+            #expect(
+                output.messages
+                    == "ferry: The input has more than 2 MiB, too much for one notification; --lines takes many.\n"
+            )
+            let line = try directory.write(
+                "long",
+                [UInt8](repeating: UInt8(ascii: "x"), count: 3 << 20) + Array("\na\n".utf8)
+            )
+            let lines = try await FerryProgram.run(["appstore", "verify", line, "--lines"], in: directory)
+            #expect(lines.status == 1)
+            let results = lines.result.split(separator: "\n")
+            #expect(results.count == 2)
+            #expect(results.first?.contains("The line is longer than 2 MiB.") == true, "\(lines.result)")
+        }
+    }
+
+    @Test func `a list whose reader has enough ends quietly, and so does help`() async throws {
+        try await TemporaryDirectory.with { directory in
+            var maker = try NotificationMaker(app: .init(bundleID: "com.example.app", appAppleID: 1_234_567_890))
+            var configuration = AppStoreVerifier.Configuration(apps: [maker.app])
+            configuration.trustRoots = .pem(maker.signer.rootPEM)
+            let post = try maker.make(.init(.didRenew)).post
+            let notification = try AppStoreVerifier(configuration).verify(post: post)
+            let store = AppStoreStore(path: directory.path("store.db"))
+            try await store.open()
+            #expect(await store.take(notification, post: []) == .taken(isNew: true))
+            await store.close()
+            let lines = try directory.write("lines", "a\n\(String(decoding: post, as: UTF8.self))\n")
+            let root = ["--root", try directory.write("root.pem", maker.signer.rootPEM)]
+            // The reader closes the pipe before the program writes.
+            let fifo = directory.path("go")
+            let shell = #"""
+                mkfifo '\#(fifo)'
+                { read line <'\#(fifo)'; "$@"; echo "status $?" >&2; } | { exec <&-; echo >'\#(fifo)'; }
+                rm '\#(fifo)'
+                """#
+            for (arguments, status) in [
+                (["appstore", "list", "--store", directory.path("store.db")], 0),
+                (["appstore", "show", notification.uuid, "--store", directory.path("store.db")], 0),
+                (["appstore", "verify", lines, "--lines"] + root, 1), (["--help"], 0),
+            ] {
+                let output = try await FerryProgram.run(arguments, in: directory, shell: shell)
+                #expect(output.messages == "status \(status)\n", "\(arguments)")
+            }
+        }
+    }
+
+    @Test func `a number of an app that is none is named`() async throws {
+        try await TemporaryDirectory.with { directory in
+            for number in ["12x", "", "0", "-7", "99999999999999999999"] {
+                let output = try await FerryProgram.run(
+                    ["appstore", "verify", "/dev/null", "--app", "com.example.app:\(number)"],
+                    in: directory
+                )
+                #expect(output.status == 2)
+                #expect(
+                    output.messages.contains("--app: behind the colon stands the app's number in App Store Connect")
+                )
+            }
+        }
+    }
+
+    @Test func `a target that redirects is told in the log and in the list, with where to`() async throws {
+        try await AppStoreHarness.run(answering: { _ in 301 }) { harness in
+            let (receiver, port) = try await harness.serve()
+            let (appStore, _) = try await harness.simulate(port, count: 1)
+            let words = "answered 301 and redirects to no place (it has no Location), which is not followed"
+            #expect(try await eventually { try receiver.messages.contains(words) })
+            var result = ""
+            repeat {
+                result = try await harness.ferry(["list"] + harness.store).result
+            } while !result.contains("failure") && !Task.isCancelled
+            #expect(result.contains("\(words): name the URL at the end"), "\(result)")
+            appStore.terminate()
+            receiver.terminate()
+            #expect(try await receiver.output().status == 0)
+        }
+    }
+
     @Test(arguments: [
         (["--plain"], "Say what becomes of notifications"),
         (["--store", "a.db"], "Give the URL's certificate, --cert and --key; or --plain"),

@@ -17,7 +17,7 @@ extension PushLine {
     var showsNothing: Bool { !self.mayHaveContent && self.needsContent && !self.hasContent }
 
     /// Whether the bytes of a name that counts stand anywhere. Nearly every payload has them, so the rest is for few.
-    private var mayHaveContent: Bool { self.payload.contains("\"aps\"") || self.payload.contains("\"mdm\"") }
+    private var mayHaveContent: Bool { self.payload.holds("\"aps\"") || self.payload.holds("\"mdm\"") }
 
     private var needsContent: Bool {
         switch self.pushType {
@@ -38,8 +38,17 @@ extension PushLine {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    fileprivate func contains(_ text: StaticString) -> Bool {
-        guard let base = self.baseAddress else { return false }
-        return memmem(base, self.count, text.utf8Start, text.utf8CodeUnitCount) != nil
+    /// Whether a name in quotes stands anywhere in the bytes.
+    fileprivate func holds(_ quoted: StaticString) -> Bool {
+        var rest = UnsafeRawBufferPointer(self)
+        while rest.count >= quoted.utf8CodeUnitCount, let base = rest.baseAddress,
+            let quote = memchr(base, Int32(UInt8(ascii: "\"")), rest.count)
+        {
+            rest = UnsafeRawBufferPointer(rebasing: rest[(UnsafeRawPointer(quote) - base)...])
+            guard rest.count >= quoted.utf8CodeUnitCount, let start = rest.baseAddress else { return false }
+            if memcmp(start, quoted.utf8Start, quoted.utf8CodeUnitCount) == 0 { return true }
+            rest = UnsafeRawBufferPointer(rebasing: rest[1...])
+        }
+        return false
     }
 }

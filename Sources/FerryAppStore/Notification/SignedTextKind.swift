@@ -1,0 +1,51 @@
+internal import FerryCore
+
+/// What a signed text of the App Store is, as its content says. Nothing is proved.
+package enum SignedTextKind: Hashable, Sendable {
+    case notification
+    case transaction
+    case renewal
+    case appTransaction
+
+    /// Nil if the text is none of these.
+    package init?(signedText text: [UInt8]) {
+        guard let jws = try? CompactJWS(text), let payload = JSONObject(jws.payload) else { return nil }
+        if payload.has("notificationUUID") || payload.has("notificationType") {
+            self = .notification
+        } else if payload.has("receiptType") {
+            self = .appTransaction
+        } else if payload.has("transactionId") {
+            self = .transaction
+        } else if payload.has("autoRenewStatus") || payload.has("autoRenewProductId") {
+            self = .renewal
+        } else {
+            return nil
+        }
+    }
+
+    /// "a signed transaction"
+    package var words: String {
+        switch self {
+        case .notification: "a notification"
+        case .transaction: "a signed transaction"
+        case .renewal: "a signed renewal"
+        case .appTransaction: "a signed app transaction"
+        }
+    }
+
+    /// Returns a text without white space around it.
+    package static func trimmed(_ text: some Collection<UInt8>) -> [UInt8] {
+        let space = Array(" \n\r\t".utf8)
+        return Array(text.drop { space.contains($0) }.reversed().drop { space.contains($0) }.reversed())
+    }
+
+    /// The members of the App Store Server API's answers that hold such a text alone.
+    private static let members = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
+
+    /// Returns the text in `json`, an object with one such member; nil if there is none.
+    package static func text(in json: [UInt8]) -> [UInt8]? {
+        guard let object = JSONObject(json), object.has("signedPayload") == false else { return nil }
+        let texts = Self.members.compactMap { object.string($0) }
+        return texts.count == 1 ? texts.first.map { Array($0.utf8) } : nil
+    }
+}

@@ -1,0 +1,41 @@
+internal import FerryCore
+internal import FerrySQLite
+
+/// Why the last attempt of each delivery failed, in a table of its own: few deliveries ever fail.
+///
+/// Not `Sendable`: the store's thread uses it.
+struct DeliveryFailures {
+    /// The longest reason in characters. Hosts are in it, and the system's words.
+    private static let longest = 400
+
+    private let put: SQLiteStatement
+    private let drop: SQLiteStatement
+
+    /// Makes the table in stores that do not have it.
+    init(_ database: SQLiteDatabase) throws(SQLiteError) {
+        try database.execute(
+            """
+            CREATE TABLE IF NOT EXISTS failures (
+                destination INTEGER NOT NULL, number INTEGER NOT NULL, reason BLOB NOT NULL,
+                PRIMARY KEY (destination, number)
+            ) WITHOUT ROWID;
+            CREATE INDEX IF NOT EXISTS failures_number ON failures (number);
+            """
+        )
+        self.put = try database.prepare(
+            "INSERT OR REPLACE INTO failures (destination, number, reason) VALUES (?, ?, ?)"
+        )
+        self.drop = try database.prepare("DELETE FROM failures WHERE destination = ? AND number = ?")
+    }
+
+    /// - Parameter place: destination and number of the delivery.
+    func note(_ result: StoreFile.Attempt.Result, at place: [SQLiteValue]) throws(SQLiteError) {
+        switch result {
+        case .delivered: try self.drop.run(place)
+        // The end of the process is none: the reason before it stays.
+        case .again(_, ""): break
+        case .again(_, let reason), .dead(let reason):
+            try self.put.run(place + [.blob(Array(String(reason.printable.prefix(Self.longest)).utf8))])
+        }
+    }
+}
