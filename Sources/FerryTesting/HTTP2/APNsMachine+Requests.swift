@@ -13,11 +13,13 @@ extension APNsMachine {
         self.place += 1
         self.collect(stream)
         if let fault = self.fault(stream, now) {
-            return self.reply(APNsAnswer(fault), to: stream, place: self.place)
+            self.reply(APNsAnswer(fault), to: stream, place: self.place)
+            return self.checkRefusals(now, &actions)
         }
         guard let rule = self.takeRule() else { return self.accept(stream, now, &actions) }
         if rule.concernsRequest {
-            return self.begin(rule, stream, now)
+            self.begin(rule, stream, now)
+            return self.checkRefusals(now, &actions)
         }
         switch rule.action {
         case .settings, .slowWindow: self.accept(stream, now, &actions)
@@ -127,6 +129,7 @@ extension APNsMachine {
     private mutating func carryOut(_ answer: APNsAnswer, _ stream: HTTP2Session.Stream, place: Int) -> [UInt8] {
         guard let channel else {
             self.count(answer.isAccepted, stream)
+            if answer.status != 410 { self.countRefusal(!answer.isAccepted, stream) }
             if answer.isAccepted, let recorder = self.recorder { self.record(stream, place, recorder) }
             self.fill(with: answer)
             return answer.body
@@ -151,6 +154,12 @@ extension APNsMachine {
             self.isWarm = true
             self.session.update(maxConcurrentStreams: UInt32(clamping: self.rules.script.maxConcurrentStreams))
         }
+    }
+
+    private mutating func countRefusal(_ isRefused: Bool, _ stream: HTTP2Session.Stream) {
+        self.refusedInARow = isRefused ? self.refusedInARow + 1 : 0
+        self.isRefusalNew = isRefused
+        if isRefused { self.lastRefused = max(self.lastRefused, self.session.streamID(of: stream)) }
     }
 
     private func record(_ stream: HTTP2Session.Stream, _ place: Int, _ recorder: any APNsRecorder) {

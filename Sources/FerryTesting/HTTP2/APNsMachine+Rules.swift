@@ -18,6 +18,14 @@ extension APNsMachine {
         self.nextCount = self.rules.nextCount(from: self.nextCount + 1) ?? .max
     }
 
+    /// Finds the rule that holds at the current number of requests that were refused in a row.
+    mutating func checkRefusals(_ now: Moment, _ actions: inout [APNsAction]) {
+        guard self.isRefusalNew else { return }
+        self.isRefusalNew = false
+        guard self.state == .serving, let rule = self.rules.rule(afterRefusals: self.refusedInARow) else { return }
+        self.begin(rule, now, &actions)
+    }
+
     /// Applies a rule to the connection, after the rule's delay.
     mutating func begin(_ rule: HTTP2Rule, _ now: Moment, _ actions: inout [APNsAction]) {
         if let delay = rule.delay, delay > .zero {
@@ -54,7 +62,7 @@ extension APNsMachine {
         let last: Int32? =
             switch rule.lastStream {
             case .none: 0
-            case .current: self.lastAccepted
+            case .current: rule.refused == nil ? self.lastAccepted : self.lastRefused
             case .all: nil
             }
         // A later GOAWAY must not name a higher stream than an earlier one (RFC 9113, section 6.8).

@@ -79,6 +79,12 @@ package struct APNsMachine: ~Copyable {
     var place = 0
     /// The highest stream whose request was accepted.
     var lastAccepted: Int32 = 0
+    /// The requests that were refused since the last one that was not.
+    var refusedInARow = 0
+    /// Whether the last request was refused, and its rule was not looked for.
+    var isRefusalNew = false
+    /// The stream of the last refused request.
+    var lastRefused: Int32 = 0
     /// The lowest last stream of all GOAWAYs that were sent.
     var lastStreamID = Int32.max
     var closesWhenDone = true
@@ -173,7 +179,9 @@ package struct APNsMachine: ~Copyable {
         while self.state == .serving, let next = self.agenda.next(at: now.monotonic) {
             switch next {
             case .judge(let stream): self.judge(stream, now, &actions)
-            case .answer(let rule, let stream, let place): self.answer(stream, by: rule, place: place, now)
+            case .answer(let rule, let stream, let place):
+                self.answer(stream, by: rule, place: place, now)
+                self.checkRefusals(now, &actions)
             case .perform(let rule): self.perform(rule, now, &actions)
             case .openWindow: self.slowWindow = nil
             }

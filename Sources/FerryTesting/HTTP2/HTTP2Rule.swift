@@ -9,7 +9,7 @@ public import Foundation
 /// A fault of a ``SimulatedAPNs``, and when it happens.
 ///
 /// The conditions of a rule are ``tokens``, ``prefix``, ``channels`` and ``at``, of which all that are set must hold, or
-/// ``after`` or ``every`` alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions
+/// ``after``, ``every`` or ``refused`` alone. Its effect is ``action``, with the keys that belong to the action. The first rule whose conditions
 /// hold is applied. Rules apply only to valid requests, except for ``Action/earlyAnswer``.
 ///
 /// In JSON, with the keys that the comments of the properties begin with:
@@ -18,6 +18,7 @@ public import Foundation
 /// {"tokens": ["00ff…"], "status": 410, "timestamp": 1700000000000}
 /// {"every": 10, "status": 503, "times": 3}
 /// {"after": 1000, "action": "goAway", "lastStream": "none", "reason": "Shutdown"}
+/// {"refused": 50, "action": "goAway", "lastStream": "current"}
 /// {"prefix": "bad0", "action": "refuseStream"}
 /// {"channels": ["create"], "action": "loseAnswer"}
 /// {"after": 500, "action": "settings", "maxConcurrentStreams": 1}
@@ -37,6 +38,9 @@ public struct HTTP2Rule: Hashable, Sendable {
     public var after: Int?
     /// `every`, from 1: like ``after``, but each time that this many more requests were accepted.
     public var every: Int?
+    /// `refused`, from 1: holds each time that this many requests in a row were refused on a connection, status 410 apart:
+    /// APNs closes connections for it. For actions on the connection only.
+    public var refused: Int?
     /// `times`, over all connections: how often the rule is applied. Without it, there is no limit.
     public var times: Int?
 
@@ -126,13 +130,13 @@ public struct HTTP2Rule: Hashable, Sendable {
         /// `none`: the GOAWAY names stream 0. No request was processed, except for those that are already answered.
         case none
         /// `current`: the GOAWAY names the request that the rule is applied to. With ``HTTP2Rule/after`` and
-        /// ``HTTP2Rule/every``, it names the last accepted one.
+        /// ``HTTP2Rule/every``, it names the last accepted one, with ``HTTP2Rule/refused`` the last refused one.
         case current
         /// `all`: the GOAWAY names the last request that has arrived.
         case all
     }
 
-    /// Creates a rule. It needs either `after`, or `every`, or at least one of `tokens`, `prefix`, `channels` and `at`.
+    /// Creates a rule. It needs either `after`, `every` or `refused`, or at least one of `tokens`, `prefix`, `channels` and `at`.
     public init(
         tokens: Set<DeviceToken>? = nil,
         prefix: [UInt8]? = nil,
@@ -140,6 +144,7 @@ public struct HTTP2Rule: Hashable, Sendable {
         at: Int? = nil,
         after: Int? = nil,
         every: Int? = nil,
+        refused: Int? = nil,
         times: Int? = nil,
         action: Action = .respond,
         status: Int? = nil,
@@ -160,6 +165,7 @@ public struct HTTP2Rule: Hashable, Sendable {
         self.at = at
         self.after = after
         self.every = every
+        self.refused = refused
         self.times = times
         self.action = action
         self.status = status

@@ -16,6 +16,8 @@ package final class HTTP2Rules: Sendable {
     private let early: [Prepared]
     /// The indices of the rules that hold at a number of accepted requests.
     private let aboutCount: [Int]
+    /// The indices of the rules that hold after a number of refused requests.
+    private let aboutRefusals: [Int]
     private let claims: RuleClaims
     /// True if any rule is about single requests that are complete.
     let hasRulesAboutOne: Bool
@@ -41,7 +43,8 @@ package final class HTTP2Rules: Sendable {
     package init(_ script: HTTP2Script) {
         self.script = script
         let indices = script.rules.indices
-        let prepared = indices.filter { !script.rules[$0].isAboutCount }.map { index in
+        let prepared = indices.filter { !script.rules[$0].isAboutCount && script.rules[$0].refused == nil }.map {
+            index in
             let rule = script.rules[index]
             return Prepared(
                 index: index,
@@ -52,6 +55,7 @@ package final class HTTP2Rules: Sendable {
         self.aboutOne = prepared.filter { script.rules[$0.index].action != .earlyAnswer }
         self.early = prepared.filter { script.rules[$0.index].action == .earlyAnswer }
         self.aboutCount = indices.filter { script.rules[$0].isAboutCount }
+        self.aboutRefusals = indices.filter { script.rules[$0].refused != nil }
         self.claims = RuleClaims(limits: script.rules.map(\.times))
         self.hasRulesAboutOne = !self.aboutOne.isEmpty
         let actions = Set(script.rules.map(\.action))
@@ -78,6 +82,14 @@ package final class HTTP2Rules: Sendable {
     /// Returns the lowest number of accepted requests, at least `minimum`, at which a rule may hold.
     func nextCount(from minimum: Int) -> Int? {
         self.aboutCount.compactMap { self.script.rules[$0].nextCount(from: minimum) }.min()
+    }
+
+    /// Returns the rule that holds after `count` refused requests in a row, and counts it as applied.
+    func rule(afterRefusals count: Int) -> HTTP2Rule? {
+        let found = self.aboutRefusals.first { index in
+            self.script.rules[index].refused.map { $0 > 0 && count % $0 == 0 } ?? false && self.claims.claim(index)
+        }
+        return found.map { self.script.rules[$0] }
     }
 
     /// Returns the rule that holds at `count` accepted requests, and counts it as applied.

@@ -51,7 +51,7 @@ extension HTTP2Script: Codable {
 
 extension HTTP2Rule: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case tokens, prefix, channels, at, after, every, times, action, status, reason, timestamp
+        case tokens, prefix, channels, at, after, every, refused, times, action, status, reason, timestamp
         case retryAfter = "retryAfterSeconds", lastStream, errorCode, closes, maxConcurrentStreams, windowBytes
         case hold = "holdSeconds", delay = "delaySeconds"
     }
@@ -70,6 +70,7 @@ extension HTTP2Rule: Codable {
             at: try container.number(.at, in: 1 ... .max),
             after: try container.number(.after, in: 0 ... .max),
             every: try container.number(.every, in: 1 ... .max),
+            refused: try container.number(.refused, in: 1 ... .max),
             times: try container.number(.times, in: 0 ... .max),
             status: try container.number(.status, in: 200...599),
             reason: try container.decodeIfPresent(String.self, forKey: .reason).map(Reason.init(rawValue:)),
@@ -90,10 +91,15 @@ extension HTTP2Rule: Codable {
 
     private func check(_ container: KeyedDecodingContainer<CodingKeys>) throws {
         let isAboutOne = self.tokens != nil || self.prefix != nil || self.channels != nil || self.at != nil
-        let occasions = [isAboutOne, self.after != nil, self.every != nil].filter(\.self).count
+        let occasions = [isAboutOne, self.after != nil, self.every != nil, self.refused != nil].filter(\.self).count
         try container.requireCondition(
             occasions == 1,
-            "A rule says when it holds: by 'after' alone, by 'every' alone, or by some of 'tokens', 'prefix', 'channels' and 'at'."
+            "A rule says when it holds: by 'after', 'every' or 'refused' alone, or by some of 'tokens', 'prefix', 'channels' and 'at'."
+        )
+        try container.require(
+            self.refused == nil || !self.concernsRequest,
+            .refused,
+            "needs an action on the connection, such as 'goAway' or 'close'"
         )
         try container.require(
             (self.action == .settings) == (self.maxConcurrentStreams != nil),
@@ -111,6 +117,7 @@ extension HTTP2Rule: Codable {
         try container.encodeIfPresent(self.at, forKey: .at)
         try container.encodeIfPresent(self.after, forKey: .after)
         try container.encodeIfPresent(self.every, forKey: .every)
+        try container.encodeIfPresent(self.refused, forKey: .refused)
         try container.encodeIfPresent(self.times, forKey: .times)
         try container.encode(self.action, forKey: .action)
         try container.encodeIfPresent(self.status, forKey: .status)

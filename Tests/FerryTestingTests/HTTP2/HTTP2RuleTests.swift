@@ -63,6 +63,30 @@ struct HTTP2RuleTests {
         #expect(rehearsal.counts.accepted == 12)
     }
 
+    @Test("ends a connection after so many refusals in a row, with or without a word")
+    func refused() throws {
+        let script = [
+            HTTP2Rule(prefix: [0xba], reason: .badDeviceToken), HTTP2Rule(prefix: [0x90], status: 410),
+            HTTP2Rule(refused: 3, action: .goAway, lastStream: .current),
+        ]
+        var rehearsal = try APNsRehearsal(rules: HTTP2Rules(.withoutTokens(script[0], script[1], script[2])))
+        for token in ["bad0", "bad0", "01", "bad0", "90", "bad0"] { _ = try rehearsal.ask(token: token) }
+        #expect(rehearsal.goAways.isEmpty)
+        let last = try rehearsal.send(token: "bad0")
+        let behind = try rehearsal.send(token: "01")
+        try rehearsal.exchange()
+        #expect(rehearsal.told[last]?.status == 400 && rehearsal.told[behind] == nil)
+        #expect(rehearsal.goAways.map(\.last) == [last])
+
+        rehearsal = try APNsRehearsal(
+            rules: HTTP2Rules(.withoutTokens(script[0], HTTP2Rule(refused: 2, action: .close)))
+        )
+        #expect(try rehearsal.ask(token: "bad0")?.status == 400)
+        #expect(!rehearsal.isOver)
+        #expect(try rehearsal.ask(token: "bad0")?.status == 400)
+        #expect(rehearsal.isOver && rehearsal.goAways.isEmpty)
+    }
+
     @Test("is applied so often over all connections")
     func shared() throws {
         let rules = HTTP2Rules(.withoutTokens(HTTP2Rule(at: 1, times: 2, status: 500)))

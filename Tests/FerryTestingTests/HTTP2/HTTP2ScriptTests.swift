@@ -98,7 +98,8 @@ struct HTTP2ScriptTests {
             (#"{"rules": [{"channels": "create"}]}"#, "'channels' is a list of create, read, delete, list, broadcast."),
             (#"{"rules": [{"at": 1, "status": 1e99}]}"#, "'status' is a whole number, 200 to 599."),
             (#"{"rules": [{"at": 1, "lastStream": 3}]}"#, "'lastStream' is one of none, current, all."),
-            (#"{"rules": [{"status": 400}]}"#, "A rule says when it holds: by 'after' alone, by 'every' alone, or by"),
+            (#"{"rules": [{"refused": 3, "status": 400}]}"#, "needs an action on the connection"),
+            (#"{"rules": [{"status": 400}]}"#, "A rule says when it holds: by 'after', 'every' or 'refused' alone"),
         ]
     )
     func refused(_ text: String, _ name: String) {
