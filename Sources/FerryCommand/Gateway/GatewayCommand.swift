@@ -26,7 +26,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
                "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}}
 
             Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert' and 'key' in \
-            an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode' and 'resends' in a client; 'fsync' in \
+            an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync' in \
             'store'; and 'repeatsUnknown'. Docs/gateway.md says what each means.
 
             Examples:
@@ -44,10 +44,6 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     /// How long a shutdown may take: ten seconds of quiet, and what APNs has not answered.
     private static let shutdownLimit: Duration = .seconds(30)
 
-    /// How long a written notification waits for its answer while the upstream answers PINGs: its old client hears of
-    /// nothing, and can decide nothing.
-    private static let lateAnswerLimit: Duration = .seconds(300)
-
     /// The longest configuration in bytes.
     private static let longest = 1 << 20
 
@@ -60,14 +56,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         let plan = try self.plan()
         for key in plan.keys { key.warnIfOpen(holding: "a private key", say: MessageWriter.shared.write) }
         let upstreams = try zip(plan.upstreamNames, plan.upstreams).map { name, upstream in
-            let outcomes = UpstreamOutcomes()
             var upstream = upstream
-            upstream.outcomes = .sink(outcomes)
-            upstream.options.queueLimit = GatewayUpstream.queueLimit
-            upstream.options.delayLimit = 0
-            upstream.options.lateAnswerLimit = Self.lateAnswerLimit
             upstream.logger = UpstreamLog.logger("upstreams.\(name)")
-            return GatewayUpstream(try self.provider(upstream, name), outcomes: outcomes)
+            return try self.upstream(upstream, name)
         }
         if self.check {
             if let path = plan.rejections { try GatewayOutput.check("'rejections'", path) }
@@ -117,9 +108,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         }
     }
 
-    private func provider(_ configuration: HTTP2Configuration, _ name: String) throws -> HTTP2Provider {
+    private func upstream(_ configuration: HTTP2Configuration, _ name: String) throws -> GatewayUpstream {
         do {
-            return try HTTP2Provider(configuration)
+            return try GatewayUpstream.over(http2: configuration)
         } catch {
             throw CommandFailure.usage("upstreams.\(name): \(Sentence.of(error))")
         }

@@ -58,6 +58,8 @@ struct GatewayFile: Decodable {
         var mode: String?
         /// Whether it sends again what followed an error; without it, the gateway finds out.
         var resends: Bool?
+        /// Whether what may have arrived goes out once more; without it, as for all.
+        var repeatsUnknown: Bool?
     }
 
     /// The file that keeps what a killed process must not lose.
@@ -73,7 +75,7 @@ struct GatewayFile: Decodable {
     /// The list of rejections and dead letters: one JSON line each.
     var rejections: String?
     var store: Store?
-    /// Whether a notification that may have arrived goes out again.
+    /// Whether a notification that may have arrived goes out once more; true unless given.
     var repeatsUnknown: Bool?
 }
 
@@ -98,6 +100,9 @@ struct GatewayPlan {
             guard let upstream = file.upstreams[name] else { throw Self.fault("'upstreams' has no '\(name)'") }
             return try Self.named("upstreams.\(name)") { try Self.configuration(upstream, path) }
         }
+        let upstreamKeys = zip(upstreamNames, self.upstreams).map { name, upstream in
+            GatewayUpstream.key(upstream, keyID: file.upstreams[name]?.keyID)
+        }
         var routes: [Route] = []
         var identities: [GatewayIdentity] = []
         var signs: [(sign: GatewayClients.Sign, identity: Int)] = []
@@ -112,7 +117,7 @@ struct GatewayPlan {
                 if let other = identities.firstIndex(where: { $0.name == client.name }) {
                     throw Self.fault("clients[\(other)] has the same name")
                 }
-                let first = routes.count
+                var numbers: [Int] = []
                 for topic in client.topics {
                     guard !topic.contains("*") else {
                         throw Self.fault(
@@ -122,9 +127,17 @@ struct GatewayPlan {
                     guard PushNotification.faults(topic: topic).isEmpty else {
                         throw Self.fault("a topic is malformed")
                     }
-                    routes.append(Route(upstream: upstream, topic: Array(topic.utf8)))
+                    // What APNs says of a topic with a credential holds for all clients.
+                    let known = routes.firstIndex { $0.upstream == upstream && $0.topic.elementsEqual(topic.utf8) }
+                    if known == nil {
+                        let key = upstreamKeys[upstream]
+                        routes.append(Route(upstream: upstream, topic: Array(topic.utf8), upstreamKey: key))
+                    }
+                    let number = known ?? routes.count - 1
+                    if !numbers.contains(number) { numbers.append(number) }
                 }
-                var identity = GatewayIdentity(name: client.name, routes: Array(first..<routes.count))
+                var identity = GatewayIdentity(name: client.name, routes: numbers)
+                identity.repeatsUnknown = client.repeatsUnknown ?? file.repeatsUnknown ?? true
                 identity.mode = try Self.mode(client.mode)
                 identity.resends = client.resends
                 guard identity.mode == .verdict || file.store != nil else {
@@ -169,7 +182,6 @@ struct GatewayPlan {
             throw Self.fault("'listen.feedbackPort' is the same as 'listen.port'")
         }
         gateway.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
-        gateway.repeatsUnknown = file.repeatsUnknown ?? false
         self.gateway = gateway
         self.rejections = file.rejections.map(path)
         self.store = file.store.map { (path($0.path), $0.fsync ?? false) }

@@ -67,7 +67,7 @@ enum GatewayMembers: Decodable {
     private static let client = Shape.object([
         .required("name"), .optional("fingerprints", .list(.text)), .optional("cert"), .optional("userID"),
         .optional("anyone", .flag), .required("topics", .list(.text)), .optional("upstream"), .optional("mode"),
-        .optional("resends", .flag),
+        .optional("resends", .flag), .optional("repeatsUnknown", .flag),
     ])
 
     /// What to do with a PKCS#12 archive. Without `-legacy`, OpenSSL 3 does not open those of old keychains.

@@ -21,6 +21,18 @@ final class GatewayMessages: Sendable {
         }
     }
 
+    /// Notifications that may have arrived.
+    private struct Doubt: Hashable {
+        var client: Int
+        var again: Bool
+
+        var words: String {
+            "APNs did not answer, or the connection was lost first. The notification may have arrived. "
+                + (self.again
+                    ? "It goes out once more, and may arrive twice." : "It does not go out again, and may be missing.")
+        }
+    }
+
     private let clients: [String]
     /// The first topic of each client.
     private let firstTopics: [Topic]
@@ -37,6 +49,8 @@ final class GatewayMessages: Sendable {
     private let losses = Mutex<[Loss: Int]>([:])
     /// The clients whose lengths count characters.
     private let miscounting = Mutex<Set<Int>>([])
+    /// The clients with notifications that may have arrived.
+    private let doubts = Mutex<Set<Doubt>>([])
     /// The topics that wait.
     private let alarms = Mutex<Set<Topic>>([])
     /// The upstreams that take nothing.
@@ -92,6 +106,10 @@ final class GatewayMessages: Sendable {
             self.write(
                 "ferry: a notification of \(self.clients[refusal.identity]) is lost: \(self.words(refusal.reason))"
             )
+        case .uncertain(let item, let again):
+            let doubt = Doubt(client: item.identity, again: again)
+            guard self.doubts.withLock({ $0.insert(doubt).inserted }) else { return }
+            self.write("ferry: a notification of \(self.clients[item.identity]) is uncertain: \(doubt.words)")
         case .storeTrouble(let reason):
             self.write("ferry: alarm: \(reason) Notifications wait, and no new client is taken.")
         case .storeAllClear:
@@ -124,7 +142,7 @@ final class GatewayMessages: Sendable {
                 "ferry: \(self.clients[refusal.identity]) gives the length of a payload in characters, and not in bytes. A "
                     + "payload with letters beyond ASCII is refused, and its connection ends: count the bytes of its UTF-8."
             )
-        case .gone:
+        case .gone, .expired:
             break
         }
     }
@@ -182,7 +200,9 @@ final class GatewayMessages: Sendable {
         }
         let store = counts.recovered > 0 ? "; \(counts.recovered) from the store" : ""
         let expired = counts.expired > 0 ? ", \(counts.expired) expired" : ""
-        let unknown = counts.unknown > 0 ? ", \(counts.unknown) without an answer, which may have arrived" : ""
+        let unknown =
+            (counts.unknown > 0 ? ", \(counts.unknown) without an answer, which may have arrived" : "")
+            + (counts.copies > 0 ? ", \(counts.copies) sent once more, which may have arrived twice" : "")
         self.write(
             "ferry: read \(counts.read), of which \(counts.swallowed) were copies\(store); \(counts.accepted) accepted, "
                 + "\(counts.refused + counts.refusedHere + counts.knownBad) rejected, \(counts.gone) gone"

@@ -10,7 +10,7 @@ struct LocalGateway {
     static let topic = "com.example.ferry"
 
     private let gateway: Gateway
-    private let upstream: HTTP2Provider
+    private let upstream: GatewayUpstream
     private let credentials: TestCredentials
 
     /// Starts a gateway on any port of the loopback address.
@@ -24,12 +24,9 @@ struct LocalGateway {
         on group: (any EventLoopGroup)? = nil,
         _ change: (inout Gateway.Configuration) -> Void = { _ in }
     ) async throws -> LocalGateway {
-        let outcomes = UpstreamOutcomes()
-        var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .sink(outcomes))
-        forwarding.options.queueLimit = GatewayUpstream.queueLimit
-        forwarding.options.delayLimit = 0
+        var forwarding = try Self.forwarding(to: apns, credentials, outcomes: .discard)
         if let group { forwarding.eventLoopGroup = group }
-        let upstream = try HTTP2Provider(forwarding)
+        let upstream = try GatewayUpstream.over(http2: forwarding)
         var configuration = Gateway.Configuration(
             identity: credentials.server,
             clients: GatewayClients([(.fingerprints([credentials.client.summary.fingerprint]), 0)]),
@@ -40,12 +37,12 @@ struct LocalGateway {
         do {
             let gateway = try await Gateway.start(
                 configuration,
-                upstreams: [GatewayUpstream(upstream, outcomes: outcomes)],
+                upstreams: [upstream],
                 on: group
             )
             return LocalGateway(gateway: gateway, upstream: upstream, credentials: credentials)
         } catch {
-            _ = await upstream.shutDown(within: .zero)
+            _ = await upstream.provider.shutDown(within: .zero)
             throw error
         }
     }
@@ -100,6 +97,6 @@ struct LocalGateway {
     /// - Parameter limit: the time for the answers that are missing.
     func stop(within limit: Duration) async {
         _ = await self.gateway.shutDown(within: limit)
-        _ = await self.upstream.shutDown(within: .zero)
+        _ = await self.upstream.provider.shutDown(within: .zero)
     }
 }

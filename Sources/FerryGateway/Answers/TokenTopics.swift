@@ -1,7 +1,7 @@
 internal import DequeModule
 
-/// The topics of tokens that are not for the first topic of their client: APNs said so, and took the notification with
-/// another one. So the next push to such a token begins there.
+/// The topics with which APNs took notifications, for the tokens of clients with several topics. So the next push to such
+/// a token begins there.
 ///
 /// Bounded: the oldest goes first, and is found out again.
 struct TokenTopics: Sendable {
@@ -18,10 +18,8 @@ struct TokenTopics: Sendable {
     /// - Parameter limit: the most tokens that it remembers.
     init(limit: Int = 1_000_000) { self.limit = limit }
 
-    var isEmpty: Bool { self.topics.isEmpty }
-
-    /// The place of the token's topic among those of the client; 0: as far as is known, the first.
-    subscript(key: Key) -> Int { self.topics[key] ?? 0 }
+    /// The place of the token's topic among those of the client; nil: it is not known.
+    subscript(key: Key) -> Int? { self.topics[key] }
 
     mutating func remember(_ topic: Int, for key: Key) {
         guard self.topics.updateValue(topic, forKey: key) == nil else { return }

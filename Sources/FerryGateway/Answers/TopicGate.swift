@@ -29,7 +29,12 @@ struct TopicGate: Sendable {
     /// The time between two notifications that try a shut gate.
     static let pause: TimeAmount = .seconds(1)
 
+    /// How often the store is told that a gate is warm.
+    private static let noteInterval: UInt32 = 86_400
+
     private var state = State.cold(refusals: 0)
+    /// UNIX seconds: the last acceptance of which the store was told.
+    private var notedAt: UInt32 = 0
 
     /// Whether status 8 may be told.
     var isWarm: Bool { if case .warm = self.state { true } else { false } }
@@ -48,7 +53,13 @@ struct TopicGate: Sendable {
     }
 
     /// Notes that APNs knows the token: it accepted the notification, or said since when the app is gone.
-    mutating func accepted() { self.state = .warm }
+    mutating func accepted(now: UInt32) {
+        self.state = .warm
+        self.notedAt = now
+    }
+
+    /// Whether the last acceptance of which the store was told is a day old.
+    func isOld(now: UInt32) -> Bool { now > self.notedAt && now - self.notedAt >= Self.noteInterval }
 
     /// Notes a refused token. Returns whether this closes the gate.
     mutating func refusedToken(now: NIODeadline) -> Bool {

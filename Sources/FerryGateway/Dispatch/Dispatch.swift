@@ -1,9 +1,9 @@
 internal import DequeModule
 internal import FerryBinary
-package import FerryCore
+internal import FerryCore
 internal import FerryMachine
 internal import HeapModule
-package import NIOCore
+internal import NIOCore
 
 /// The way from a notification that was read to its last answer, without I/O: jobs, topics, retries.
 ///
@@ -28,71 +28,51 @@ package struct Dispatch: ~Copyable {
         var isGone = false
     }
 
-    private struct Due: Comparable {
+    struct Due: Comparable {
         var at: NIODeadline
         var job: JobID
 
         static func < (left: Due, right: Due) -> Bool { left.at < right.at }
     }
 
-    /// What waits for an upstream to take it.
-    private final class Outgoing {
-        var turns: Turns
-        /// What goes next.
-        var batch = PushBatch()
-
-        init(identities: Int) { self.turns = Turns(identities: identities) }
-
-        func append(_ job: Job, topic: [UInt8], as apnsID: APNSID, tag: UInt64) {
-            let isTaken = job.bytes.withUnsafeBufferPointer { bytes in
-                topic.withUnsafeBufferPointer { topic in
-                    self.batch.append(
-                        token: UnsafeBufferPointer(rebasing: bytes[..<job.tokenLength]),
-                        payload: UnsafeBufferPointer(rebasing: bytes[job.tokenLength...]),
-                        topic: topic,
-                        collapseID: UnsafeBufferPointer(start: nil, count: 0),
-                        apnsID: apnsID,
-                        pushType: nil,
-                        priority: Priority(rawValue: job.priority),
-                        expiration: Expiration(epochSeconds: job.expiration),
-                        tag: tag
-                    )
-                }
-            }
-            assert(isTaken, "a batch has room for a few turns")
-        }
-    }
-
     /// The token of a rejected notification, until its rejection was told or is too old.
-    private struct Rejected {
+    struct Rejected {
         var key: KnownBad.Key
         var status: BinaryStatus
     }
 
     let identities: [GatewayIdentity]
-    private var routes: [Route]
-    private let outgoing: [Outgoing]
-    private var outages: [Outage]
+    var routes: [Route]
+    let outgoing: [Outgoing]
+    var outages: [Outage]
+    /// The lanes of all clients: those of one client in a row.
+    var lanes: [Lane]
+    /// The first lane of each client.
+    let firstLanes: [Int]
+    /// For each client, what goes out with the topic that APNs took last.
+    var guesses: [ConnectionTurns]
+    /// For each client, the place of the topic that APNs took last.
+    var lastTopics: [Int]
     /// The first half of every `apns-id`: no other gateway has it.
     private let node: UInt64
-    /// Whether a notification that may have arrived goes out again.
-    private let repeatsUnknown: Bool
-    private let jobLimit: Int
     /// Whether a notification that may have arrived stays in the store.
-    private var keepsUnknown = false
+    var keepsUnknown = false
 
-    private var jobs: JobTable
-    private var byteCount = 0
-    /// The jobs that wait for their route's gate.
-    private var held: [Deque<JobID>]
-    private var delayed = Heap<Due>()
-    private var knownBad = KnownBad()
-    private var tokenTopics = TokenTopics()
-    private var rejected: [JobID: Rejected] = [:]
-    private var rejectedOrder: Deque<JobID> = []
-    private var events: [GatewayEvent] = []
+    var jobs: JobTable
+    private var room: Room
+    /// For each route, the jobs that wait for its gate.
+    var held: [Held]
+    var delayed = Heap<Due>()
+    var knownBad = KnownBad()
+    var tokenTopics = TokenTopics()
+    var rejected: [JobID: Rejected] = [:]
+    var rejectedOrder: Deque<JobID> = []
+    var events: [GatewayEvent] = []
     /// How many of the events ``takeUnlisted()`` has returned.
     private var listedEvents = 0
+    var rowChanges: [StoreChange] = []
+    /// The jobs that may have arrived, and of which the journal does not know that.
+    var doubted: [JobID] = []
     var feedback: FeedbackRows
     package internal(set) var counts = GatewayCounts()
 
@@ -108,19 +88,28 @@ package struct Dispatch: ~Copyable {
         upstreams: Int,
         node: UInt64,
         firstJob: UInt64 = 1,
-        repeatsUnknown: Bool = false,
         jobLimit: Int = DispatchBounds.jobs,
         isStored: Bool = false
     ) {
         self.identities = identities
         self.routes = routes
-        self.outgoing = (0..<upstreams).map { _ in Outgoing(identities: identities.count) }
+        self.outgoing = (0..<upstreams).map { _ in Outgoing() }
         self.outages = (0..<upstreams).map { _ in Outage() }
-        self.held = routes.map { _ in [] }
+        var (lanes, firstLanes): ([Lane], [Int]) = ([], [])
+        for (number, identity) in identities.enumerated() {
+            firstLanes.append(lanes.count)
+            for (topic, route) in identity.routes.enumerated() {
+                lanes.append(Lane(route: route, topic: topic, identity: number))
+            }
+        }
+        self.lanes = lanes
+        self.firstLanes = firstLanes
+        self.guesses = identities.map { _ in ConnectionTurns() }
+        self.lastTopics = identities.map { _ in 0 }
+        self.held = routes.map { _ in Held() }
         self.node = node
         self.jobs = JobTable(first: firstJob)
-        self.repeatsUnknown = repeatsUnknown
-        self.jobLimit = jobLimit
+        self.room = Room(identities: identities.count, jobs: jobLimit, bytes: DispatchBounds.bytes)
         self.feedback = FeedbackRows(isKept: isStored)
     }
 
@@ -130,11 +119,15 @@ package struct Dispatch: ~Copyable {
     package var jobCount: Int { self.jobs.count }
 
     /// Whether more may be read.
-    package var hasRoom: Bool { self.jobs.count < self.jobLimit && self.byteCount < DispatchBounds.bytes }
+    package var hasRoom: Bool { self.room.isFree }
 
-    /// Whether new connections of the identity are welcome: its first topic is not refused.
+    /// Whether more may be read from this client.
+    func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
+
+    /// Whether new connections of the identity are welcome: it has room, and its first topic is not refused.
     package func isOpen(identity: Int) -> Bool {
-        self.identities[identity].routes.first.map { !self.routes[$0].gate.isShut } ?? false
+        guard self.hasRoom(for: identity) else { return false }
+        return self.identities[identity].routes.first.map { !self.routes[$0].gate.isShut } ?? false
     }
 
     func scope(of job: JobID) -> ReplayScope? { self.jobs[job]?.scope }
@@ -157,28 +150,18 @@ package struct Dispatch: ~Copyable {
         return self.events[self.listedEvents...]
     }
 
-    /// Hands the next notifications for an upstream to `body`, as often as it takes all of them.
-    package mutating func withBatch(for upstream: Int, _ body: (inout PushBatch) -> Void) {
-        let outgoing = self.outgoing[upstream]
-        repeat {
-            while outgoing.batch.count < DispatchBounds.batch, !outgoing.turns.isEmpty {
-                outgoing.turns.takeTurn { self.goOut($0, outgoing) }
-            }
-            guard !outgoing.batch.isEmpty else { return }
-            body(&outgoing.batch)
-        } while outgoing.batch.isEmpty
+    /// Removes and returns the jobs that may have arrived, and go out once more.
+    mutating func takeDoubted() -> [JobID] {
+        guard !self.doubted.isEmpty else { return [] }
+        defer { self.doubted = [] }
+        return self.doubted
     }
 
-    private mutating func goOut(_ id: JobID, _ outgoing: Outgoing) {
-        // It may have been given up meanwhile.
-        guard let job = self.jobs[id] else { return }
-        if job.attempts == 0 {
-            self.counts.waiting -= 1
-            self.counts.forwarded += 1
-        }
-        self.jobs[id]?.attempts += 1
-        let route = self.identities[job.scope.identity].routes[job.topic]
-        outgoing.append(job, topic: self.routes[route].topic, as: self.apnsID(of: id), tag: id.rawValue)
+    /// Removes and returns the changes of rows for the store: the gates that are warm.
+    mutating func takeRowChanges() -> [StoreChange] {
+        guard !self.rowChanges.isEmpty else { return [] }
+        defer { self.rowChanges = [] }
+        return self.rowChanges
     }
 
     // MARK: Notifications
@@ -203,11 +186,14 @@ package struct Dispatch: ~Copyable {
 
     /// Takes a notification. ``send(_:now:)`` sends it.
     mutating func take(_ job: consuming Job, as id: JobID) {
-        if !self.tokenTopics.isEmpty {
-            job.firstTopic = self.tokenTopics[.init(identity: job.scope.identity, token: Array(job.token))]
+        let identity = job.scope.identity
+        if self.identities[identity].routes.count > 1 {
+            let known = self.tokenTopics[.init(identity: identity, token: Array(job.token))]
+            job.isGuess = known == nil
+            job.firstTopic = known ?? self.lastTopics[identity]
             job.topic = job.firstTopic
         }
-        self.byteCount += job.bytes.count
+        self.room.add(job)
         self.counts.waiting += 1
         self.jobs.insert(job, as: id)
     }
@@ -227,41 +213,6 @@ package struct Dispatch: ~Copyable {
     /// Notes a copy that gets the job's result.
     mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs[id]?.joined.append(reader) }
 
-    /// Notes a notification that the gateway refused itself.
-    ///
-    /// - Parameters:
-    ///   - reason: nil: the one that the status stands for.
-    ///   - isNamed: whether it has an identifier: without one, no error response can tell its refusal.
-    mutating func refuse(
-        _ identity: Int,
-        token: [UInt8]?,
-        _ status: BinaryStatus,
-        _ reason: Reason? = nil,
-        isNamed: Bool,
-        as id: JobID?
-    ) {
-        self.counts.refusedHere += 1
-        let reason = reason ?? Reason(binaryStatus: status.rawValue)
-        self.list(identity, token, reason, isNamed ? status : nil, apnsID: nil)
-        if let id, let token { self.remember(id, identity, token, status) }
-    }
-
-    /// Notes a notification to a token whose refusal was not told.
-    mutating func refuseKnownBad(
-        _ identity: Int,
-        token: [UInt8],
-        _ status: BinaryStatus,
-        isNamed: Bool,
-        as id: JobID
-    ) {
-        self.counts.knownBad += 1
-        if let route = self.identities[identity].routes.first {
-            self.knownBad.remove(.init(route: route, token: token))
-        }
-        self.list(identity, token, Reason(binaryStatus: status.rawValue), isNamed ? status : nil, apnsID: nil)
-        self.remember(id, identity, token, status)
-    }
-
     /// Notes that the client counts the notification as accepted.
     mutating func release(_ id: JobID) {
         guard self.jobs[id]?.isReleased == false else { return }
@@ -269,90 +220,84 @@ package struct Dispatch: ~Copyable {
         self.counts.released += 1
     }
 
-    /// Notes that no error response will tell this rejection: the next push to the token may.
-    mutating func deferRejection(of id: JobID?) {
-        self.counts.deferred += 1
-        guard let id, let rejected = self.rejected.removeValue(forKey: id) else { return }
-        self.knownBad.insert(rejected.key, rejected.status)
-    }
-
     // MARK: The upstream
 
     /// The `apns-id` of a notification: the same each time that it goes out.
-    private func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
+    func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
 
-    /// Sends a notification, as soon as its topic's gate is open.
-    mutating func send(_ id: JobID, now: Moment) {
-        guard let job = self.jobs[id] else { return }
-        let route = self.identities[job.scope.identity].routes[job.topic]
-        guard self.routes[route].gate.admits(now: now.monotonic) else {
-            self.held[route].append(id)
-            return
+    /// Sends a notification, as soon as its topic's gate is open. Returns false if the gate is shut.
+    @discardableResult
+    mutating func send(_ id: JobID, now: Moment) -> Bool {
+        if self.jobs[id]?.isGuess == true, let identity = self.jobs[id]?.scope.identity {
+            self.jobs[id]?.topic = self.lastTopics[identity]
         }
-        let upstream = self.outgoing[self.routes[route].upstream]
-        upstream.turns.append(id, of: job.scope.identity, on: job.first.connection)
+        guard let job = self.jobs[id] else { return true }
+        let lane = self.lane(of: job)
+        guard self.routes[self.lanes[lane].route].gate.admits(now: now.monotonic) else {
+            self.hold(id, lane: lane)
+            return false
+        }
+        self.line(up: id, job, now: now)
+        return true
     }
 
     /// Takes an outcome. Returns nil if the job is not known, or goes out again.
     mutating func settle(_ id: JobID, _ outcome: Outcome, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
-        let identity = job.scope.identity
-        let route = self.identities[identity].routes[job.topic]
+        let route = self.lanes[self.lane(of: job)].route
         if let reason = outcome.reason { self.jobs[id]?.lastReason = reason }
         self.watch(self.routes[route].upstream, outcome, now: now)
+        self.returned(job, id, Verdict(of: outcome), now: now)
         switch Answer(to: outcome) {
         case .accepted:
             self.counts.accepted += 1
-            self.open(route, now: now)
-            if job.topic != job.firstTopic {
-                self.tokenTopics.remember(job.topic, for: .init(identity: identity, token: Array(job.token)))
-            }
-            if !self.feedback.isEmpty { self.feedback.remove(job.token, of: identity) }
+            self.accepted(job, route, now: now)
+            if !self.feedback.isEmpty { self.feedback.remove(job.token, of: job.scope.identity) }
             return self.end(id, job, .accepted)
         case .gone(let since):
             self.counts.gone += 1
-            self.open(route, now: now)
+            self.accepted(job, route, now: now)
             let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
             let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
-            self.feedback.add(row, of: identity)
-            self.events.append(.gone(identity: identity, topic: topic, token: row.token, since: row.since))
+            self.feedback.add(row, of: job.scope.identity)
+            self.events.append(.gone(identity: job.scope.identity, topic: topic, token: row.token, since: row.since))
             var settled = self.end(id, job, .accepted)
             settled.isGone = true
             return settled
         case .refused(let status):
             return self.refuse(id, job, route, outcome, status, now: now)
         case .tryOtherTopic:
-            let next = (job.topic + 1) % self.identities[identity].routes.count
+            let next = (job.topic + 1) % self.identities[job.scope.identity].routes.count
             guard next != job.firstTopic else {
                 return self.refuse(id, job, route, outcome, .invalidToken, now: now)
             }
             self.jobs[id]?.topic = next
+            self.avoid(job, next, now: now)
             self.send(id, now: now)
             return nil
         case .retry(let retry):
             return self.retry(id, job, retry, outcome, now: now)
         case .blocked:
-            if self.routes[route].gate.blocked(now: now.monotonic) {
-                self.alarm(route, outcome.reason)
-            }
-            return self.isOver(job, now: now) ? self.bury(id, job, outcome) : self.hold(id, route)
+            if self.routes[route].gate.blocked(now: now.monotonic) { self.shut(route, outcome.reason) }
+            guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
+            self.hold(id, lane: self.lane(of: job))
+            return nil
         case .deadLetter:
             return self.bury(id, job, outcome)
         case .expired:
-            self.counts.expired += 1
-            return self.end(id, job, .accepted)
+            return self.listExpired(id, job)
         case .unknown:
-            // The upstream is shut down. The next start sends what may have arrived, as after a kill.
-            guard !self.keepsUnknown else { return nil }
-            guard self.repeatsUnknown, job.doubts < DispatchBounds.unknownCopies else {
-                self.counts.unknown += 1
-                return self.end(id, job, .accepted)
-            }
-            self.jobs[id]?.doubts += 1
-            self.counts.copies += 1
-            self.send(id, now: now)
-            return nil
+            return self.doubt(id, job, outcome, now: now)
         }
+    }
+
+    /// Notes that APNs knows the token, and the topic.
+    private mutating func accepted(_ job: borrowing Job, _ route: Int, now: Moment) {
+        self.open(route, now: now)
+        let identity = job.scope.identity
+        guard self.identities[identity].routes.count > 1 else { return }
+        self.tokenTopics.remember(job.topic, for: .init(identity: identity, token: Array(job.token)))
+        self.took(job.topic, of: identity, now: now)
     }
 
     /// Notes whether the upstream takes anything. Only an answer of APNs says so.
@@ -373,94 +318,18 @@ package struct Dispatch: ~Copyable {
         }
     }
 
-    private mutating func refuse(
-        _ id: JobID,
-        _ job: Job,
-        _ route: Int,
-        _ outcome: Outcome,
-        _ status: BinaryStatus,
-        now: Moment
-    ) -> Settled {
-        self.counts.refused += 1
-        let isToken = status == .invalidToken
-        if isToken, self.routes[route].gate.refusedToken(now: now.monotonic) { self.alarm(route, .badDeviceToken) }
-        // While nothing was accepted, a refused token may be the sign of a wrong environment: the client must not hear.
-        let isTold = !isToken || self.routes[route].gate.isWarm
-        self.list(
-            job.scope.identity,
-            Array(job.token),
-            outcome.reason ?? .unknown,
-            isTold && job.isNamed ? status : nil,
-            apnsID: self.apnsID(of: id)
-        )
-        self.remember(id, job.scope.identity, Array(job.token), status)
-        guard isTold else {
-            self.deferRejection(of: id)
-            return self.end(id, job, .accepted)
-        }
-        return self.end(id, job, .rejected(status))
-    }
-
-    private mutating func retry(
-        _ id: JobID,
-        _ job: Job,
-        _ retry: Answer.Retry,
-        _ outcome: Outcome,
-        now: Moment
-    ) -> Settled? {
-        if let end = self.expire(id, job, now: now) { return end }
-        guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
-        let (first, last) =
-            switch retry {
-            case .later: (DispatchBounds.firstRetry, DispatchBounds.lastRetry)
-            case .deviceIsBusy: (DispatchBounds.firstBusyRetry, DispatchBounds.lastBusyRetry)
-            }
-        let pause = min(TimeAmount.nanoseconds(first.nanoseconds << min(job.attempts - 1, 16)), last)
-        self.delayed.insert(Due(at: now.monotonic + pause, job: id))
-        return nil
-    }
-
-    private mutating func hold(_ id: JobID, _ route: Int) -> Settled? {
-        self.held[route].append(id)
-        return nil
-    }
-
-    /// Drops a notification whose expiration passed here; nil: it has not.
-    private mutating func expire(_ id: JobID, _ job: Job, now: Moment) -> Settled? {
-        guard job.expiration > 0, job.expiration <= now.epochSeconds else { return nil }
-        self.counts.expired += 1
-        if job.attempts == 0 { self.dropUnsent() }
-        return self.end(id, job, .accepted)
-    }
-
-    private func isOver(_ job: Job, now: Moment) -> Bool {
-        job.expiration == 0 && now.monotonic - job.readAt > DispatchBounds.lifetime
-    }
-
-    private mutating func bury(_ id: JobID, _ job: Job, _ outcome: Outcome) -> Settled {
-        self.counts.deadLetters += 1
-        if job.attempts == 0 { self.dropUnsent() }
-        self.events.append(
-            .deadLetter(
-                .init(
-                    identity: job.scope.identity,
-                    token: Array(job.token),
-                    reason: outcome.reason ?? job.lastReason ?? .unknown,
-                    status: nil,
-                    apnsID: self.apnsID(of: id)
-                )
-            )
-        )
-        return self.end(id, job, .accepted)
-    }
-
     /// Gives up every notification that the store does not have, so that each stands in the list of dead letters.
     ///
     /// - Parameter durable: the last segment that the store has; nil: there is no store.
     mutating func abandon(durable: UInt64?) {
         self.keepsUnknown = durable != nil
         // With a store, what goes out is durable.
-        if durable == nil { for outgoing in self.outgoing { outgoing.batch.removeAll() } }
+        if durable == nil {
+            for outgoing in self.outgoing {
+                outgoing.batch.removeAll()
+                outgoing.sideBatch.removeAll()
+            }
+        }
         for id in self.jobs.ids {
             guard let job = self.jobs[id] else { continue }
             if let durable, job.segment <= durable { continue }
@@ -468,102 +337,14 @@ package struct Dispatch: ~Copyable {
         }
     }
 
-    private mutating func dropUnsent() {
-        self.counts.waiting -= 1
-        self.counts.droppedUnsent += 1
-    }
-
-    private mutating func end(_ id: JobID, _ job: Job, _ fate: JobFate) -> Settled {
+    mutating func end(_ id: JobID, _ job: borrowing Job, _ fate: JobFate) -> Settled {
         self.jobs.remove(id)
-        self.byteCount -= job.bytes.count
+        self.room.remove(job)
         return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
-    }
-
-    // MARK: Gates and lists
-
-    /// Notes that APNs knows the topic and a token.
-    private mutating func open(_ route: Int, now: Moment) {
-        guard !self.routes[route].gate.isWarm else { return }
-        let wasShut = self.routes[route].gate.isShut
-        self.routes[route].gate.accepted()
-        guard wasShut else { return }
-        let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
-        self.events.append(.allClear(upstream: self.routes[route].upstream, topic: topic))
-        let waiting = self.held[route]
-        self.held[route] = []
-        for id in waiting { self.send(id, now: now) }
-    }
-
-    private mutating func alarm(_ route: Int, _ reason: Reason?) {
-        let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
-        self.events.append(.alarm(upstream: self.routes[route].upstream, topic: topic, reason))
-    }
-
-    private mutating func list(
-        _ identity: Int,
-        _ token: [UInt8]?,
-        _ reason: Reason,
-        _ status: BinaryStatus?,
-        apnsID: APNSID?
-    ) {
-        self.events.append(
-            .refused(.init(identity: identity, token: token, reason: reason, status: status, apnsID: apnsID))
-        )
-    }
-
-    private mutating func remember(_ id: JobID, _ identity: Int, _ token: [UInt8], _ status: BinaryStatus) {
-        // Only a refused token says something about the next push to it.
-        guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
-        self.rejected[id] = Rejected(key: .init(route: route, token: token), status: status)
-        self.rejectedOrder.append(id)
-        guard self.rejectedOrder.count > DispatchBounds.rejections, let oldest = self.rejectedOrder.popFirst() else {
-            return
-        }
-        self.rejected[oldest] = nil
-    }
-
-    // MARK: Time
-
-    /// When to call ``timePassed(now:)``; nil: only outcomes change anything.
-    package var nextDeadline: NIODeadline? {
-        var next = self.delayed.min?.at
-        for (route, waiting) in zip(self.routes, self.held) where !waiting.isEmpty {
-            guard let tryAt = route.gate.tryAt else { continue }
-            next = next.map { min($0, tryAt) } ?? tryAt
-        }
-        return next
-    }
-
-    /// Sends what is due; returns what expired meanwhile.
-    mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
-        var expired: [(JobID, ReplayScope, Settled)] = []
-        while let due = self.delayed.min, due.at <= now.monotonic {
-            self.delayed.removeMin()
-            self.sendUnlessExpired(due.job, now: now, &expired)
-        }
-        for route in self.routes.indices {
-            guard let tryAt = self.routes[route].gate.tryAt, tryAt <= now.monotonic else { continue }
-            guard let id = self.held[route].popFirst() else { continue }
-            self.sendUnlessExpired(id, now: now, &expired)
-        }
-        return expired
-    }
-
-    private mutating func sendUnlessExpired(
-        _ id: JobID,
-        now: Moment,
-        _ expired: inout [(JobID, ReplayScope, Settled)]
-    ) {
-        guard let job = self.jobs[id] else { return }
-        if let end = self.expire(id, job, now: now) {
-            expired.append((id, job.scope, end))
-        } else {
-            self.send(id, now: now)
-        }
     }
 }
 
 extension Outcome {
     /// The reason of a rejection.
-    fileprivate var reason: Reason? { if case .rejected(let rejection) = self { rejection.reason } else { nil } }
+    var reason: Reason? { if case .rejected(let rejection) = self { rejection.reason } else { nil } }
 }

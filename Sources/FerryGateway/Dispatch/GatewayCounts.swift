@@ -26,9 +26,10 @@ package struct GatewayCounts: Hashable, Sendable {
     package var refused = 0
     package var expired = 0
     package var deadLetters = 0
+    /// Notifications that may have arrived, and do not go out again.
     package var unknown = 0
 
-    /// Copies that went out because the fate of the first was unknown.
+    /// Notifications that may have arrived, and go out once more.
     package var copies = 0
     /// Error responses that named a rejected notification.
     package var told = 0
@@ -41,6 +42,9 @@ package struct GatewayCounts: Hashable, Sendable {
     package var unwritten = 0
     /// Lines of the list of rejections that were given up.
     package var unlisted = 0
+
+    /// Notifications that may have arrived: each has its line in the list.
+    package var uncertain: Int { self.unknown + self.copies }
 
     /// Notifications without a last answer.
     package var unanswered: Int {

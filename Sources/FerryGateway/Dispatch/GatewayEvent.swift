@@ -9,6 +9,11 @@ package enum GatewayEvent: Hashable, Sendable {
     case gone(identity: Int, topic: String, token: [UInt8], since: UInt32)
     /// A notification that was not delivered and will not be sent again.
     case deadLetter(Refusal)
+    /// A notification that may have arrived: the connection to APNs was lost before the answer, or there was none. If
+    /// `again`, it goes out once more, and may arrive twice; otherwise it may be missing.
+    case uncertain(Item, again: Bool)
+    /// A notification whose expiration passed before it was delivered.
+    case expired(Item)
     /// Notifications with this topic and credential wait. The reason that APNs gave, or badDeviceToken if it accepted
     /// none of many; nil: there is no connection with these credentials.
     case alarm(upstream: Int, topic: String, Reason?)
@@ -44,6 +49,14 @@ package enum GatewayEvent: Hashable, Sendable {
         case doctor
         /// It ended without a byte, as a monitor or a load balancer ends its checks.
         case connection
+    }
+
+    /// A notification that APNs has neither accepted nor refused.
+    package struct Item: Hashable, Sendable {
+        package var identity: Int
+        package var token: [UInt8]
+        package var topic: String
+        package var apnsID: APNSID
     }
 
     /// A notification that was refused.

@@ -11,6 +11,8 @@ package struct GatewayIdentity: Sendable {
     package var mode = Mode.verdict
     /// Whether the client sends again what followed an error; nil: the gateway finds out.
     package var resends: Bool?
+    /// Whether a notification that may have arrived goes out once more.
+    package var repeatsUnknown = true
 
     package init(name: String, routes: [Int]) {
         self.name = name

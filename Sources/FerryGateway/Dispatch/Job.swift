@@ -10,11 +10,24 @@ struct Job: Sendable {
         var sequence: UInt64
     }
 
+    /// The connection on which a job is under way.
+    enum Way: Hashable, Sendable {
+        /// It waits.
+        case none
+        case common
+        case side(UInt64)
+    }
+
     let scope: ReplayScope
     /// The place of the present route among the identity's.
     var topic = 0
     /// The place of the route that is tried first. The others follow it, and after the last one the first.
     var firstTopic = 0
+    /// Whether no topic is known for its token, and it waits for its turn: it goes out with the topic that APNs took last
+    /// for its client.
+    var isGuess = false
+    /// Where it is under way.
+    var way = Way.none
     /// The device token, then the payload.
     let bytes: [UInt8]
     let tokenLength: Int

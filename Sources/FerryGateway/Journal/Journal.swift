@@ -109,6 +109,12 @@ package struct Journal {
         }
     }
 
+    /// Notes that a job may have arrived, and goes out once more.
+    mutating func doubted(_ id: JobID, now: Moment) {
+        self.begin(now: now)
+        self.buffer.write(doubted: id)
+    }
+
     /// Notes that an error response is about to be written. It may be when ``number`` is durable.
     mutating func told(_ episode: EpisodeID, _ job: JobID?, _ scope: ReplayScope, now: Moment) {
         self.name(episode.connection, scope, now: now)
@@ -168,6 +174,7 @@ package struct Journal {
     mutating func carry(_ job: inout Job, as id: JobID, now: Moment) {
         self.name(job.first.connection, job.scope, now: now)
         self.buffer.write(read: job, as: id)
+        if job.doubts > 0 { self.buffer.write(doubted: id) }
         self.segments.moved(job.segment)
         job.segment = self.number
         self.entry?.carried.append(id)

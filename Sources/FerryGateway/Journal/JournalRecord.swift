@@ -14,6 +14,7 @@ internal import NIOCore
 ///   kind 6, told          connection 8, sequence 8, job 8 (0: none)
 ///   kind 7, over          connection 8, sequence 8
 ///   kind 8, untold        connection 8, sequence 8
+///   kind 9, doubted       job 8
 /// ```
 ///
 /// The numbers of kinds are written to disk: never change one.
@@ -43,6 +44,8 @@ enum JournalRecord: Hashable {
     case over(EpisodeID)
     /// The error response was not written, and will not be.
     case untold(EpisodeID)
+    /// The job may have arrived, and goes out once more.
+    case doubted(JobID)
 
     typealias Reader = Job.Reader
 }
@@ -88,6 +91,8 @@ extension ByteBuffer {
         self.writeMultipleIntegers(UInt8(8), episode.connection.rawValue, episode.sequence)
     }
 
+    mutating func write(doubted id: JobID) { self.writeMultipleIntegers(UInt8(9), id.rawValue) }
+
     private mutating func write(short bytes: [UInt8]) {
         self.writeInteger(UInt8(bytes.count))
         self.writeBytes(bytes)
@@ -126,6 +131,8 @@ extension ByteBuffer {
             return self.readReader().map { .over(EpisodeID($0)) }
         case 8:
             return self.readReader().map { .untold(EpisodeID($0)) }
+        case 9:
+            return self.readJob().map { .doubted($0) }
         default:
             return nil
         }

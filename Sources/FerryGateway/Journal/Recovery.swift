@@ -19,6 +19,8 @@ package struct Recovery {
         var priority: UInt8
         var readAt: UInt32
         var segment: UInt64
+        /// How often it may have arrived.
+        var doubts = 0
     }
 
     struct Rejected {
@@ -107,6 +109,7 @@ package struct Recovery {
             self.counts[self.counts.count - 1].count += 1
             guard let client = self.connections[reader.connection]?.client else { return }
             let isNew = self.unanswered[job] == nil
+            let doubts = self.unanswered[job]?.doubts ?? 0
             self.unanswered[job] = Unanswered(
                 reader: reader,
                 client: client,
@@ -115,7 +118,8 @@ package struct Recovery {
                 expiration: expiration,
                 priority: priority,
                 readAt: readAt,
-                segment: segment
+                segment: segment,
+                doubts: doubts
             )
             guard isNew else { return }
             let isConstant = payload.withUnsafeBufferPointer { PayloadNature($0).isConstant }
@@ -145,6 +149,8 @@ package struct Recovery {
             self.open[episode] = nil
         case .untold(let episode):
             self.undo(episode)
+        case .doubted(let job):
+            self.unanswered[job]?.doubts = 1
         }
     }
 

@@ -23,9 +23,17 @@ struct RejectionLine {
             members =
                 #""event":"gone","client":\#(self.clients[identity]),"topic":\#(Self.string(topic)),"#
                 + #""token":"\#(token.hexadecimal)","time":\#(since)"#
+        case .uncertain(let item, let again):
+            members = self.members("uncertain", item) + #","again":\#(again)"#
+        case .expired(let item): members = self.members("expired", item)
         default: return nil
         }
         return Array("{\(members),\"at\":\(seconds)}\n".utf8)
+    }
+
+    private func members(_ event: String, _ item: GatewayEvent.Item) -> String {
+        #""event":"\#(event)","client":\#(self.clients[item.identity]),"token":"\#(item.token.hexadecimal)","#
+            + #""topic":\#(Self.string(item.topic)),"apnsId":"\#(item.apnsID)""#
     }
 
     private func members(_ event: String, _ refusal: GatewayEvent.Refusal) -> String {

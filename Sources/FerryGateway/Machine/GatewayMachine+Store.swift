@@ -35,6 +35,7 @@ extension GatewayMachine {
         _ recovery: consuming Recovery,
         feedback: [StoreRow],
         habits: [StoreRow],
+        gates: [StoreRow],
         identities: [String],
         now: Moment
     ) throws(StoreError) {
@@ -46,12 +47,15 @@ extension GatewayMachine {
             )
         }
         self.restore(habits, identities: numbers, now: now)
+        let moved = self.dispatch.restoreGates(gates, now: now)
         let episodes = recovery.takeEpisodes()
         let segments = recovery.segments(now: now.monotonic)
         for segment in segments { self.journal?.segments.add(segment) }
         self.journal?.restored(now: now.monotonic)
         for (job, rejected, isFollower) in recovery.untold {
             guard let identity = numbers[rejected.client.identity] else { continue }
+            // Another host or credential refused the token. This one may take it.
+            guard !moved.contains(rejected.client.identity) else { continue }
             self.restore(job, rejected: rejected.token, rejected.status, of: identity, isFollower: isFollower)
         }
         for episode in episodes {
@@ -74,6 +78,7 @@ extension GatewayMachine {
             guard let change = FeedbackRows.Change(row, identities: numbers), let since = change.since else { continue }
             self.restore(.init(token: change.token, since: since), of: change.identity)
         }
+        self.collectNotes(now: now)
     }
 }
 
@@ -115,6 +120,7 @@ extension Job {
             }
         }
         self.segment = unanswered.segment
+        self.doubts = unanswered.doubts
         // Its client is gone, or takes silence for acceptance.
         self.isReleased = true
     }

@@ -14,7 +14,7 @@ package import NIOCore
 /// ```
 ///
 /// Its owner passes bytes, outcomes and time in. After each input it does the actions of ``takeActions()``, in order, hands
-/// the batches of ``withBatch(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and calls
+/// the batches of ``withBatches(for:_:)`` to the upstreams and ``takeCommits(now:)`` to the store, and calls
 /// ``timePassed(now:)`` at ``nextDeadline``.
 ///
 /// With a ``Journal``, a notification goes to the upstream, and an error response to its client, when the store has them.
@@ -48,7 +48,7 @@ package final class GatewayMachine {
     private var filters = ReplayFilters()
     private var filterTimers: [ReplayScope: NIODeadline] = [:]
     private var clients: [ConnectionID: GatewayClient] = [:]
-    private var dispatch: Dispatch
+    var dispatch: Dispatch
     /// Nil: everything counts as durable at once.
     var journal: Journal?
     /// Nil: the list of rejections has no file.
@@ -63,6 +63,8 @@ package final class GatewayMachine {
     private var lastConnection: UInt64
     private var timers = Heap<Timer>()
     private var touched: [GatewayClient] = []
+    /// The notifications of this turn that wait at a shut gate.
+    private var heldBack: [Job.Reader] = []
     /// The scopes of the connections that ended in this turn.
     private var left: [ReplayScope] = []
     private var actions: [Action] = []
@@ -107,10 +109,12 @@ package final class GatewayMachine {
     }
 
     /// Whether any new connection is welcome.
-    package func isOpen(now: Moment) -> Bool { !self.isShuttingDown && self.spool(now: now) == .open }
+    package func isOpen(now: Moment) -> Bool {
+        !self.isShuttingDown && self.dispatch.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
+    }
 
-    private func spool(now: Moment) -> GatewayConnection.Spool {
-        guard self.dispatch.hasRoom else { return .full }
+    private func spool(for identity: Int, now: Moment) -> GatewayConnection.Spool {
+        guard self.dispatch.hasRoom(for: identity) else { return .full }
         return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
@@ -132,10 +136,6 @@ package final class GatewayMachine {
     package func takeActions() -> [Action] {
         defer { self.actions = [] }
         return self.actions
-    }
-
-    package func withBatch(for upstream: Int, _ body: (inout PushBatch) -> Void) {
-        self.dispatch.withBatch(for: upstream, body)
     }
 
     // MARK: Feedback
@@ -176,11 +176,29 @@ package final class GatewayMachine {
     package func received(_ id: ConnectionID, _ bytes: ByteBuffer, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(now: now)
+            client.connection.spool = self.spool(for: client.identity, now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
             }
+            self.perform(action, client, &filter, now: now)
+            self.releaseHeldBack(client, &filter, now: now)
+        }
+    }
+
+    /// Counts what waits at a shut gate as accepted: nobody knows for how long it waits, and its rejection would not be
+    /// told. Otherwise a list that begins with bad tokens would be read no further, and never reach a good one.
+    private func releaseHeldBack(_ client: GatewayClient, _ filter: inout ReplayFilter, now: Moment) {
+        guard !self.heldBack.isEmpty else { return }
+        let readers = self.heldBack
+        self.heldBack = []
+        for reader in readers {
+            client.connection.spool = self.spool(for: client.identity, now: now)
+            guard client.connection.spool == .open else { return }
+            guard let job = client.connection.job(of: reader.sequence) else { continue }
+            self.dispatch.release(job)
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.release(reader.sequence, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
         }
     }
@@ -189,7 +207,7 @@ package final class GatewayMachine {
     package func inputEnded(_ id: ConnectionID, now: Moment) {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(now: now)
+            client.connection.spool = self.spool(for: client.identity, now: now)
             self.perform(client.connection.inputEnded(), client, &filter, now: now)
         }
     }
@@ -198,7 +216,7 @@ package final class GatewayMachine {
     private func durable(_ episode: EpisodeID, now: Moment) {
         guard let client = self.clients[episode.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(now: now)
+            client.connection.spool = self.spool(for: client.identity, now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -210,7 +228,7 @@ package final class GatewayMachine {
         self.isShuttingDown = true
         for client in self.clients.values.sorted(by: { $0.connection.id.rawValue < $1.connection.id.rawValue }) {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(now: now)
+                client.connection.spool = self.spool(for: client.identity, now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.shutDown(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -295,8 +313,8 @@ package final class GatewayMachine {
                 self.dispatch.take(job, as: id)
                 if let segment = self.journal?.number {
                     self.unsent.append((segment, id))
-                } else {
-                    self.dispatch.send(id, now: now)
+                } else if !self.dispatch.send(id, now: now) {
+                    self.heldBack.append(reader)
                 }
             }
             return .init(follower, .new)
@@ -356,6 +374,7 @@ package final class GatewayMachine {
                     && self.dispatch.scope(of: JobID(rawValue: records[index].tag.rawValue)) == scope
             }
         }
+        self.collectNotes(now: now)
     }
 
     /// Notes a last answer, and passes it on as soon as the store has what it rests on.
@@ -402,7 +421,7 @@ package final class GatewayMachine {
         now: Moment
     ) -> Bool {
         guard let client = self.clients[reader.connection] else { return false }
-        client.connection.spool = self.spool(now: now)
+        client.connection.spool = self.spool(for: client.identity, now: now)
         let isHeard = client.connection.answers(for: reader.sequence)
         let action = client.connection.settled(reader.sequence, id, fate, now: now.monotonic, standing: standing)
         self.perform(action, client, &filter, now: now)
@@ -426,20 +445,21 @@ package final class GatewayMachine {
         }
         while let first = self.unsent.first, first.segment <= durable {
             self.unsent.removeFirst()
-            self.releaseSpooled(first.job, now: now)
-            self.dispatch.send(first.job, now: now)
+            let isHeld = !self.dispatch.send(first.job, now: now)
+            self.releaseSpooled(first.job, isHeld: isHeld, now: now)
         }
     }
 
-    /// Counts a notification as accepted as soon as the store has it, if its client wants no more.
-    private func releaseSpooled(_ id: JobID, now: Moment) {
-        guard let job = self.dispatch.job(id), self.dispatch.identities[job.scope.identity].mode == .spool else {
-            return
-        }
+    /// Counts a notification as accepted as soon as the store has it, if its client wants no more, or if it waits at a
+    /// shut gate: see ``releaseHeldBack(_:_:now:)``.
+    private func releaseSpooled(_ id: JobID, isHeld: Bool, now: Moment) {
+        guard let job = self.dispatch.job(id),
+            isHeld || self.dispatch.identities[job.scope.identity].mode == .spool
+        else { return }
         self.dispatch.release(id)
         guard let client = self.clients[job.first.connection] else { return }
         self.withFilter(client.scope, now: now) { filter in
-            client.connection.spool = self.spool(now: now)
+            client.connection.spool = self.spool(for: client.identity, now: now)
             let standing = filter.standing(now: now.monotonic)
             let action = client.connection.release(job.first.sequence, now: now.monotonic, standing: standing)
             self.perform(action, client, &filter, now: now)
@@ -464,7 +484,7 @@ package final class GatewayMachine {
         self.lastSpool = spool
         for client in self.clients.values {
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(now: now)
+                client.connection.spool = self.spool(for: client.identity, now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)
@@ -645,6 +665,7 @@ package final class GatewayMachine {
                 self.settled(settled, id, scope, &filter, filter.standing(now: now.monotonic), now: now)
             }
         }
+        self.collectNotes(now: now)
         self.carrySparse(now: now)
         self.wakeClients(now: now)
         for (scope, at) in self.filterTimers where at <= now.monotonic {
@@ -655,7 +676,7 @@ package final class GatewayMachine {
             guard let client = self.clients[timer.connection] else { continue }
             client.timer = .distantFuture
             self.withFilter(client.scope, now: now) { filter in
-                client.connection.spool = self.spool(now: now)
+                client.connection.spool = self.spool(for: client.identity, now: now)
                 let standing = filter.standing(now: now.monotonic)
                 let action = client.connection.timePassed(now: now.monotonic, standing: standing)
                 self.perform(action, client, &filter, now: now)

@@ -6,18 +6,36 @@ internal import FerryServer
 package import NIOCore
 internal import NIOPosix
 
-/// A provider that the gateway forwards to, made with `outcomes` as its sink.
+/// The provider that the gateway forwards to, made with `outcomes` as its sink, and the providers of its side connections.
 package struct GatewayUpstream: Sendable {
     /// The notifications that the provider should queue at most, and it should delay none: what waits there does not take
     /// turns, and fills the way of the others.
     package static let queueLimit = 1024
 
+    /// A provider with one connection, made with `outcomes` as its sink.
+    package struct Side: Sendable {
+        package let provider: any PushProvider
+        package let outcomes: UpstreamOutcomes
+
+        package init(_ provider: any PushProvider, outcomes: UpstreamOutcomes) {
+            self.provider = provider
+            self.outcomes = outcomes
+        }
+    }
+
+    /// Makes the provider of a side connection; nil: there can be none now, and the common connection takes its place.
+    ///
+    /// `ended` is to be called, on any thread, each time that its connection ends.
+    package typealias MakeSide = @Sendable (_ ended: @escaping @Sendable () -> Void) -> Side?
+
     package let provider: any PushProvider
     package let outcomes: UpstreamOutcomes
+    package let makeSide: MakeSide
 
-    package init(_ provider: any PushProvider, outcomes: UpstreamOutcomes) {
+    package init(_ provider: any PushProvider, outcomes: UpstreamOutcomes, makeSide: @escaping MakeSide) {
         self.provider = provider
         self.outcomes = outcomes
+        self.makeSide = makeSide
     }
 }
 
@@ -43,8 +61,6 @@ package final class Gateway: Sendable {
         /// What the clients' notifications become.
         package var identities: [GatewayIdentity]
         package var routes: [Route]
-        /// Whether a notification that may have arrived goes out again.
-        package var repeatsUnknown = false
         /// Where notifications are kept that a killed process must not lose; nil: nowhere.
         package var store: (any GatewayStore)?
         /// The file of the list of rejections; nil: there is none, and ``onEvent`` alone gets them.
@@ -207,9 +223,11 @@ package final class Gateway: Sendable {
         if !isKept || self.store != nil {
             // Answers that come now would be heard, and not be kept.
             for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
+            await driver.sides.shutDown(within: .seconds(1))
         }
         await self.endList()
         try? await driver.eventLoop.submit { driver.finish() }.get()
+        await driver.sides.shutDown(within: .seconds(1))
         await self.closeStore()
         return isKept
     }

@@ -5,7 +5,7 @@ internal import NIOCore
 
 /// Runs a ``GatewayMachine`` on an event loop: carries out its actions, and hands its batches to the upstreams.
 ///
-/// `@unchecked Sendable`: everything is used on the event loop only, but `eventLoop`, which is set once.
+/// `@unchecked Sendable`: everything is used on the event loop only, but `eventLoop` and `sides`, which are set once.
 final class GatewayDriver: @unchecked Sendable {
     private static let strangerPause: TimeAmount = .minutes(1)
     private static let strangerLimit = 1000
@@ -16,6 +16,7 @@ final class GatewayDriver: @unchecked Sendable {
     let eventLoop: any EventLoop
     private let machine: GatewayMachine
     let upstreams: [GatewayUpstream]
+    let sides = SideProviders()
     private let store: (any GatewayStore)?
     private let list: (any ListWriter)?
     /// The names of the clients.
@@ -236,8 +237,31 @@ final class GatewayDriver: @unchecked Sendable {
 
     private func forward() {
         for (index, upstream) in self.upstreams.enumerated() {
-            self.machine.withBatch(for: index) { upstream.provider.trySubmit(&$0) }
+            self.machine.withBatches(for: index) { way, batch in
+                switch way {
+                case .common: upstream.provider.trySubmit(&batch)
+                case .side(let id): self.side(id, of: upstream).trySubmit(&batch)
+                }
+            }
+            for id in self.machine.takeEndedSides(of: index) { self.sides.close(id) }
         }
+    }
+
+    /// The provider of a side connection. It is made for the first batch.
+    private func side(_ id: SideID, of upstream: GatewayUpstream) -> any PushProvider {
+        if let side = self.sides[id] { return side.provider }
+        let made = upstream.makeSide { [weak self] in
+            guard let self else { return }
+            self.eventLoop.execute { self.run { $0.lost(id, now: $1) } }
+        }
+        guard let made else { return upstream.provider }
+        self.sides.add(made, as: id)
+        // The provider holds its outcomes. They must not hold the provider.
+        made.outcomes.onNews { [weak self, weak outcomes = made.outcomes] in
+            guard let self, let outcomes else { return }
+            self.eventLoop.execute { self.run { $0.settled(outcomes.take(), now: $1) } }
+        }
+        return made.provider
     }
 
     /// Hands what is left to the store. Nothing goes there, or to the list, after it: both are about to be closed.

@@ -76,6 +76,7 @@ extension GatewayMachine {
             recovery,
             feedback: try await store.rows(.feedback),
             habits: try await store.rows(.habits),
+            gates: try await store.rows(.gates),
             identities: names,
             now: .now
         )
@@ -97,7 +98,6 @@ extension Dispatch {
             upstreams: upstreams,
             node: node,
             firstJob: firstJob,
-            repeatsUnknown: configuration.repeatsUnknown,
             isStored: isStored
         )
     }

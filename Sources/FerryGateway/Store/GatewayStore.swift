@@ -88,6 +88,8 @@ package enum StoreTable: UInt8, Sendable, CaseIterable {
     case rejections = 3
     /// Where the last lines of that file end: see ``ListPlace``.
     case list = 4
+    /// The gates that were warm: see ``GateRow``.
+    case gates = 5
 
     /// A key that begins with the length (1) and the name of a client.
     static func key(client name: String, _ rest: some Sequence<UInt8>) -> [UInt8] {

@@ -38,6 +38,10 @@ import Testing
                 "clients", #"[{"name": "a", "topics": ["b"], "resends": 1}]"#,
                 "'clients[0].resends' must be true or false"
             ),
+            (
+                "clients", #"[{"name": "a", "topics": ["b"], "repeatsUnknown": 1}]"#,
+                "'clients[0].repeatsUnknown' must be true or false"
+            ),
             ("clients", nil, "'clients' is missing"),
             (
                 "clients", #"[{"name": "a", "anyone": true, "topics": ["com.example.*"]}]"#,
@@ -259,6 +263,38 @@ import Testing
                 }
             )
             await second.killAndWait()
+            await apns.stop()
+        }
+    }
+
+    @Test(arguments: [nil, true, false]) func `a lost connection is in the list, and the client's member decides`(
+        isRepeated: Bool?
+    ) async throws {
+        try await GatewayHarness.run { harness in
+            var configuration = SimulatedAPNs.Configuration(credentials: harness.credentials)
+            configuration.script.rules = [HTTP2Rule(at: 2, times: 1, action: .reset)]
+            let recorder = APNsMemoryRecorder()
+            configuration.recorder = recorder
+            let apns = try await SimulatedAPNs.start(configuration)
+            let member = isRepeated.map { #", "repeatsUnknown": \#($0)"# } ?? ""
+            let client = #"[{"name": "shop", "cert": "client.pem", "topics": ["\#(GatewayHarness.topic)"]\#(member)}]"#
+            let (gateway, port) = try await harness.start(
+                port: apns.port,
+                ["rejections": #""list""#, "clients": client]
+            )
+            _ = try await harness.push(1...1, to: port)
+            _ = try await harness.push(2...2, to: port)
+            #expect(try await eventually { try harness.directory.read("list").contains("uncertain") })
+            let text = try harness.directory.read("list").split(separator: "\n").first { $0.contains("uncertain") }
+            let line = try JSONSerialization.jsonObject(with: Data((text ?? "{}").utf8)) as? [String: Any]
+            let keys: Set = ["event", "client", "token", "topic", "apnsId", "at", "again"]
+            #expect(line.map { Set($0.keys) } == keys, "\(text ?? "")")
+            #expect(line?["again"] as? Bool == isRepeated ?? true)
+            #expect(line?["topic"] as? String == GatewayHarness.topic)
+            let count = isRepeated ?? true ? 2 : 1
+            #expect(try await eventually { recorder.requests.count == count })
+            gateway.terminate()
+            #expect(try await gateway.output().status == 0)
             await apns.stop()
         }
     }

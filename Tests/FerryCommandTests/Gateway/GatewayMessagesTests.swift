@@ -34,13 +34,36 @@ import Testing
         var counts = GatewayCounts()
         (counts.read, counts.accepted) = (9, 9)
         Self.messages(lines).sayEnd(counts, kept: 0)
-        (counts.accepted, counts.expired, counts.unknown) = (4, 3, 2)
+        (counts.accepted, counts.expired, counts.unknown, counts.copies) = (4, 3, 2, 1)
         Self.messages(lines).sayEnd(counts, kept: 0)
         #expect(
             lines.all == [
                 "ferry: read 9, of which 0 were copies; 9 accepted, 0 rejected, 0 gone; 0 error responses",
                 "ferry: read 9, of which 0 were copies; 4 accepted, 0 rejected, 0 gone, 3 expired, "
-                    + "2 without an answer, which may have arrived; 0 error responses",
+                    + "2 without an answer, which may have arrived, 1 sent once more, which may have arrived twice; "
+                    + "0 error responses",
+            ]
+        )
+    }
+
+    @Test func `the first notification of a client that may have arrived is said, and whether it goes out again`() {
+        let lines = Lines()
+        let messages = Self.messages(lines)
+        for identity in [0, 0, 1] {
+            let item = GatewayEvent.Item(
+                identity: identity,
+                token: [1],
+                topic: "com.example.shop",
+                apnsID: APNSID(node: 1, number: 1)
+            )
+            messages.say(.uncertain(item, again: identity == 0), GatewayCounts())
+        }
+        #expect(
+            lines.all == [
+                "ferry: a notification of shop is uncertain: APNs did not answer, or the connection was lost first. The "
+                    + "notification may have arrived. It goes out once more, and may arrive twice.",
+                "ferry: a notification of news is uncertain: APNs did not answer, or the connection was lost first. The "
+                    + "notification may have arrived. It does not go out again, and may be missing.",
             ]
         )
     }

@@ -11,7 +11,7 @@ import Testing
         private var gate = TopicGate()
         var isWarm: Bool { self.gate.isWarm }
         func admits(now: NIODeadline) -> Bool { self.gate.admits(now: now) }
-        func accepted() { self.gate.accepted() }
+        func accepted() { self.gate.accepted(now: 1_700_000_000) }
         func refusedToken(now: NIODeadline) -> Bool { self.gate.refusedToken(now: now) }
         func blocked(now: NIODeadline) -> Bool { self.gate.blocked(now: now) }
     }

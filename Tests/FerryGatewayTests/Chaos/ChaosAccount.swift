@@ -8,9 +8,9 @@ import Synchronization
 /// * A push is *owed* when its client wrote all of it and closed its connection cleanly, or got an outcome for it. It is
 ///   then at APNs, or in the list of rejections, or a dead letter. A push of a client that reset its connection may be
 ///   anywhere or nowhere.
-/// * A push is *in doubt* when it went to APNs and no answer came: APNs was killed, reset its stream, or was silent. With
-///   `repeatsUnknown` it goes out once more. So each doubt allows one arrival beyond the first, and a push whose last
-///   attempt was a doubt may be missing. An answer allows nothing.
+/// * A push is *in doubt* when it went to APNs and no answer came: APNs was killed, reset its stream, or was silent. It
+///   goes out once more, and the second time it is a dead letter. So each doubt allows one arrival beyond the first, and
+///   a push whose last attempt was a doubt may be missing. An answer allows nothing.
 /// * A push stands in the list once at most, and a good one never. Nothing arrives that no client wrote whole.
 /// * A copy that the gateway doubts is a push of its own: one more arrival, or one more line in the list. These are few.
 final class ChaosAccount: Sendable {
@@ -140,6 +140,7 @@ final class ChaosAccount: Sendable {
             }
         case .deadLetter(let refusal):
             if let token = refusal.token { self.change(token: token, "dead letter") { $0.isDead = true } }
+        case .uncertain(let item, _): self.change(token: item.token, "listed as uncertain") { _ in }
         default:
             break
         }

@@ -62,7 +62,6 @@ struct ChaosRun {
             routes: [Route(upstream: 0, topic: Array(Self.topic.utf8))]
         )
         configuration.feedbackPort = 0
-        configuration.repeatsUnknown = true
         configuration.store = SQLiteStore(path: storePath)
         configuration.onEvent = { event, _ in account.noted(event) }
         self.configuration = configuration
@@ -110,8 +109,16 @@ struct ChaosRun {
         upstream.options.attemptTimeout = pace.patience
         upstream.options.deadline = pace.patience
         upstream.options.backOff = .milliseconds(50) ... .seconds(1)
+        upstream.options.circuitBreaker = nil
         let provider = ChaosUpstream(try HTTP2Provider(upstream), doubts)
-        return try await Gateway.start(configuration, upstreams: [.init(provider, outcomes: doubts.outcomes)])
+        let forwarding = GatewayUpstream(provider, outcomes: doubts.outcomes) { [upstream] ended in
+            let doubts = ChaosUpstream.Doubts(account)
+            var side = upstream
+            side.outcomes = .sink(doubts)
+            side.observer = ConnectionEnds(ended)
+            return (try? HTTP2Provider(side)).map { .init(ChaosUpstream($0, doubts), outcomes: doubts.outcomes) }
+        }
+        return try await Gateway.start(configuration, upstreams: [forwarding])
     }
 
     /// The bytes of the store's file and of its log.

@@ -14,14 +14,18 @@ enum GatewayProcess {
     static func machine(
         _ store: MemoryStore?,
         node: UInt64 = 1,
-        repeatsUnknown: Bool = false,
+        upstreamKey: [UInt8] = [],
+        repeatsUnknown: Bool = true,
         hasList: Bool = false,
         _ change: (inout GatewayIdentity) -> Void = { _ in },
         now: Moment,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
     ) throws -> GatewayMachine {
         guard let store else {
-            let dispatch = Self.dispatch(node: node, firstJob: 1, repeatsUnknown: repeatsUnknown, isStored: false)
+            let dispatch = Self.dispatch(node: node, firstJob: 1, isStored: false) {
+                $0.repeatsUnknown = repeatsUnknown
+                change(&$0)
+            }
             return GatewayMachine(dispatch) { _, token, payload in makeKey(Array(token)[...], Array(payload)[...]) }
         }
         let opening = store.take()
@@ -30,10 +34,12 @@ enum GatewayProcess {
         let dispatch = Self.dispatch(
             node: opening.node,
             firstJob: first,
-            repeatsUnknown: repeatsUnknown,
-            isStored: true,
-            change
-        )
+            upstreamKey: upstreamKey,
+            isStored: true
+        ) {
+            $0.repeatsUnknown = repeatsUnknown
+            change(&$0)
+        }
         let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
         let list = hasList ? RejectionList(clients: ["old"], firstNumber: first, isStored: true) : nil
         let machine = GatewayMachine(dispatch, journal: journal, list: list, firstConnection: first) {
@@ -46,6 +52,7 @@ enum GatewayProcess {
             recovery,
             feedback: store.all(.feedback),
             habits: store.all(.habits),
+            gates: store.all(.gates),
             identities: ["old"],
             now: now
         )
@@ -55,7 +62,7 @@ enum GatewayProcess {
     private static func dispatch(
         node: UInt64,
         firstJob: UInt64,
-        repeatsUnknown: Bool,
+        upstreamKey: [UInt8] = [],
         isStored: Bool,
         _ change: (inout GatewayIdentity) -> Void = { _ in }
     ) -> Dispatch {
@@ -63,11 +70,10 @@ enum GatewayProcess {
         change(&identity)
         return Dispatch(
             identities: [identity],
-            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8))],
+            routes: [Route(upstream: 0, topic: Array("com.example.app".utf8), upstreamKey: upstreamKey)],
             upstreams: 1,
             node: node,
             firstJob: firstJob,
-            repeatsUnknown: repeatsUnknown,
             isStored: isStored
         )
     }

@@ -38,14 +38,22 @@ final class GatewayStoreScene {
     }
 
     private let change: (inout GatewayIdentity) -> Void
+    /// The host and the credential of the upstream, for the next process.
+    var upstreamKey: [UInt8] = []
 
     private let hasList: Bool
 
-    init(hasList: Bool = false, _ change: @escaping (inout GatewayIdentity) -> Void = { _ in }) throws {
+    init(
+        upstreamKey: [UInt8] = [],
+        hasList: Bool = false,
+        _ change: @escaping (inout GatewayIdentity) -> Void = { _ in }
+    ) throws {
         self.hasList = hasList
         self.change = change
+        self.upstreamKey = upstreamKey
         self.machine = try GatewayProcess.machine(
             self.store,
+            upstreamKey: upstreamKey,
             hasList: hasList,
             change,
             now: self.now,
@@ -63,6 +71,7 @@ final class GatewayStoreScene {
         _ = self.answers.take()
         self.machine = try GatewayProcess.machine(
             self.store,
+            upstreamKey: self.upstreamKey,
             hasList: self.hasList,
             self.change,
             now: self.now,
@@ -108,7 +117,7 @@ final class GatewayStoreScene {
             }
             self.writeList()
             self.events += self.machine.takeEvents()
-            self.machine.withBatch(for: 0) { batch in
+            self.machine.withBatches(for: 0) { _, batch in
                 while let next = batch.popFirst() { self.sent.append(next) }
             }
             for commit in self.machine.takeCommits(now: self.now) {
@@ -138,6 +147,20 @@ final class GatewayStoreScene {
         self.sent.removeAll { $0.device.bytes == token }
         self.machine.settled(records, now: self.now)
         self.collect()
+    }
+
+    /// Accepts everything that goes out; returns the tokens in order. A client's credit lets a few go out at a time.
+    @discardableResult
+    func acceptAll() -> [[UInt8]] {
+        var tokens: [[UInt8]] = []
+        while !self.sent.isEmpty {
+            let records = self.sent.map { OutcomeRecord(tag: $0.tag, outcome: .accepted(.confirmed)) }
+            tokens += self.sentTokens
+            self.sent = []
+            self.machine.settled(records, now: self.now)
+            self.collect()
+        }
+        return tokens
     }
 
     func wait(_ time: TimeAmount) {

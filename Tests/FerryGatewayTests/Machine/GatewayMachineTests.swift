@@ -19,18 +19,18 @@ import Testing
 
         init(
             topics: [String] = ["com.example.app"],
-            repeatsUnknown: Bool = false,
+            repeatsUnknown: Bool = true,
             jobLimit: Int = DispatchBounds.jobs,
             _ change: (inout GatewayIdentity) -> Void = { _ in }
         ) {
             var identity = GatewayIdentity(name: "old", routes: Array(topics.indices))
+            identity.repeatsUnknown = repeatsUnknown
             change(&identity)
             let dispatch = Dispatch(
                 identities: [identity],
                 routes: topics.map { Route(upstream: 0, topic: Array($0.utf8)) },
                 upstreams: 1,
                 node: 1,
-                repeatsUnknown: repeatsUnknown,
                 jobLimit: jobLimit
             )
             self.machine = GatewayMachine(dispatch) { topic, token, payload in
@@ -68,7 +68,7 @@ import Testing
         func collect() {
             self.actions += self.machine.takeActions()
             self.events += self.machine.takeEvents()
-            self.machine.withBatch(for: 0) { batch in
+            self.machine.withBatches(for: 0) { _, batch in
                 while let next = batch.popFirst() {
                     self.sent.append((next.tag.rawValue, next.device, next.notification))
                 }
@@ -344,12 +344,17 @@ import Testing
         #expect(scene.sent.count == (isRepeated ? 1 : 0))
         scene.answer([1], .uncertain(.positionUnknown))
         #expect(scene.sent.isEmpty)
-        #expect(scene.machine.counts.unknown == 1)
+        #expect(scene.machine.counts.unknown == (isRepeated ? 0 : 1))
         #expect(scene.machine.counts.copies == (isRepeated ? 1 : 0))
+        #expect(scene.machine.counts.deadLetters == (isRepeated ? 1 : 0))
+        let lines = scene.events.compactMap { if case .uncertain(_, let again) = $0 { again } else { nil } }
+        #expect(lines == [isRepeated])
+        #expect(scene.machine.counts.uncertain == lines.count)
+        #expect(scene.machine.counts.isConserved && scene.machine.counts.unanswered == 0)
     }
 
     @Test func `what may have arrived goes out once more, however often APNs had no time for it`() {
-        let scene = Scene(repeatsUnknown: true)
+        let scene = Scene()
         scene.push([1], 1, on: scene.connect())
         for _ in 0..<3 {
             scene.answer([1], .rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503)))
@@ -359,7 +364,21 @@ import Testing
         #expect(scene.sent.count == 1)
         scene.answer([1], .uncertain(.positionUnknown))
         #expect(scene.sent.isEmpty)
-        #expect(scene.machine.counts.unknown == 1)
+        #expect(scene.machine.counts.deadLetters == 1)
+    }
+
+    @Test func `what expires in the gateway's hands stands in the list`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.push([1], 1, expiration: 1_700_000_005, on: connection)
+        scene.answer([1], .rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503)))
+        scene.push([2], 2, on: connection)
+        scene.answer([2], .expired)
+        scene.wait(.seconds(10))
+        scene.answer([1], .rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503)))
+        let expired = scene.events.compactMap { if case .expired(let item) = $0 { item.token } else { nil } }
+        #expect(expired == [[2], [1]])
+        #expect(scene.machine.counts.expired == 2 && scene.machine.counts.isConserved)
     }
 
     @Test func `a shutdown ends a calm connection with status 10 and the last accepted identifier`() {
@@ -430,9 +449,10 @@ import Testing
         #expect(scene.told.isEmpty)
         let refused = scene.events.filter { if case .refused = $0 { true } else { false } }
         #expect(refused.count == 2)
+        while let device = scene.sent.first?.device { scene.answer(device.bytes, .accepted(.confirmed)) }
         let other = scene.connect()
         scene.push([2], 1, on: other)
-        #expect(scene.sent.filter { $0.device.bytes == [2] }.count == 2)
+        #expect(scene.sent.map(\.device.bytes) == [[2]])
     }
 
     @Test func `a client that is known to send again is told in a slow flow from the first connection on`() {

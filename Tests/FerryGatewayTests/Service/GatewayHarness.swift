@@ -41,6 +41,7 @@ struct GatewayHarness {
             outcomes: .sink(outcomes)
         )
         upstream.trustRoots = credentials.trustRoots
+        upstream.options.circuitBreaker = nil
         let provider = try HTTP2Provider(upstream)
         let events = GatewayEvents()
         var configuration = Gateway.Configuration(
@@ -51,7 +52,18 @@ struct GatewayHarness {
         )
         configuration.onEvent = { event, _ in events.append(event) }
         change(&configuration)
-        let gateway = try await Gateway.start(configuration, upstreams: [.init(provider, outcomes: outcomes)])
+        let gateway = try await Gateway.start(
+            configuration,
+            upstreams: [
+                GatewayUpstream(provider, outcomes: outcomes) { [upstream] ended in
+                    let outcomes = UpstreamOutcomes()
+                    var side = upstream
+                    side.outcomes = .sink(outcomes)
+                    side.observer = ConnectionEnds(ended)
+                    return (try? HTTP2Provider(side)).map { .init($0, outcomes: outcomes) }
+                }
+            ]
+        )
         let harness = GatewayHarness(
             credentials: credentials,
             apns: apns,
@@ -102,6 +114,17 @@ struct GatewayHarness {
 
     static func device(_ number: Int) throws -> DeviceToken {
         try DeviceToken((0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) })
+    }
+}
+
+/// Says when a connection of a provider ended.
+struct ConnectionEnds: ProviderObserver {
+    private let ended: @Sendable () -> Void
+
+    init(_ ended: @escaping @Sendable () -> Void) { self.ended = ended }
+
+    func observed(_ activity: ProviderActivity) {
+        if activity.disconnected > 0 { self.ended() }
     }
 }
 

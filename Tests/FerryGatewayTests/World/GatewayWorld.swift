@@ -233,7 +233,7 @@ final class GatewayWorld {
             for action in actions { self.carryOut(action) }
             actions = self.machine.takeActions()
         }
-        self.machine.withBatch(for: 0) { batch in
+        self.machine.withBatches(for: 0) { _, batch in
             while let next = batch.popFirst() { self.forward(next) }
         }
         self.commit()

@@ -1,0 +1,34 @@
+internal import NIOCore
+
+/// The rows of ``StoreTable/gates``: which gates were warm, and when, so that a restart does not shut them.
+///
+/// ```
+///   0, upstream's host and credential, 0, topic     the time of an acceptance, in UNIX seconds (4)
+///   1, name of a client                             the key of the gate of its first topic
+/// ```
+///
+/// The second row says with which credential a client's tokens were refused: with another one they may be good.
+enum GateRow {
+    /// How long a gate is warm after the last acceptance.
+    static let lifetime: UInt32 = 30 * 86_400
+
+    /// The key of a route's gate; nil: its upstream has no name that lasts.
+    static func key(of route: Route) -> [UInt8]? {
+        route.upstreamKey.isEmpty ? nil : [0] + route.upstreamKey + [0] + route.topic
+    }
+
+    static func key(ofClient name: String) -> [UInt8] { [1] + name.utf8 }
+
+    static func warm(_ route: Route, now: UInt32) -> StoreChange? {
+        self.key(of: route).map { StoreChange(.gates, key: $0, value: Array(buffer: ByteBuffer(integer: now))) }
+    }
+
+    /// The time of an acceptance; nil: it is too old.
+    static func time(_ value: [UInt8], now: UInt32) -> UInt32? {
+        var value = ByteBuffer(bytes: value)
+        guard let time = value.readInteger(as: UInt32.self), time > now || now - time <= Self.lifetime else {
+            return nil
+        }
+        return time
+    }
+}

@@ -1,0 +1,29 @@
+internal import FerryCore
+
+/// What an outcome says of its client's device tokens.
+///
+/// APNs closes connections on which it refuses many tokens, and all clients share them. So refusals are counted for each
+/// client and topic.
+enum Verdict: Hashable, Sendable {
+    /// APNs took the notification, or knows since when the app is gone.
+    case taken
+    /// APNs refused the token, and may close the connection for it.
+    case countable
+    /// The answer says nothing of the token, or there was no answer.
+    case other
+
+    init(of outcome: Outcome) {
+        switch outcome {
+        case .accepted: self = .taken
+        case .rejected(let rejection) where rejection.origin == .apns: self = Self.verdicts[rejection.reason] ?? .other
+        default: self = .other
+        }
+    }
+
+    private static let verdicts: [Reason: Verdict] = [
+        .unregistered: .taken,
+        .expiredToken: .taken,
+        .badDeviceToken: .countable,
+        .deviceTokenNotForTopic: .countable,
+    ]
+}

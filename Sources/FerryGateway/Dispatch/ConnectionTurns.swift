@@ -1,0 +1,45 @@
+internal import DequeModule
+internal import FerryBinary
+internal import FerryCore
+
+/// The notifications of one client that wait to go out, in the order in which they go: its connections take turns.
+///
+/// ```
+///   connection 3  ▓▓▓▓▓▓▓▓▓▓
+///   connection 8  ▓▓           ──▶
+/// ```
+///
+/// The order on a connection stays.
+struct ConnectionTurns: Sendable {
+    /// The notifications that go in one turn.
+    static let length = 32
+
+    private var connections: [ConnectionID: Deque<JobID>] = [:]
+    /// The connections that have something, the next one first.
+    private var order: Deque<ConnectionID> = []
+
+    var isEmpty: Bool { self.order.isEmpty }
+
+    mutating func append(_ job: JobID, on connection: ConnectionID) {
+        if self.connections[connection, default: []].isEmpty { self.order.append(connection) }
+        self.connections[connection, default: []].append(job)
+    }
+
+    /// Removes the notifications of the next turn, `limit` at most, and passes them on in order.
+    mutating func takeTurn(atMost limit: Int, _ body: (JobID) -> Void) {
+        guard let connection = self.order.popFirst(), var jobs = self.connections.removeValue(forKey: connection)
+        else { return }
+        let count = min(Self.length, limit, jobs.count)
+        for job in jobs.prefix(count) { body(job) }
+        jobs.removeFirst(count)
+        guard !jobs.isEmpty else { return }
+        self.connections[connection] = jobs
+        self.order.append(connection)
+    }
+
+    /// Removes and returns everything, each connection in its order.
+    mutating func takeAll() -> [JobID] {
+        defer { self = ConnectionTurns() }
+        return self.order.flatMap { self.connections[$0] ?? [] }
+    }
+}

@@ -1,0 +1,47 @@
+internal import FerryBinary
+internal import FerryMachine
+internal import HeapModule
+package import NIOCore
+
+extension Dispatch {
+    /// When to call ``timePassed(now:)``; nil: only outcomes change anything.
+    package var nextDeadline: NIODeadline? {
+        var next = self.delayed.min?.at ?? .distantFuture
+        for (route, waiting) in zip(self.routes, self.held) where !waiting.isEmpty {
+            if let tryAt = route.gate.tryAt { next = min(next, tryAt) }
+        }
+        for outgoing in self.outgoing {
+            if let dialAt = outgoing.dialAt { next = min(next, dialAt) }
+        }
+        return next == .distantFuture ? nil : next
+    }
+
+    /// Sends what is due; returns what expired meanwhile.
+    mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
+        var expired: [(JobID, ReplayScope, Settled)] = []
+        while let due = self.delayed.min, due.at <= now.monotonic {
+            self.delayed.removeMin()
+            self.sendUnlessExpired(due.job, now: now, &expired)
+        }
+        for route in self.routes.indices {
+            guard let tryAt = self.routes[route].gate.tryAt, tryAt <= now.monotonic else { continue }
+            guard let id = self.held[route].takeOne() else { continue }
+            self.sendUnlessExpired(id, now: now, &expired)
+        }
+        for outgoing in self.outgoing { outgoing.dialIfNeeded(now: now.monotonic) }
+        return expired
+    }
+
+    private mutating func sendUnlessExpired(
+        _ id: JobID,
+        now: Moment,
+        _ expired: inout [(JobID, ReplayScope, Settled)]
+    ) {
+        guard let job = self.jobs[id] else { return }
+        if let end = self.expire(id, job, now: now) {
+            expired.append((id, job.scope, end))
+        } else {
+            self.send(id, now: now)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/// How many notifications of one client and topic may be under way on the connection that all clients share.
+///
+/// ```
+///            +1 for each that APNs took
+///   4 ─────────────────────────────────────▶ cap
+///   ▲                                         │
+///   └─────────── −8 for each refused token ◀──┘
+/// ```
+///
+/// A client that begins with bad tokens has four under way: APNs does not close the connection for them. A client with
+/// good tokens has twice as many after each round trip.
+struct Credit: Sendable {
+    static let floor = 4
+    /// The price of a refused token. Half of the credit was tried, and made a client with 1 % bad tokens wait for seconds.
+    static let price = 8
+    /// No provider takes more at a time.
+    static let cap = 16_384
+
+    private(set) var limit = Credit.floor
+    private(set) var underWay = 0
+
+    var room: Int { max(self.limit - self.underWay, 0) }
+
+    mutating func wentOut() { self.underWay += 1 }
+
+    mutating func returned(_ verdict: Verdict) {
+        self.underWay -= 1
+        switch verdict {
+        case .taken: self.limit = min(self.limit + 1, Self.cap)
+        case .countable: self.limit = max(self.limit - Self.price, Self.floor)
+        case .other: break
+        }
+    }
+}

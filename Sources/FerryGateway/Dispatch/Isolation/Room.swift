@@ -1,0 +1,46 @@
+internal import FerryBinary
+
+/// Who holds the room for notifications without a last answer.
+///
+/// ```
+///   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒░░░░░░░░░░░░░░░░░░
+///   client 1          2   free for all: as much as client 1 has, so that it gets no more
+/// ```
+///
+/// A client may hold as much as is still free for all. So n greedy clients leave 1/(n + 1) of the room.
+struct Room: Sendable {
+    private struct Share {
+        var count = 0
+        var bytes = 0
+    }
+
+    private let limit: Share
+    private var all = Share()
+    private var shares: [Share]
+
+    init(identities: Int, jobs: Int, bytes: Int) {
+        self.limit = Share(count: jobs, bytes: bytes)
+        self.shares = Array(repeating: Share(), count: identities)
+    }
+
+    /// Whether anything is free.
+    var isFree: Bool { self.all.count < self.limit.count && self.all.bytes < self.limit.bytes }
+
+    /// Whether more may be read from this client.
+    func isFree(for identity: Int) -> Bool {
+        let share = self.shares[identity]
+        return share.count < self.limit.count - self.all.count && share.bytes < self.limit.bytes - self.all.bytes
+    }
+
+    mutating func add(_ job: borrowing Job) { self.change(job, by: 1) }
+
+    mutating func remove(_ job: borrowing Job) { self.change(job, by: -1) }
+
+    private mutating func change(_ job: borrowing Job, by sign: Int) {
+        let (identity, bytes) = (job.scope.identity, job.bytes.count)
+        self.all.count += sign
+        self.all.bytes += sign * bytes
+        self.shares[identity].count += sign
+        self.shares[identity].bytes += sign * bytes
+    }
+}

@@ -1,0 +1,41 @@
+internal import NIOCore
+
+/// How many refused tokens one side connection may carry.
+///
+/// ```
+///               used: +10
+///   50 ──────────────────────────▶ 200
+///    │                              │
+///    └──▶ half, and a limit for a day ◀── APNs closed it
+/// ```
+///
+/// APNs does not say after how many refusals it closes a connection, and the number may depend on more than the count.
+struct SideBudget: Sendable {
+    static let first = 50
+    static let growth = 10
+    static let cap = 200
+    static let floor = 5
+    /// How long a close by APNs limits the budget.
+    static let memory: TimeAmount = .hours(24)
+
+    private(set) var size = SideBudget.first
+    private var limit = SideBudget.cap
+    private var limitedUntil = NIODeadline.distantPast
+
+    /// The refusals after which a connection takes nothing more. What is under way then may be refused, too.
+    var threshold: Int { max(self.size * 3 / 4, 1) }
+
+    /// Notes that a connection has reached ``threshold``, and was not closed by APNs.
+    mutating func wasUsed(now: NIODeadline) {
+        if self.limitedUntil <= now { self.limit = Self.cap }
+        self.size = max(self.size, min(self.size + Self.growth, self.limit))
+    }
+
+    /// Notes that APNs closed a connection.
+    mutating func wasClosed(after refusals: Int, now: NIODeadline) {
+        let limit = max(refusals * 3 / 4, Self.floor)
+        self.limit = self.limitedUntil > now ? min(self.limit, limit) : limit
+        self.limitedUntil = now + Self.memory
+        self.size = max(min(self.size, refusals) / 2, Self.floor)
+    }
+}

@@ -1,0 +1,120 @@
+internal import NIOCore
+
+/// The connection of an upstream for clients whose tokens are refused, without I/O.
+///
+/// ```
+///            dial            three quarters of the budget, or lost
+///   none ───────────▶ open ────────────────────────────────────────▶ closing ──▶ none
+///                                                                     all answers are in
+/// ```
+///
+/// A connection takes no more than its budget leaves. So when APNs closes it for the last refusal, nothing is under way
+/// on it. While the answers of one are awaited, another may be open: a late answer must not stop every suspicious client.
+struct SideConnection: Sendable {
+    private struct Connection {
+        let number: UInt64
+        var refusals = 0
+        var taken = 0
+        var underWay = 0
+        /// The answers since the last refused token.
+        var answersSinceRefusal = Int.max
+
+        mutating func count(_ verdict: Verdict) {
+            self.underWay -= 1
+            guard verdict != .other else { return }
+            if verdict == .countable {
+                self.refusals += 1
+                self.answersSinceRefusal = 0
+            } else {
+                self.taken += 1
+                if self.answersSinceRefusal < .max { self.answersSinceRefusal += 1 }
+            }
+        }
+    }
+
+    /// The notifications that may be under way on it. A new connection begins with ``Credit/floor``, and has one more for
+    /// each that APNs took: it may be one on which APNs takes few refusals.
+    static let underWayLimit = 64
+    /// The connections whose answers are awaited while another is open. With the common one, that makes three.
+    static let closingLimit = 1
+    /// A connection that ends so many answers after a refused token was closed because of refusals.
+    static let closeness = 8
+
+    private var budget = SideBudget()
+    private var pace = DialPace()
+    private var lastNumber: UInt64 = 0
+    private var open: Connection?
+    /// They take nothing more, and their answers are awaited.
+    private var closing: [Connection] = []
+    private var ended: [UInt64] = []
+
+    // MARK: What is here
+
+    /// The number of the connection that takes notifications.
+    var number: UInt64? { self.open?.number }
+
+    /// How many notifications it takes now.
+    var room: Int {
+        guard let open else { return 0 }
+        let limit = min(Self.underWayLimit, Credit.floor + open.taken, self.budget.size - open.refusals)
+        return max(limit - open.underWay, 0)
+    }
+
+    /// When ``dial(now:)`` may open one; nil: one is open, or the answers of two are awaited.
+    var dialAt: NIODeadline? {
+        self.open == nil && self.closing.count <= Self.closingLimit ? self.pace.nextAt : nil
+    }
+
+    /// Removes and returns the connections that are to be closed. Nothing is under way on them.
+    mutating func takeEnded() -> [UInt64] {
+        defer { self.ended = [] }
+        return self.ended
+    }
+
+    // MARK: Changes
+
+    /// Opens a connection, if none is open and the time has come.
+    mutating func dial(now: NIODeadline) {
+        guard let dialAt, dialAt <= now else { return }
+        self.pace.dialled(now: now)
+        self.lastNumber += 1
+        self.open = Connection(number: self.lastNumber)
+    }
+
+    /// Notes that a notification goes over the open connection.
+    mutating func wentOut() { self.open?.underWay += 1 }
+
+    /// Notes that a notification of this connection has its outcome.
+    mutating func returned(_ number: UInt64, _ verdict: Verdict, now: NIODeadline) {
+        if self.open?.number == number {
+            self.open?.count(verdict)
+            guard let open, open.refusals >= self.budget.threshold else { return }
+            self.budget.wasUsed(now: now)
+            self.retire()
+        } else if let index = self.closing.firstIndex(where: { $0.number == number }) {
+            self.closing[index].count(verdict)
+            if self.closing[index].underWay == 0 { self.end(self.closing.remove(at: index)) }
+        }
+    }
+
+    /// Notes that the connection ended, and not by ``takeEnded()``. Its provider may still have notifications.
+    mutating func lost(_ number: UInt64, now: NIODeadline) {
+        let lost = self.open?.number == number ? self.open : self.closing.first { $0.number == number }
+        guard let lost else { return }
+        if lost.refusals > 0, lost.answersSinceRefusal < Self.closeness {
+            self.budget.wasClosed(after: lost.refusals, now: now)
+        }
+        if self.open?.number == number { self.retire() }
+    }
+
+    private mutating func retire() {
+        guard let open else { return }
+        self.open = nil
+        if open.underWay == 0 { self.end(open) } else { self.closing.append(open) }
+    }
+
+    private mutating func end(_ connection: Connection) {
+        self.pace.ended(answers: connection.refusals + connection.taken)
+        self.ended.append(connection.number)
+    }
+}

@@ -1,0 +1,29 @@
+package import FerryCore
+package import FerryMachine
+internal import FerryBinary
+internal import NIOCore
+
+extension GatewayMachine {
+    // MARK: The ways to the upstreams
+
+    /// Hands the next notifications for an upstream to `body`, as often as it takes all of them. A side connection is
+    /// opened for its first batch.
+    package func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
+        self.dispatch.withBatches(for: upstream, body)
+    }
+
+    /// Removes and returns the side connections that are to be closed. Nothing is under way on them.
+    package func takeEndedSides(of upstream: Int) -> [SideID] { self.dispatch.takeEndedSides(of: upstream) }
+
+    /// Notes that a side connection ended by itself. The outcomes of what was under way on it may come later.
+    package func lost(_ side: SideID, now: Moment) { self.dispatch.lost(side, now: now) }
+
+    /// Passes on to the journal what the way to APNs has to keep.
+    func collectNotes(now: Moment) {
+        let doubted = self.dispatch.takeDoubted()
+        let changes = self.dispatch.takeRowChanges()
+        guard self.journal != nil else { return }
+        for id in doubted { self.journal?.doubted(id, now: now) }
+        self.journal?.change(changes, now: now)
+    }
+}
