@@ -48,8 +48,23 @@ package enum GatewayBounds {
     package static let smallestCache = 50
     /// The misses in a row after which a client counts as one that never re-sends.
     package static let missLimit = 2
-    /// How many of the first notifications of a new connection may fail to match the episodes of a crash.
+    /// How long copies may come on the connection that was told. A path, or a balancer, may bring the error response late.
+    package static let ownCopies: TimeAmount = .seconds(30)
+    /// How many followers may be left out in a row of copies: they expired in the client's cache, or came elsewhere.
+    package static let leftOut = 3
+    /// The round trips that a client needs before its first copy comes on a new connection. An episode without a match lives
+    /// as much longer.
+    package static let reconnection: Int64 = 6
+
+    /// The age of the notifications that a client may send again after a crash. So long does its episode live, too.
+    package static let crashLifetime: TimeAmount = .seconds(60)
+    /// The notifications of one connection that are kept for that.
+    package static let crashFrames = followers
+    /// How many of the first notifications of a new connection may fail to match the episodes of a crash, and how many may
+    /// stand within a row.
     package static let crashMisses = 3
+    /// The length of a row of copies that ends an episode of a crash when it reaches the last notification.
+    package static let crashRow = 3
 
     /// Swallowed copies for each new notification, over ``amplificationTime``. More copies would cost more than the
     /// error responses are worth.
@@ -88,6 +103,12 @@ package enum GatewayBounds {
     package static let unknownCalm: TimeAmount = .milliseconds(250)
     /// The same for a client that re-sends: it loses nothing when it is told in the middle of a flow.
     package static let provenCalm: TimeAmount = .milliseconds(50)
+    /// The silence behind the only notification of a client that opens a connection for each one. It waits for 200 ms, some
+    /// of them.
+    package static let singleCalm: TimeAmount = .milliseconds(50)
+    /// A client that opens a connection for each notification ends it within this time. One that stays waits for its next
+    /// notification.
+    package static let single: TimeAmount = .seconds(10)
     /// The notifications that may come in that time. The smallest cache of a client that re-sends has 50.
     package static let calmFrames = 40
     /// The age of a connection of unknown class above which a slow flow counts as calm.

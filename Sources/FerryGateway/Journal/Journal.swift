@@ -40,6 +40,7 @@ package struct Journal {
     let epoch: UInt64
     /// The names of the identities, by their numbers.
     private let identities: [String]
+    private let boot: BootIdentifier?
     private let checksum: Segment.Checksum
     private var state = State.good
 
@@ -70,9 +71,16 @@ package struct Journal {
 
     /// - Parameters:
     ///   - identities: the names of the identities, by their numbers. They are written to disk.
+    ///   - boot: of this machine; nil: it is not known.
     ///   - checksum: a keyed hash, with the key of the store.
-    package init(epoch: UInt64, identities: [String], checksum: @escaping ([UInt8]) -> UInt64) {
+    package init(
+        epoch: UInt64,
+        identities: [String],
+        boot: BootIdentifier?,
+        checksum: @escaping ([UInt8]) -> UInt64
+    ) {
         self.epoch = epoch
+        self.boot = boot
         self.identities = identities
         self.checksum = checksum
         self.number = Self.firstNumber(of: epoch)
@@ -164,6 +172,14 @@ package struct Journal {
         self.changes.append(habit.row(identities: self.identities))
     }
 
+    /// Removes the row of a client that is forgotten.
+    mutating func forget(_ scope: ReplayScope, now: Moment) {
+        self.begin(now: now)
+        self.changes.append(
+            StoreChange(.habits, key: ClientHabit.key(scope, identities: self.identities), value: nil)
+        )
+    }
+
     /// Removes a row that an earlier process left.
     mutating func forget(_ row: StoreRow, in table: StoreTable, now: Moment) {
         self.begin(now: now)
@@ -221,17 +237,17 @@ package struct Journal {
     }
 
     /// Ends the open segment, however short it is.
-    mutating func seal(now: NIODeadline) {
+    mutating func seal(now: Moment) {
         if let openedAt { self.seal(openedAt, now: now) }
     }
 
     /// Removes and returns the commits for the store, in order.
-    mutating func takeCommits(now: NIODeadline) -> [StoreCommit] {
-        if let openedAt, self.isDue(openedAt, now: now) { self.seal(openedAt, now: now) }
+    mutating func takeCommits(now: Moment) -> [StoreCommit] {
+        if let openedAt, self.isDue(openedAt, now: now.monotonic) { self.seal(openedAt, now: now) }
         var room = JournalBounds.underWay
         switch self.state {
         case .good, .silent: break
-        case .refused(let retryAt): room = retryAt <= now ? 1 : 0
+        case .refused(let retryAt): room = retryAt <= now.monotonic ? 1 : 0
         case .fenced: room = 0
         }
         var commits: [StoreCommit] = []
@@ -248,10 +264,15 @@ package struct Journal {
         return self.isAwaited && self.pending.isEmpty || openedAt + JournalBounds.commitTime <= now
     }
 
-    private mutating func seal(_ openedAt: NIODeadline, now: NIODeadline) {
-        let segment = StoredSegment(number: self.number, bytes: Segment.end(self.buffer, self.checksum))
+    private mutating func seal(_ openedAt: NIODeadline, now: Moment) {
+        let time = SegmentTime(
+            boot: self.boot,
+            milliseconds: now.monotonic.uptimeNanoseconds / 1_000_000,
+            epochSeconds: now.epochSeconds
+        )
+        let segment = StoredSegment(number: self.number, bytes: Segment.end(self.buffer, time, self.checksum))
         let commit = StoreCommit(epoch: self.epoch, segment: segment, changes: self.changes, drops: self.drops)
-        if self.pending.isEmpty { self.heardAt = now }
+        if self.pending.isEmpty { self.heardAt = now.monotonic }
         self.pending.append(Pending(commit: commit, openedAt: openedAt))
         if var entry {
             entry.length = segment.bytes.count

@@ -1,3 +1,4 @@
+internal import FerryBinary
 internal import NIOCore
 
 /// The limits and times of the journal.
@@ -17,7 +18,7 @@ enum JournalBounds {
     static let retry: TimeAmount = .seconds(1)
 
     /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
-    static let lifetime: TimeAmount = .seconds(60)
+    static let lifetime = GatewayBounds.crashLifetime
     /// The oldest segments are written anew when fewer than one job in so many is unanswered.
     static let sparseness = 8
     /// With more bytes than this, segments go although an open episode needs them: after a kill its copies are doubles.
@@ -26,6 +27,6 @@ enum JournalBounds {
     /// Everything after the notification that an error response names was read within this time:
     /// ``FerryBinary/GatewayBounds/age`` and ``FerryBinary/GatewayBounds/journal``, rounded up.
     static let episodeAge: TimeAmount = .seconds(4)
-    /// The frames that a client may send again after a crash.
-    static let crashAge: UInt32 = 20
+    /// The age in seconds of the frames that a client may send again after a crash.
+    static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
 }

@@ -1,6 +1,7 @@
 internal import DequeModule
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
 internal import NIOCore
 
 /// What the segments of a store say about the time before: which notifications have no answer, and which copies may come.
@@ -17,7 +18,10 @@ package struct Recovery {
         var payload: ArraySlice<UInt8>
         var expiration: UInt32
         var priority: UInt8
+        /// By the clock of that time, which may have been set back since then.
         var readAt: UInt32
+        /// The same by the clock of today.
+        var time: Int64
         var segment: UInt64
         /// How often it may have arrived.
         var doubts = 0
@@ -34,8 +38,8 @@ package struct Recovery {
         var kind: EpisodeKind
         var client: Client
         var followers: [Follower]
-        /// When its connection was last heard, in UNIX seconds.
-        var heardAt: UInt32
+        /// When its connection was last heard, in UNIX seconds by the clock of today.
+        var heardAt: Int64
     }
 
     /// The owner of a connection, as the journal names it.
@@ -49,7 +53,8 @@ package struct Recovery {
         var job: JobID
         var key: ReplayKey
         var isConstant: Bool
-        var readAt: UInt32
+        /// UNIX seconds by the clock of today.
+        var time: Int64
     }
 
     private struct Connection {
@@ -59,7 +64,7 @@ package struct Recovery {
         var isClosed = false
         /// The notification that an error response may have named.
         var told: EpisodeID?
-        var heardAt: UInt32 = 0
+        var heardAt: Int64 = 0
     }
 
     private struct Open {
@@ -81,10 +86,30 @@ package struct Recovery {
     private var episodes: [JobID: EpisodeID] = [:]
     /// The jobs of each segment.
     private var counts: [(number: UInt64, count: Int, length: Int)] = []
-    /// The time of the last notification, in UNIX seconds.
-    private var lastTime: UInt32 = 0
+    /// The time of the last notification, in UNIX seconds by the clock of today.
+    private var lastTime: Int64 = 0
+    private let now: Moment
+    private let boot: BootIdentifier?
 
-    init(makeKey: @escaping MakeKey) { self.makeKey = makeKey }
+    /// - Parameter boot: of this machine; nil: it is not known.
+    init(now: Moment, boot: BootIdentifier?, makeKey: @escaping MakeKey) {
+        self.now = now
+        self.boot = boot
+        self.makeKey = makeKey
+    }
+
+    /// The time of a record by the clock of today. In the same boot the monotonic clock tells it: the wall clock may have been
+    /// set in between. Otherwise the wall clock tells it, and a time to come counts as now.
+    private func time(_ readAt: UInt32, in segment: SegmentTime?) -> Int64 {
+        let present = Int64(self.now.epochSeconds)
+        let milliseconds = self.now.monotonic.uptimeNanoseconds / 1_000_000
+        guard let segment, let boot, segment.boot == boot, segment.milliseconds <= milliseconds else {
+            return min(Int64(readAt), present)
+        }
+        // A record that was written anew is older than its segment.
+        let age = max(Int64(segment.epochSeconds) - Int64(readAt), 0)
+        return present - Int64((milliseconds - segment.milliseconds) / 1000) - age
+    }
 
     // MARK: Reading
 
@@ -93,12 +118,12 @@ package struct Recovery {
         for segment in segments {
             self.counts.append((segment.number, 0, segment.bytes.count))
             var records: [JournalRecord] = []
-            try Segment.read(segment, checksum) { records.append($0) }
-            for record in records { self.read(record, in: segment.number) }
+            let time = try Segment.read(segment, checksum) { records.append($0) }
+            for record in records { self.read(record, in: segment.number, closedAt: time) }
         }
     }
 
-    private mutating func read(_ record: JournalRecord, in segment: UInt64) {
+    private mutating func read(_ record: JournalRecord, in segment: UInt64, closedAt: SegmentTime?) {
         switch record {
         case .client(let id, let identity, let address):
             guard self.connections[id] == nil else { return }
@@ -118,14 +143,16 @@ package struct Recovery {
                 expiration: expiration,
                 priority: priority,
                 readAt: readAt,
+                time: self.time(readAt, in: closedAt),
                 segment: segment,
                 doubts: doubts
             )
             guard isNew else { return }
+            let time = self.time(readAt, in: closedAt)
             let isConstant = payload.withUnsafeBufferPointer { PayloadNature($0).isConstant }
             let key = self.makeKey(client.identity, token, payload)
             self.note(
-                Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
+                Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, time: time),
                 on: reader.connection
             )
         case .copy(let reader, let job, let readAt, let key, let isConstant):
@@ -133,8 +160,9 @@ package struct Recovery {
             // on its connection.
             let matched = self.episodes.removeValue(forKey: job)
             if let matched, self.connections[reader.connection]?.told == matched { return }
+            let time = self.time(readAt, in: closedAt)
             self.note(
-                Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, readAt: readAt),
+                Frame(sequence: reader.sequence, job: job, key: key, isConstant: isConstant, time: time),
                 on: reader.connection
             )
         case .answered(let job, let fate):
@@ -165,8 +193,8 @@ package struct Recovery {
     }
 
     private mutating func note(_ frame: Frame, on id: ConnectionID) {
-        self.lastTime = max(self.lastTime, frame.readAt)
-        self.connections[id]?.heardAt = frame.readAt
+        self.lastTime = max(self.lastTime, frame.time)
+        self.connections[id]?.heardAt = frame.time
         if let told = self.connections[id]?.told, frame.sequence > told.sequence {
             self.episodes[frame.job] = told
             self.open[told]?.frames.append(frame)
@@ -174,8 +202,8 @@ package struct Recovery {
         }
         // Older ones can be neither followers of an error response nor of a crash.
         while let first = self.connections[id]?.frames.first,
-            first.readAt + JournalBounds.crashAge + UInt32(JournalBounds.episodeAge.nanoseconds / 1_000_000_000)
-                < frame.readAt
+            first.time + JournalBounds.crashAge + JournalBounds.episodeAge.nanoseconds / 1_000_000_000 < frame.time
+                || self.connections[id]?.frames.count ?? 0 >= GatewayBounds.crashFrames
         {
             self.connections[id]?.frames.removeFirst()
         }
@@ -207,7 +235,7 @@ package struct Recovery {
         for (id, connection) in self.connections.sorted(by: { $0.key.rawValue < $1.key.rawValue })
         where !connection.isClosed {
             let last = Array(connection.frames).filter {
-                $0.readAt + JournalBounds.crashAge >= self.lastTime && self.episodes[$0.job] == nil
+                $0.time + JournalBounds.crashAge >= self.lastTime && self.episodes[$0.job] == nil
             }
             guard !last.isEmpty else { continue }
             for frame in last { self.episodes[frame.job] = EpisodeID(connection: id, sequence: .max) }

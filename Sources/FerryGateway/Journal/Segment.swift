@@ -3,11 +3,15 @@ internal import NIOCore
 /// A segment of the journal: the records of one group commit.
 ///
 /// ```
-///   0        4         5          6           6 + n       14 + n
-///   ┌────────┬─────────┬──────────┬───────────┬───────────┐
-///   │ "FRYJ" │ version │ reserved │ records n │ checksum  │
-///   └────────┴─────────┴──────────┴───────────┴───────────┘
+///   0        4         5          6      22            30             34          34 + n      42 + n
+///   ┌────────┬─────────┬──────────┬──────┬─────────────┬──────────────┬───────────┬───────────┐
+///   │ "FRYJ" │ version │ reserved │ boot │ boot clock  │ UNIX seconds │ records n │ checksum  │
+///   └────────┴─────────┴──────────┴──────┴─────────────┴──────────────┴───────────┴───────────┘
 /// ```
+///
+/// The times are those at which the segment was closed: the boot of the machine (zeros: not known), its monotonic clock in
+/// milliseconds, and the wall clock. The wall clock of the records may be set back; the clock of a boot is not. Segments of
+/// version 1 have no times: their records begin at 6.
 ///
 /// The checksum is a keyed hash of everything before it: SQLite does not notice a byte that a disk has changed.
 enum Segment {
@@ -15,43 +19,63 @@ enum Segment {
     typealias Checksum = ([UInt8]) -> UInt64
 
     private static let magic: UInt32 = 0x4652_594a
-    private static let version: UInt8 = 1
-    static let headerLength = 6
+    private static let version: UInt8 = 2
+    /// The version without times.
+    private static let timeless: UInt8 = 1
+    private static let timesFrom = 6
+    static let headerLength = 34
     private static let checksumLength = 8
 
     /// Returns a segment without records.
     static func begin(capacity: Int) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
         buffer.writeMultipleIntegers(Self.magic, Self.version, UInt8(0))
+        buffer.writeRepeatingByte(0, count: Self.headerLength - Self.timesFrom)
         return buffer
     }
 
-    static func end(_ buffer: ByteBuffer, _ checksum: Checksum) -> [UInt8] {
+    static func end(_ buffer: ByteBuffer, _ time: SegmentTime, _ checksum: Checksum) -> [UInt8] {
         var bytes = Array(buffer.readableBytesView)
+        var times = ByteBuffer(bytes: time.boot?.bytes ?? [UInt8](repeating: 0, count: BootIdentifier.length))
+        times.writeMultipleIntegers(time.milliseconds, time.epochSeconds)
+        bytes.replaceSubrange(Self.timesFrom..<Self.headerLength, with: times.readableBytesView)
         let sum = checksum(bytes)
         bytes.append(contentsOf: withUnsafeBytes(of: sum.bigEndian) { Array($0) })
         return bytes
     }
 
-    /// Calls `body` with each record.
+    /// Calls `body` with each record. Returns when the segment was closed; nil: it does not say.
     ///
     /// - Throws: ``StoreError`` when the bytes are damaged, or of a version that this one does not know.
     static func read(
         _ segment: StoredSegment,
         _ checksum: Checksum,
         _ body: (JournalRecord) -> Void
-    ) throws(StoreError) {
+    ) throws(StoreError) -> SegmentTime? {
         let damaged = StoreError(
             "Segment \(segment.number) of the store is damaged. Notifications in it may be lost: restore the file, or move it "
                 + "away to begin anew."
         )
         var buffer = ByteBuffer(bytes: segment.bytes.dropLast(Self.checksumLength))
-        guard segment.bytes.count >= Self.headerLength + Self.checksumLength,
+        guard segment.bytes.count >= Self.timesFrom + Self.checksumLength,
             let (magic, version, _) = buffer.readMultipleIntegers(as: (UInt32, UInt8, UInt8).self), magic == Self.magic,
             segment.bytes.suffix(Self.checksumLength).reduce(UInt64(0), { $0 << 8 | UInt64($1) })
                 == checksum(Array(segment.bytes.dropLast(Self.checksumLength)))
         else { throw damaged }
-        guard version == Self.version else {
+        var time: SegmentTime?
+        switch version {
+        case Self.timeless: break
+        case Self.version:
+            guard let boot = buffer.readBytes(length: BootIdentifier.length),
+                let (milliseconds, seconds) = buffer.readMultipleIntegers(as: (UInt64, UInt32).self)
+            else { throw damaged }
+            let isKnown = boot.contains { $0 != 0 }
+            time = SegmentTime(
+                boot: isKnown ? BootIdentifier(boot) : nil,
+                milliseconds: milliseconds,
+                epochSeconds: seconds
+            )
+        default:
             throw StoreError(
                 "The store was written by a newer version of ferry, which knows segments of version \(version)."
             )
@@ -60,5 +84,6 @@ enum Segment {
             guard let record = buffer.readRecord() else { throw damaged }
             body(record)
         }
+        return time
     }
 }

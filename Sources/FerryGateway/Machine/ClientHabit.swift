@@ -1,38 +1,64 @@
 internal import FerryBinary
 internal import NIOCore
 
-/// The class of a client, as a row of ``StoreTable/habits``: the next process knows it, too.
+/// The class and the habits of a client, as a row of ``StoreTable/habits``: the next process knows them, too.
 ///
-/// The key is the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, is the time
-/// (4), the kind (1), and for a client that sends again its proven reach (4) and its limit (4), 0: none.
+/// The key is the length (1) and the name of the client, then its address (0, 4 or 16). The value, big-endian, is the time of
+/// the class (4), its kind (1), for a client that sends again its proven reach (4) and its limit (4), 0: none, and the days
+/// of its ``SendingHabits`` (8), which rows of older versions do not have.
 struct ClientHabit {
     private enum Kind: UInt8 {
+        case unknown = 0
         case never = 1
         case resends = 2
     }
 
     /// A client that was replaced has another habit. So one that did not change for this time is found out again.
-    private static let lifetime: UInt32 = 30 * 86_400
+    private static let lifetime = UInt32(SendingHabits.lifetime) * 86_400
 
     let scope: ReplayScope
     let replayClass: ReplayClass
-    /// UNIX seconds: when it last changed.
+    let habits: SendingHabits
+    /// UNIX seconds: when the class last changed.
     let shownAt: UInt32
 
-    init(_ scope: ReplayScope, _ replayClass: ReplayClass, shownAt: UInt32) {
+    init(_ scope: ReplayScope, _ filter: ReplayFilter) {
+        self.scope = scope
+        self.replayClass = filter.replayClass
+        self.habits = filter.habits
+        self.shownAt = filter.classShownAt
+    }
+
+    private init(
+        _ scope: ReplayScope,
+        _ replayClass: ReplayClass,
+        _ habits: SendingHabits,
+        shownAt: UInt32
+    ) {
         self.scope = scope
         self.replayClass = replayClass
+        self.habits = habits
         self.shownAt = shownAt
     }
 
-    /// Whether so much time has passed that the habit proves nothing.
-    func isOver(now: UInt32) -> Bool { now > self.shownAt && now - self.shownAt > Self.lifetime }
+    /// UNIX seconds: when something of it was last seen.
+    var lastSeen: UInt32 { max(self.shownAt, UInt32(self.habits.lastDay) * 86_400) }
+
+    /// What is left of it at this time; nil: nothing.
+    func remains(now: UInt32) -> ClientHabit? {
+        let isOver = now > self.shownAt && now - self.shownAt > Self.lifetime
+        let replayClass = isOver ? .unknown : self.replayClass
+        guard replayClass != .unknown || !self.habits.isEmpty(on: SendingHabits.day(now)) else { return nil }
+        return ClientHabit(self.scope, replayClass, self.habits, shownAt: self.shownAt)
+    }
 
     func row(identities: [String]) -> StoreChange {
         var value = ByteBuffer(integer: self.shownAt)
         switch self.replayClass {
-        case .unknown: break
-        case .never: value.writeInteger(Kind.never.rawValue)
+        case .unknown:
+            value.writeInteger(Kind.unknown.rawValue)
+        case .never:
+            value.writeInteger(Kind.never.rawValue)
         case .resends(let reach):
             value.writeMultipleIntegers(
                 Kind.resends.rawValue,
@@ -40,8 +66,12 @@ struct ClientHabit {
                 UInt32(clamping: reach.limit ?? 0)
             )
         }
-        let key = StoreTable.key(client: identities[self.scope.identity], self.scope.addressBytes)
-        return StoreChange(.habits, key: key, value: self.replayClass == .unknown ? nil : Array(buffer: value))
+        value.writeInteger(self.habits.rawValue)
+        return StoreChange(.habits, key: Self.key(self.scope, identities: identities), value: Array(buffer: value))
+    }
+
+    static func key(_ scope: ReplayScope, identities: [String]) -> [UInt8] {
+        StoreTable.key(client: identities[scope.identity], scope.addressBytes)
     }
 
     /// Returns nil for a row of a client that the configuration does not name, or of another form.
@@ -54,11 +84,14 @@ struct ClientHabit {
         self.scope = ReplayScope(identity: identity, address: Array(address))
         self.shownAt = shownAt
         switch kind {
+        case .unknown:
+            self.replayClass = .unknown
         case .never:
             self.replayClass = .never
         case .resends:
             guard let (proven, limit) = value.readMultipleIntegers(as: (UInt32, UInt32).self) else { return nil }
             self.replayClass = .resends(Reach(proven: Int(proven), limit: limit == 0 ? nil : Int(limit)))
         }
+        self.habits = SendingHabits(rawValue: value.readInteger() ?? 0)
     }
 }

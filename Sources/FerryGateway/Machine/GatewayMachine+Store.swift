@@ -12,13 +12,13 @@ extension GatewayMachine {
     /// Removes and returns the commits for the store, in order. Call ``stored(_:_:now:)`` with each answer.
     package func takeCommits(now: Moment) -> [StoreCommit] {
         self.noteLines(now: now)
-        return self.journal?.takeCommits(now: now.monotonic) ?? []
+        return self.journal?.takeCommits(now: now) ?? []
     }
 
     /// Ends the open segment, so that ``takeCommits(now:)`` has everything.
     package func sealJournal(now: Moment) {
         self.noteLines(now: now)
-        self.journal?.seal(now: now.monotonic)
+        self.journal?.seal(now: now)
     }
 
     /// Takes the answer of the store to the commit with this segment.
@@ -61,8 +61,8 @@ extension GatewayMachine {
         for episode in episodes {
             guard let identity = numbers[episode.client.identity] else { continue }
             // A client that was silent since then has given up. What it sends now is new.
-            let silence = UInt32(GatewayBounds.unmatchedLifetime.nanoseconds / 1_000_000_000)
-            guard now.epochSeconds < episode.heardAt.addingReportingOverflow(silence).partialValue else { continue }
+            let silence = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
+            guard Int64(now.epochSeconds) < episode.heardAt + silence else { continue }
             let scope = ReplayScope(identity: identity, address: episode.client.address)
             // A client that is known not to send again has no episodes, and no segments are kept for them.
             guard self.sendsAgain(scope, now: now) else { continue }
@@ -85,16 +85,15 @@ extension GatewayMachine {
 extension GatewayMachine {
     /// Takes the newest habits, as many as there may be scopes. The store forgets the others.
     private func restore(_ rows: [StoreRow], identities: [String: Int], now: Moment) {
-        let habits = rows.map { ($0, ClientHabit($0, identities: identities)) }
-            .sorted { $0.1?.shownAt ?? 0 > $1.1?.shownAt ?? 0 }
+        let habits = rows.map { ($0, ClientHabit($0, identities: identities)?.remains(now: now.epochSeconds)) }
+            .sorted { $0.1?.lastSeen ?? 0 > $1.1?.lastSeen ?? 0 }
         // The oldest first: it is the first that is forgotten when others come.
         for (index, (row, habit)) in habits.enumerated().reversed() {
-            guard let habit, index < GatewayBounds.scopes, !habit.isOver(now: now.epochSeconds) else {
+            guard let habit, index < GatewayBounds.scopes else {
                 self.journal?.forget(row, in: .habits, now: now)
                 continue
             }
-            // What the configuration says is not learned.
-            if self.isLearning(habit.scope.identity) { self.restore(habit, now: now) }
+            self.restore(habit, now: now)
         }
     }
 }
@@ -102,8 +101,8 @@ extension GatewayMachine {
 extension Job {
     /// A notification of an earlier process.
     fileprivate init(_ unanswered: Recovery.Unanswered, identity: Int, now: Moment) {
-        // The system's clock may have been set back, and the monotonic clock begins with the machine.
-        let age = TimeAmount.seconds(Int64(now.epochSeconds) - Int64(min(unanswered.readAt, now.epochSeconds)))
+        // The monotonic clock begins with the machine.
+        let age = TimeAmount.seconds(Int64(now.epochSeconds) - unanswered.time)
         let uptime = now.monotonic - .uptimeNanoseconds(0)
         self = unanswered.token.withUnsafeBufferPointer { token in
             unanswered.payload.withUnsafeBufferPointer { payload in

@@ -157,12 +157,24 @@ package final class GatewayMachine {
 
     /// Notes a connection whose client is known.
     ///
-    /// - Parameter address: the source address: four or sixteen bytes.
-    package func connected(identity: Int, address: [UInt8], now: Moment) -> ConnectionID {
+    /// - Parameters:
+    ///   - address: the source address: four or sixteen bytes.
+    ///   - handshake: the round trip that the TLS handshake showed.
+    package func connected(
+        identity: Int,
+        address: [UInt8],
+        handshake: TimeAmount = .zero,
+        now: Moment
+    ) -> ConnectionID {
         self.lastConnection += 1
         let id = ConnectionID(self.lastConnection)
-        let decoder = NotificationDecoder(maximumPayloadLength: PushNotification.maximumPayloadLength)
-        let connection = GatewayConnection(id, decoder: decoder, spool: .open, now: now.monotonic)
+        let connection = GatewayConnection(
+            id,
+            decoder: NotificationDecoder(maximumPayloadLength: PushNotification.maximumPayloadLength),
+            spool: .open,
+            handshake: handshake,
+            now: now.monotonic
+        )
         let scope = ReplayScope(identity: identity, address: address)
         self.clients[id] = GatewayClient(connection, identity: identity, scope: scope)
         self.filters.opened(scope)
@@ -208,7 +220,7 @@ package final class GatewayMachine {
         guard let client = self.clients[id] else { return }
         self.withFilter(client.scope, now: now) { filter in
             client.connection.spool = self.spool(for: client.identity, now: now)
-            self.perform(client.connection.inputEnded(), client, &filter, now: now)
+            self.perform(client.connection.inputEnded(now: now.monotonic), client, &filter, now: now)
         }
     }
 
@@ -472,9 +484,6 @@ package final class GatewayMachine {
         return self.filters.with(scope, new: new, now: now.monotonic) { $0.replayClass != .never }
     }
 
-    /// Whether the habits of the client are found out.
-    func isLearning(_ identity: Int) -> Bool { self.dispatch.identities[identity].resends == nil }
-
     /// Lets every connection see whether the store has come back, or is given up.
     ///
     /// - Parameter before: what a connection may have seen since the last call; nil: nothing.
@@ -528,7 +537,10 @@ package final class GatewayMachine {
     }
 
     func restore(_ habit: ClientHabit, now: Moment) {
-        self.filters.with(habit.scope, new: ReplayFilter(habit.replayClass), now: now.monotonic) { _ in }
+        let new = self.dispatch.identities[habit.scope.identity].filter
+        self.filters.with(habit.scope, new: new, now: now.monotonic) {
+            $0.restore(habit.habits, habit.replayClass, shownAt: habit.shownAt)
+        }
     }
 
     func restore(_ row: FeedbackRows.Row, of identity: Int) { self.dispatch.feedback.restore(row, of: identity) }
@@ -538,17 +550,22 @@ package final class GatewayMachine {
     /// Calls `body` with the replay filter of a scope, and takes what the filter puts out.
     private func withFilter(_ scope: ReplayScope, now: Moment, _ body: (inout ReplayFilter) -> Void) {
         self.filters.with(scope, new: self.dispatch.identities[scope.identity].filter, now: now.monotonic) { filter in
-            let before = filter.replayClass
+            filter.today = SendingHabits.day(now.epochSeconds)
+            let (replayClass, habits) = (filter.replayClass, filter.habits)
             body(&filter)
-            if filter.replayClass != before {
-                self.journal?.learned(.init(scope, filter.replayClass, shownAt: now.epochSeconds), now: now)
+            if filter.replayClass != replayClass { filter.classShownAt = now.epochSeconds }
+            if filter.replayClass != replayClass || filter.habits != habits {
+                self.journal?.learned(ClientHabit(scope, filter), now: now)
             }
             self.collect(&filter, now: now)
             self.filterTimers[scope] = filter.nextDeadline
             self.setTimers(filter.standing(now: now.monotonic))
         }
         while let scope = self.left.popLast() {
-            for forgotten in self.filters.closed(scope) { self.filterTimers[forgotten] = nil }
+            for forgotten in self.filters.closed(scope) {
+                self.filterTimers[forgotten] = nil
+                self.journal?.forget(forgotten, now: now)
+            }
         }
     }
 
@@ -560,7 +577,7 @@ package final class GatewayMachine {
         now: Moment
     ) {
         let id = client.connection.id
-        if client.connection.numbersPushes { filter.sawNumbering() }
+        filter.note(client.connection)
         switch action {
         case .none:
             break
@@ -581,6 +598,7 @@ package final class GatewayMachine {
                 telling.episode,
                 telling.kind,
                 named: telling.named,
+                roundTrip: telling.roundTrip,
                 followers: telling.followers,
                 now: now.monotonic
             )
@@ -599,7 +617,7 @@ package final class GatewayMachine {
             filter.drained(episode, now: now.monotonic)
         case .close(let episode):
             if let episode { filter.drained(episode, now: now.monotonic) }
-            filter.closed(id)
+            filter.closed(id, now: now.monotonic)
             self.clients[id] = nil
             self.left.append(client.scope)
             if client.isJournalled { self.journal?.closed(id, now: now) }
@@ -609,6 +627,8 @@ package final class GatewayMachine {
         self.collect(client)
         if client.isReading != client.connection.isReading {
             client.isReading.toggle()
+            // A connection that is closed stops nothing.
+            if self.clients[id] != nil { filter.reads(id, client.isReading, now: now.monotonic) }
             self.actions.append(Action(connection: id, work: .read(client.isReading)))
         }
         guard !client.isTouched else { return }

@@ -159,8 +159,13 @@ final class GatewayDriver: @unchecked Sendable {
 
     // MARK: Inputs
 
-    func connected(_ handler: GatewayHandler, identity: Int, address: [UInt8]) -> ConnectionID {
-        let id = self.machine.connected(identity: identity, address: address, now: .now)
+    func connected(
+        _ handler: GatewayHandler,
+        identity: Int,
+        address: [UInt8],
+        handshake: TimeAmount
+    ) -> ConnectionID {
+        let id = self.machine.connected(identity: identity, address: address, handshake: handshake, now: .now)
         self.handlers[id] = handler
         return id
     }

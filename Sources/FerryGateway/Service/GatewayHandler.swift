@@ -101,7 +101,12 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// Goes on when the store has answered. What the client has written is not lost, even if it has gone meanwhile.
     private func opened(_ context: ChannelHandlerContext, _ identity: Int, _ source: [UInt8]) {
         guard case .opening(let early) = self.state else { return }
-        let id = self.driver.connected(self, identity: identity, address: source)
+        let id = self.driver.connected(
+            self,
+            identity: identity,
+            address: source,
+            handshake: self.tls.handshakeRoundTrip ?? .zero
+        )
         self.state = .open(id)
         self.isReading = true
         self.sample(context)

@@ -40,7 +40,8 @@ extension GatewayMachine {
             configuration.identities.map { ($0.name, $0.routes.first.map { configuration.routes[$0].topic } ?? []) },
             uniquingKeysWith: { first, _ in first }
         )
-        var recovery = Recovery { identity, token, payload in
+        let (now, boot) = (Moment.now, BootIdentifier.current)
+        var recovery = Recovery(now: now, boot: boot) { identity, token, payload in
             token.withUnsafeBufferPointer { token in
                 payload.withUnsafeBufferPointer { hash.key(topics[identity] ?? [], token, $0) }
             }
@@ -60,7 +61,7 @@ extension GatewayMachine {
             firstJob: first,
             isStored: true
         )
-        let journal = Journal(epoch: opening.epoch, identities: names, checksum: hash.checksum)
+        let journal = Journal(epoch: opening.epoch, identities: names, boot: boot, checksum: hash.checksum)
         let list = configuration.list.map { _ in RejectionList(clients: names, firstNumber: first, isStored: true) }
         let machine = GatewayMachine(
             dispatch,
@@ -78,7 +79,7 @@ extension GatewayMachine {
             habits: try await store.rows(.habits),
             gates: try await store.rows(.gates),
             identities: names,
-            now: .now
+            now: now
         )
         return machine
     }

@@ -92,17 +92,17 @@ enum PEMText {
         }
     }
 
-    /// Replaces `\n` and `\r` of two characters by a line break.
+    /// Replaces `\n` and `\r` of two characters by a line break, and `\r\n` by one: OpenSSL reads nothing behind an empty
+    /// line.
     private static func breakingLines(_ text: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
-        var index = text.startIndex
-        while index < text.endIndex {
-            let isEscape =
-                text[index] == UInt8(ascii: "\\") && index + 1 < text.endIndex
-                && [UInt8(ascii: "n"), UInt8(ascii: "r")].contains(text[index + 1])
-            result.append(isEscape ? UInt8(ascii: "\n") : text[index])
-            index += isEscape ? 2 : 1
+        var rest = text[...]
+        while let byte = rest.first {
+            let escape =
+                byte == UInt8(ascii: "\\") ? [#"\r\n"#, #"\n"#, #"\r"#].first { rest.starts(with: $0.utf8) } : nil
+            result.append(escape == nil ? byte : UInt8(ascii: "\n"))
+            rest = rest.dropFirst(escape?.utf8.count ?? 1)
         }
         return result
     }

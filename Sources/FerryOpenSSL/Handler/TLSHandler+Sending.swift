@@ -23,6 +23,7 @@ extension TLSHandler {
             let promises = encrypted
             encrypted = []
             if let ciphertext = engine.takeCiphertext() {
+                if state == .handshaking { flights.sent(at: context.eventLoop.now) }
                 let promise = joined(promises, on: context.eventLoop)
                 context.writeAndFlush(wrapOutboundOut(ciphertext), promise: promise)
             } else if !promises.isEmpty {

@@ -71,6 +71,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     var writes = PendingWrites()
     /// The promises of writes whose ciphertext waits in the engine.
     var encrypted: [EventLoopPromise<Void>] = []
+    var flights = HandshakeFlights()
     var isSending = false
     var isStepping = false
     var hasFailed = false
@@ -91,6 +92,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     package var ciphertextBytesProduced: UInt64 { engine.ciphertextBytesProduced }
     /// The number of bytes of ciphertext read from this channel so far.
     package private(set) var ciphertextBytesConsumed: UInt64 = 0
+    /// The longest time from a flight of the handshake to the peer's next bytes: a round trip to the peer itself, where TCP
+    /// measures the way to a balancer. Nil: no flight was answered.
+    package var handshakeRoundTrip: TimeAmount? { flights.longest }
     /// The version that the handshake agreed on; nil before its end.
     package var version: TLSVersion? { engine.version }
     /// The cipher suite that the handshake agreed on, as OpenSSL names it; nil before its end.
@@ -169,6 +173,7 @@ package final class TLSHandler: ChannelDuplexHandler {
         let ciphertext = unwrapInboundIn(data)
         ciphertextBytesConsumed += UInt64(ciphertext.readableBytes)
         guard state != .closed else { return }
+        if state == .handshaking { flights.received(at: context.eventLoop.now) }
         engine.ingest(ciphertext)
         step(context: context)
     }

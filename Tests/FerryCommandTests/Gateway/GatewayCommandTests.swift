@@ -1,5 +1,6 @@
 import FerryCore
 import FerryTesting
+import FerryOpenSSL
 import Foundation
 import Testing
 

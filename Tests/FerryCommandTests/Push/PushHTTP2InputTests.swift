@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct PushHTTP2InputTests {
     @Test(
         arguments: [
-            (#""topic":"com.example.ferry","pushType":"voip""#, "the topic does not end in .voip"),
+            (#""topic":"com.example.other","pushType":"voip""#, "the topic does not end in .voip"),
             (#""topic":"com.example.ferry.voip","pushType":"alert""#, "the topic ends in .voip"),
             (#""pushType":"background","priority":10"#, "the priority is 10; push type background takes 5"),
             (#""pushType":"liveactivity","priority":1"#, "the priority is 1; push type liveactivity takes 10, 5"),

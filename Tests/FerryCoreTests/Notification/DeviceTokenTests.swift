@@ -24,7 +24,7 @@ import Testing
             ("xyz", [.oddHex, .notHex]),
             (String(repeating: "g", count: 203), [.oddHex, .notHex, .tokenTooLong]),
             (String(repeating: "a", count: 202), [.tokenTooLong]),
-            ("ab cd ", [.notHex]),
+            ("ab--cd", [.notHex]),
             ("é1", [.oddHex, .notHex]),
         ] as [(String, [PushValidationError.Code])]
     )

@@ -7,6 +7,9 @@ import NIOCore
 
 /// The start of a gateway process on a store: one client stack, one topic.
 enum GatewayProcess {
+    /// Nil if this text is none.
+    static let boot = BootIdentifier("0b1c2d3e-4f50-6172-8394-a5b6c7d8e9fa")
+
     /// - Parameters:
     ///   - store: nil: the gateway keeps nothing.
     ///   - hasList: whether the list of rejections has a file; with a store only.
@@ -19,6 +22,7 @@ enum GatewayProcess {
         hasList: Bool = false,
         _ change: (inout GatewayIdentity) -> Void = { _ in },
         now: Moment,
+        boot: BootIdentifier? = Self.boot,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
     ) throws -> GatewayMachine {
         guard let store else {
@@ -29,7 +33,7 @@ enum GatewayProcess {
             return GatewayMachine(dispatch) { _, token, payload in makeKey(Array(token)[...], Array(payload)[...]) }
         }
         let opening = store.take()
-        let recovery = try Self.recovery(store, makeKey: makeKey)
+        let recovery = try Self.recovery(store, now: now, boot: boot, makeKey: makeKey)
         let first = Journal.firstNumber(of: opening.epoch)
         let dispatch = Self.dispatch(
             node: opening.node,
@@ -40,7 +44,7 @@ enum GatewayProcess {
             $0.repeatsUnknown = repeatsUnknown
             change(&$0)
         }
-        let journal = Journal(epoch: opening.epoch, identities: ["old"], checksum: Self.checksum)
+        let journal = Journal(epoch: opening.epoch, identities: ["old"], boot: boot, checksum: Self.checksum)
         let list = hasList ? RejectionList(clients: ["old"], firstNumber: first, isStored: true) : nil
         let machine = GatewayMachine(dispatch, journal: journal, list: list, firstConnection: first) {
             _,
@@ -81,9 +85,11 @@ enum GatewayProcess {
     /// What a new process would find.
     static func recovery(
         _ store: MemoryStore,
+        now: Moment,
+        boot: BootIdentifier? = Self.boot,
         makeKey: @escaping (ArraySlice<UInt8>, ArraySlice<UInt8>) -> ReplayKey
     ) throws -> Recovery {
-        var recovery = Recovery { _, token, payload in makeKey(token, payload) }
+        var recovery = Recovery(now: now, boot: boot) { _, token, payload in makeKey(token, payload) }
         var last: UInt64 = 0
         while true {
             let page = store.page(after: last)

@@ -22,6 +22,7 @@ final class GatewayStoreScene {
     /// Whether that file answers.
     var fileAnswers = true
     private let answers = Answers()
+    private var clockLag: UInt32 = 0
 
     /// The answers of the store, which come in the turn of the commit.
     private final class Answers: Sendable {
@@ -66,15 +67,19 @@ final class GatewayStoreScene {
     }
 
     /// Ends the process without a word, and starts another. What APNs has not answered will never be heard.
-    func kill() throws {
+    ///
+    /// - Parameter reboots: whether the machine has started anew, too, so that its monotonic clock says nothing of before.
+    func kill(reboots: Bool = false) throws {
         self.sent = []
         _ = self.answers.take()
+        let boot = reboots ? BootIdentifier([UInt8](repeating: 7, count: BootIdentifier.length)) : GatewayProcess.boot
         self.machine = try GatewayProcess.machine(
             self.store,
             upstreamKey: self.upstreamKey,
             hasList: self.hasList,
             self.change,
             now: self.now,
+            boot: boot,
             makeKey: Self.key
         )
         self.collect()
@@ -173,8 +178,27 @@ final class GatewayStoreScene {
         self.advance(to: end)
     }
 
+    /// Sets the system's clock back.
+    func setClockBack(_ seconds: UInt32) {
+        self.clockLag += seconds
+        self.advance(to: self.now.monotonic)
+    }
+
+    func setClockForward(_ seconds: UInt32) {
+        self.clockLag -= seconds
+        self.advance(to: self.now.monotonic)
+    }
+
+    /// Has one notification accepted on a connection of its own, so that the topic is known to be good.
+    func warm() {
+        let connection = self.connect()
+        self.push([0xff], 0, on: connection)
+        self.answer([0xff])
+        self.hangUp(connection)
+    }
+
     private func advance(to time: NIODeadline) {
         let seconds = (time - Self.start).nanoseconds / 1_000_000_000
-        self.now = Moment(monotonic: time, epochSeconds: 1_700_000_000 + UInt32(seconds))
+        self.now = Moment(monotonic: time, epochSeconds: 1_700_000_000 + UInt32(seconds) - self.clockLag)
     }
 }

@@ -117,6 +117,11 @@ struct GatewayAccount {
         }
         tally.blamed = self.blamedNames.filter { !bad.contains($0) }.count
         tally.toldTwice = self.toldPushes.values.filter { $0 > 1 }.count
+        for (name, count) in self.readNames where bad.contains(name) && !self.constants.contains(name) {
+            // What a kill leaves without an answer goes out once more.
+            let lines = max(count, 1) + self.allowed[name, default: 0]
+            tally.listedTwice += max(self.listed[name, default: 0] - lines, 0)
+        }
         tally.toldNowhere =
             self.readNames.filter { bad.contains($0.key) && $0.value > 0 && self.listed[$0.key] == nil }.count
         return tally
@@ -145,6 +150,8 @@ struct GatewayTally: Hashable {
     var toldTwice = 0
     /// Rejections that no list has.
     var toldNowhere = 0
+    /// Rejections that the list has once more than the program made pushes.
+    var listedTwice = 0
     var told = 0
     var deferred = 0
 
@@ -155,7 +162,7 @@ struct GatewayTally: Hashable {
     private static var fields: [WritableKeyPath<GatewayTally, Int>] {
         [
             \.pushes, \.copies, \.destroyed, \.raced, \.swallowed, \.doubled, \.allowedDoubles, \.blamed, \.toldTwice,
-            \.toldNowhere, \.told, \.deferred,
+            \.toldNowhere, \.listedTwice, \.told, \.deferred,
         ]
     }
 }
@@ -163,14 +170,15 @@ struct GatewayTally: Hashable {
 extension GatewayTally: CustomStringConvertible {
     /// Whether a seed has to be explained.
     var isFaulty: Bool {
-        self.destroyed + self.swallowed + self.doubled + self.blamed + self.toldTwice + self.toldNowhere > 0
+        self.destroyed + self.swallowed + self.doubled + self.blamed > 0
+            || self.toldTwice + self.toldNowhere + self.listedTwice > 0
     }
 
     var description: String {
         """
         \(self.pushes) pushes, \(self.copies) copies: destroyed \(self.destroyed) (\(self.raced) by exits), swallowed \(self.swallowed), doubled \
         \(self.doubled) (allowed: \(self.allowedDoubles)), blamed \(self.blamed), told twice \(self.toldTwice), told \
-        nowhere \(self.toldNowhere); told \(self.told), deferred \(self.deferred)
+        nowhere \(self.toldNowhere), listed twice \(self.listedTwice); told \(self.told), deferred \(self.deferred)
         """
     }
 }

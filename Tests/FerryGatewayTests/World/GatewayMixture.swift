@@ -39,6 +39,12 @@ struct GatewayMixture {
                 let isOrderly = Bool.random(using: &self.generator)
                 self.description += isOrderly ? ", restart after \(time)" : ", kill after \(time)"
                 if isOrderly { self.world.restart(after: time) } else { self.world.kill(after: time) }
+                guard !isOrderly, Int.random(in: 0..<4, using: &self.generator) == 0 else { continue }
+                let before = TimeAmount.milliseconds(
+                    Int64.random(in: 0...max(time.nanoseconds / 1_000_000, 0), using: &self.generator)
+                )
+                self.world.setClockBack(2400, after: before)
+                self.description += ", clock back after \(before)"
             }
         }
     }
@@ -50,7 +56,11 @@ struct GatewayMixture {
         apns.unavailableOneIn = [0, 0, 0, 50].randomElement(using: &generator) ?? 0
         apns.busyOneIn = [0, 0, 0, 100].randomElement(using: &generator) ?? 0
         apns.silentOneIn = [0, 0, 0, 100].randomElement(using: &generator) ?? 0
-        if Int.random(in: 0..<4, using: &generator) == 0 { apns.stall = Self.time(&generator) }
+        switch Int.random(in: 0..<8, using: &generator) {
+        case 0...1: apns.stall = Self.time(&generator)
+        case 2...3: apns.outage = Self.time(&generator)
+        default: break
+        }
         let shares = [0, 0.01, 0.01, 0.05, 0.2]
         let share = shares.randomElement(using: &generator) ?? 0
         apns.bad = Set((0..<count).filter { _ in Double.random(in: 0..<1, using: &generator) < share })
@@ -99,6 +109,13 @@ struct GatewayMixture {
         path.roundTrip = .milliseconds(
             [1, 20, 80, Int64.random(in: 1...300, using: &self.generator)].randomElement(using: &self.generator) ?? 20
         )
+        if Int.random(in: 0..<4, using: &self.generator) == 0 {
+            let milliseconds = Int64.random(in: 0...100, using: &self.generator)
+            // Up to 10 s, most of them short.
+            path.delay = .milliseconds(milliseconds * milliseconds)
+            path.delayFrom = [0, 1, 50].randomElement(using: &self.generator) ?? 0
+        }
+        path.isHidden = Int.random(in: 0..<8, using: &self.generator) == 0
         path.firstFlight = [1, 4, 10].randomElement(using: &self.generator) ?? 10
         let spacing: Int64 = [0, 0, 1000, 7000].randomElement(using: &self.generator) ?? 0
         path.spacing = .microseconds(spacing)

@@ -25,15 +25,17 @@ final class GatewayWorld {
         var unavailableOneIn = 0
         var busyOneIn = 0
         var silentOneIn = 0
-        /// A time in which nothing is answered.
+        /// A time in which nothing is answered, as when it cannot be reached.
         var stall: Range<Int64> = 0..<0
+        /// A time in which everything is answered with 503.
+        var outage: Range<Int64> = 0..<0
         /// The device tokens that it refuses.
         var bad: Set<UInt32> = []
 
         var description: String {
             """
             APNs \(self.times) ms, slow \(self.slowOneIn), 503 \(self.unavailableOneIn), 429 \(self.busyOneIn), silent \
-            \(self.silentOneIn), stall \(self.stall), \(self.bad.count) bad
+            \(self.silentOneIn), stall \(self.stall), 503 \(self.outage), \(self.bad.count) bad
             """
         }
     }
@@ -70,6 +72,8 @@ final class GatewayWorld {
     private var toldAt: [ConnectionID: NIODeadline] = [:]
     private var stoppedAt: [ConnectionID: NIODeadline] = [:]
     private(set) var longestStop: TimeAmount = .zero
+    /// How far the system's clock was set back, in seconds.
+    private var clockLag: UInt32 = 0
     /// The first promise that was broken.
     private(set) var fault: String?
 
@@ -98,7 +102,12 @@ final class GatewayWorld {
 
     var moment: Moment {
         let seconds = (self.simulation.now - Simulation.start).nanoseconds / 1_000_000_000
-        return Moment(monotonic: self.simulation.now, epochSeconds: Self.startSeconds + UInt32(seconds))
+        return Moment(monotonic: self.simulation.now, epochSeconds: Self.startSeconds + UInt32(seconds) - self.clockLag)
+    }
+
+    /// Sets the system's clock back at this time.
+    func setClockBack(_ seconds: UInt32, after time: TimeAmount) {
+        self.simulation.after(time) { self.clockLag += seconds }
     }
 
     func happens(oneIn count: Int) -> Bool {
@@ -172,7 +181,7 @@ final class GatewayWorld {
         self.past.deferred += counts.deferred
         for wire in self.wires.values { wire.killed() }
         self.account.wasKilled()
-        let recovery = try GatewayProcess.recovery(store, makeKey: Self.key)
+        let recovery = try GatewayProcess.recovery(store, now: self.moment, makeKey: Self.key)
         // What has no answer goes out again, and may have arrived.
         for job in recovery.unanswered.values { self.account.allowCopy(of: Push.name(job.token)) }
         self.isEnding = false
@@ -212,7 +221,7 @@ final class GatewayWorld {
 
     private func noteStored(_ segment: StoredSegment) {
         do {
-            try Segment.read(segment, GatewayProcess.checksum) { record in
+            _ = try Segment.read(segment, GatewayProcess.checksum) { record in
                 switch record {
                 case .read(let reader, _, _, _, _, _, _), .copy(let reader, _, _, _, _):
                     if let push = self.order[reader.connection]?[Int(reader.sequence)] { self.account.stored(push) }
@@ -283,8 +292,13 @@ final class GatewayWorld {
     /// Connects a program; returns nil if the gateway accepts no connections.
     func connect(_ path: Wire.Path, _ address: [UInt8], _ listener: @escaping (Wire.Word) -> Void) -> Wire? {
         guard self.machine.isOpen(identity: 0, now: self.moment) else { return nil }
-        let id = self.machine.connected(identity: 0, address: address, now: self.moment)
-        self.machine.sampled(id, roundTrip: path.roundTrip)
+        let id = self.machine.connected(
+            identity: 0,
+            address: address,
+            handshake: path.handshake,
+            now: self.moment
+        )
+        self.machine.sampled(id, roundTrip: path.transport)
         let wire = Wire(id, self, path, listener: listener)
         self.wires[id] = wire
         return wire
@@ -349,7 +363,7 @@ final class GatewayWorld {
     }
 
     private func answer(_ name: UInt32) -> Outcome {
-        if self.happens(oneIn: self.apns.unavailableOneIn) {
+        if self.apns.outage.contains(self.milliseconds) || self.happens(oneIn: self.apns.unavailableOneIn) {
             return .rejected(Rejection(reason: .serviceUnavailable, origin: .apns, status: 503))
         }
         if self.happens(oneIn: self.apns.busyOneIn) {

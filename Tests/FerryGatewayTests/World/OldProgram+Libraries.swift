@@ -55,6 +55,29 @@ extension OldProgram.Manner {
             connectionLength: 20
         ),
         .init(
+            name: "django-push-notifications, single",
+            reading: .afterSilence(.seconds(1)),
+            numbering: .zero,
+            reaction: .nothing,
+            connectionLength: 1
+        ),
+        .init(
+            name: "PHP script",
+            reading: .afterSilence(.milliseconds(500)),
+            numbering: .zero,
+            reaction: .nothing,
+            command: 1,
+            connectionLength: 1
+        ),
+        .init(
+            name: "PHP script, fast",
+            reading: .afterSilence(.milliseconds(200)),
+            numbering: .zero,
+            reaction: .nothing,
+            command: 1,
+            connectionLength: 1
+        ),
+        .init(
             name: "houston",
             reading: .betweenWrites(tail: .zero),
             reaction: .nothing,

@@ -176,7 +176,10 @@ final class OldProgram {
         self.planLook(at: socket)
         if socket.isCircling {
             self.circlingCount += 1
-            self.world.simulation.after(.milliseconds(1)) {
+            // A longer way means longer rounds, so that the end of the connection comes after some of them.
+            let way = self.path.roundTrip + self.path.delay
+            let round = max(TimeAmount.milliseconds(1), .nanoseconds(way.nanoseconds / 20))
+            self.world.simulation.after(round) {
                 self.circlingCount -= 1
                 if self.world.isForgotten(socket.wire.id) { self.world.account.allowCopy(of: push.name) }
                 self.outbox.append(Item(push: push, isCopy: true))

@@ -15,6 +15,12 @@ final class Wire {
     /// A way through a network.
     struct Path: CustomStringConvertible {
         var roundTrip: TimeAmount = .milliseconds(20)
+        /// What the way back takes longer than the way there.
+        var delay: TimeAmount = .zero
+        /// The frames of the connection after which that begins: before, its handshake shows it, too.
+        var delayFrom = 0
+        /// Whether a balancer answers for the program's system, so that TCP measures the way to the balancer.
+        var isHidden = false
         /// The segments of the first flight. Each acknowledged segment lets one more go.
         var firstFlight = 10
         /// The time that a segment takes on the slowest link.
@@ -28,9 +34,16 @@ final class Wire {
 
         var oneWay: TimeAmount { .nanoseconds(self.roundTrip.nanoseconds / 2) }
 
+        /// What the handshake measures.
+        var handshake: TimeAmount { self.delayFrom == 0 ? self.roundTrip + self.delay : self.roundTrip }
+
+        /// What TCP measures.
+        var transport: TimeAmount { self.isHidden ? .milliseconds(1) : self.handshake }
+
         var description: String {
             """
-            \(self.roundTrip.nanoseconds / 1_000_000) ms, flight \(self.firstFlight), spacing \(self.spacing.nanoseconds / 1000) \
+            \(self.roundTrip.nanoseconds / 1_000_000) ms, back \(self.delay.nanoseconds / 1_000_000) ms later from \
+            \(self.delayFrom) on\(self.isHidden ? ", hidden" : ""), flight \(self.firstFlight), spacing \(self.spacing.nanoseconds / 1000) \
             µs, loss \(self.lossOneIn), buffers \(self.sendBuffer) and \(self.receiveBuffer)
             """
         }
@@ -74,6 +87,7 @@ final class Wire {
     private var isKilled = false
     private var toldAt: NIODeadline?
     private var closedAt: NIODeadline?
+    private var frameCount = 0
     var isRead = true {
         didSet { if self.isRead { self.world.simulation.at(self.world.simulation.now) { self.read() } } }
     }
@@ -85,7 +99,7 @@ final class Wire {
         self.listener = listener
         self.window = path.firstFlight
         // The TCP and TLS handshakes.
-        self.lastArrival = world.simulation.now + path.roundTrip + path.roundTrip
+        self.lastArrival = world.simulation.now + path.handshake + path.handshake
     }
 
     // MARK: The program
@@ -95,6 +109,7 @@ final class Wire {
 
     func write(_ frame: Frame) {
         guard !self.isBroken, !self.hasEnd else { return self.lose(frame) }
+        self.frameCount += 1
         self.sendBuffer.append(frame)
         self.sendLength += frame.bytes.count
         self.pump()
@@ -128,6 +143,11 @@ final class Wire {
     private var flightTime: TimeAmount {
         let flight = self.path.oneWay + self.path.spacing
         return self.path.lossOneIn > 0 ? flight + Self.retransmission + self.path.roundTrip : flight
+    }
+
+    /// The time that bytes take to the program. It never gets shorter, so that they keep their order.
+    private var wayBack: TimeAmount {
+        self.frameCount >= self.path.delayFrom ? self.path.oneWay + self.path.delay : self.path.oneWay
     }
 
     private func breakOff() {
@@ -227,7 +247,7 @@ final class Wire {
     /// Brings bytes, the end of the output, or both to the program.
     func tell(_ response: ErrorResponse?) {
         if response != nil { self.toldAt = self.toldAt ?? self.world.simulation.now }
-        self.world.simulation.after(self.path.oneWay) {
+        self.world.simulation.after(self.wayBack) {
             guard let listener = self.listener else {
                 // Nobody reads any more: the program's kernel answers bytes with a reset.
                 guard response != nil, !self.isBroken else { return }
@@ -244,7 +264,7 @@ final class Wire {
         let isAbrupt = !self.receiveBuffer.isEmpty
         for frame in self.receiveBuffer { self.lose(frame) }
         self.receiveBuffer = []
-        self.world.simulation.after(self.path.oneWay) {
+        self.world.simulation.after(self.wayBack) {
             if isAbrupt { self.wasReset() } else { self.listener?(.end) }
         }
     }

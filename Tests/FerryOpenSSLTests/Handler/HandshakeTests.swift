@@ -17,6 +17,22 @@ struct HandshakeTests {
         #expect(pair.client.tls.version == version)
     }
 
+    @Test("A server knows the round trip to its client from the handshake", arguments: [TLSVersion.tls12, .tls13])
+    func handshakeRoundTrip(version: TLSVersion) throws {
+        let pair = try ChannelPair.unconnected(version: version)
+        defer { pair.finish() }
+        try pair.connect()
+        #expect(pair.server.tls.handshakeRoundTrip == nil)
+        try pair.exchange(roundTrip: .milliseconds(300))
+        #expect(pair.server.tls.handshakeRoundTrip == .milliseconds(300))
+        // A client that is silent afterwards changes nothing.
+        pair.server.send("down")
+        try pair.exchange()
+        pair.client.send("up")
+        try pair.exchange(roundTrip: .seconds(60))
+        #expect(pair.server.tls.handshakeRoundTrip == .milliseconds(300))
+    }
+
     @Test("What is flushed before the handshake ends goes out when it has ended, and only that")
     func earlyFlush() throws {
         let pair = try ChannelPair.unconnected()

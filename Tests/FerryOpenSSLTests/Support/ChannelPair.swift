@@ -163,10 +163,12 @@ struct ChannelPair {
     }
 
     /// Carries bytes in both directions until both sides are silent.
-    func exchange() throws {
+    ///
+    /// - Parameter roundTrip: the time that passes each time.
+    func exchange(roundTrip: TimeAmount = .zero) throws {
         var isBusy = true
         while isBusy {
-            loop.run()
+            loop.advanceTime(by: roundTrip)
             let up = try carry(from: client, to: server)
             let down = try carry(from: server, to: client)
             isBusy = up || down

@@ -67,7 +67,10 @@ import Testing
         var reasons: [Reason?] = []
         for notification in notifications {
             let outcome = try await provider.send(notification, to: Self.device(1))
-            guard case .rejected(let rejection) = outcome else { return Issue.record("\(outcome)") }
+            guard case .rejected(let rejection) = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
             reasons.append(rejection.reason)
             #expect(rejection.origin == .ferry)
             #expect(rejection.details?.isEmpty == false)

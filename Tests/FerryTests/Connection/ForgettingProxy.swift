@@ -86,6 +86,8 @@ private final class Path {
     func opened(_ channel: any Channel, isClient: Bool) {
         self.ends[isClient] = channel
         guard isClient else {
+            // The end of a forgotten connection that the server does not notice is closed with the path.
+            self.paths.channels.withLock { $0.append(channel) }
             for end in self.ends.values { _ = end.setOption(.autoRead, value: true) }
             return
         }

@@ -13,24 +13,30 @@ extension GatewayConnection {
         case .rejection(let rejection):
             guard now < rejection.readAt + GatewayBounds.age, !standing.isAmplified,
                 self.ledger.followerCount(of: rejection.sequence) <= standing.replayClass.followerLimit,
-                let identifier = self.name(rejection.identifier, standing)
+                let identifier = self.name(rejection.identifier, standing, isAlone: self.isAlone(standing))
             else { return nil }
             return ErrorResponse(status: rejection.status, identifier: identifier)
         case .shutdown(let accepted):
             guard now < self.pace.heardAt + GatewayBounds.idle,
-                let identifier = self.name(accepted.identifier, standing)
+                let identifier = self.name(accepted.identifier, standing, isAlone: false)
             else { return nil }
             return ErrorResponse(status: .shutdown, identifier: identifier)
         }
     }
 
     /// Returns the identifier if the client can tell by it which of its notifications is meant, and may act on it.
-    private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing) -> UInt32? {
-        // A client that gives all its notifications one identifier would find the first of them, and send again
-        // everything since then.
-        guard standing.numbersPushes || self.numbersPushes, standing.replayClass != .never else { return nil }
+    ///
+    /// A client that gives all its notifications one identifier would find the first of them, and send again everything since
+    /// then. It is one that numbers them: of a client that does not always, on this very connection. Or it is one that has a
+    /// single notification to find.
+    private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
+        guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
+            return nil
+        }
         return self.unique(identifier)
     }
+
+    private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
     private func unique(_ identifier: UInt32?) -> UInt32? {
         identifier.flatMap { self.ledger.isUnique($0) ? $0 : nil }
@@ -38,22 +44,23 @@ extension GatewayConnection {
 
     /// When the client will be calm, if no more bytes come. Six bytes that go into a flow may meet a client that has
     /// gone, or that closes when it reads them: the reset would destroy what it has written and the gateway has not
-    /// read.
+    /// read. While the gateway does not read, the silence is its own.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
+        guard self.isReading else { return .distantFuture }
+        if self.isAlone(standing) { return self.pace.heardAt + GatewayBounds.singleCalm }
         let twoRoundTrips = self.roundTrip + self.roundTrip
         if case .resends(let reach) = standing.replayClass {
-            return self.pace.isBelow(
-                max(GatewayBounds.calmFrames, reach.proven / 2),
-                within: GatewayBounds.provenCalm + twoRoundTrips
-            )
+            let span = GatewayBounds.provenCalm + twoRoundTrips
+            let limit = max(GatewayBounds.calmFrames, reach.proven / 2)
+            return max(self.pace.isBelow(limit, within: span), self.resumedAt + span)
         }
         let span = GatewayBounds.unknownCalm + twoRoundTrips
         let steadyAt = max(
             self.openedAt + GatewayBounds.steadyAge,
             self.pace.isBelow(GatewayBounds.calmFrames, within: span)
         )
-        return min(self.pace.heardAt + span, steadyAt)
+        return max(min(self.pace.heardAt + span, steadyAt), self.resumedAt + span)
     }
 }
 

@@ -6,6 +6,7 @@ extension GatewayConnection {
     mutating func proceed(now: NIODeadline, standing: ReplayFilter.Standing) -> Action {
         self.releaseDue(now: now)
         self.noteReading(now: now)
+        self.noteSingle(now: now)
         if let stopEnd = self.stopEnd, stopEnd <= now {
             guard self.state.mayTell else { return self.close() }
             self.stop = Stop(since: now, isUrgent: true)
@@ -90,6 +91,7 @@ extension GatewayConnection {
         var next = NIODeadline.distantFuture
         if self.spool == .open, let release = self.ledger.nextRelease { next = release }
         if let stopEnd = self.stopEnd { next = min(next, stopEnd) }
+        if self.single == .unknown, self.isSingle { next = min(next, self.pace.heardAt + GatewayBounds.single) }
         switch self.state {
         case .reading:
             if let stop = self.stop { next = min(next, self.stopAt(stop)) }

@@ -91,40 +91,60 @@ package struct GatewayConnection: ~Copyable, Sendable {
         case full
     }
 
+    /// Whether the client opens a connection for each notification, as far as this one shows it.
+    package enum Single: Hashable, Sendable {
+        case unknown
+        /// The client ended it behind its only notification.
+        case ended
+        /// It stayed open behind its only notification.
+        case kept
+    }
+
     package let id: ConnectionID
     package var spool: Spool
     let openedAt: NIODeadline
-    private(set) var roundTrip = GatewayBounds.unknownRoundTrip
+    /// What the system measured; nil: nothing so far.
+    private var transportRoundTrip: TimeAmount?
+    private let handshakeRoundTrip: TimeAmount
 
     var state = State.reading
-    private var reader: NotificationReader
+    var reader: NotificationReader
     var ledger = Ledger()
     var pace: Pace
     var stop: Stop?
     /// When the window became full; nil while the connection reads.
-    private(set) var stoppedAt: NIODeadline?
-    private(set) var resumedAt: NIODeadline
+    var stoppedAt: NIODeadline?
+    var resumedAt = NIODeadline.distantPast
     /// The notification that was named, and the end of its followers; nil while they drain.
-    private var told: (sequence: UInt64, end: UInt64?)?
+    var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
     /// When the connection ends at the latest, because bytes came that are no notification, behind a rejected one; nil: none
     /// did. The rejection has their cause, such as a length that counts characters, so it is told first.
     private(set) var brokenEnd: NIODeadline?
+    /// What the connection shows of a client that opens one for each notification.
+    package private(set) var single = Single.unknown
 
-    private var deferred: [DeferredRejection] = []
-    private var released: [JobID] = []
+    var deferred: [DeferredRejection] = []
+    var released: [JobID] = []
     private var refused: [NotificationRefusal] = []
     /// Bytes that belong to no whole notification.
-    package private(set) var discardedBytes = 0
+    package internal(set) var discardedBytes = 0
 
     /// - Parameters:
     ///   - id: a number that no other connection ever had.
     ///   - spool: the owner keeps it up to date.
-    package init(_ id: ConnectionID, decoder: NotificationDecoder, spool: Spool, now: NIODeadline) {
+    ///   - handshake: the round trip that the TLS handshake showed.
+    package init(
+        _ id: ConnectionID,
+        decoder: NotificationDecoder,
+        spool: Spool,
+        handshake: TimeAmount = .zero,
+        now: NIODeadline
+    ) {
         self.id = id
         self.spool = spool
         self.openedAt = now
-        self.resumedAt = now
+        self.handshakeRoundTrip = handshake
         self.reader = NotificationReader(decoder)
         self.pace = Pace(now: now)
     }
@@ -132,7 +152,13 @@ package struct GatewayConnection: ~Copyable, Sendable {
     // MARK: Inputs
 
     /// Notes the round trip that the system measured.
-    package mutating func sampled(roundTrip: TimeAmount) { self.roundTrip = max(roundTrip, .zero) }
+    package mutating func sampled(roundTrip: TimeAmount) { self.transportRoundTrip = max(roundTrip, .zero) }
+
+    /// The longer one of both measurements: a balancer that answers for the client hides the way behind it from the system,
+    /// and not from TLS.
+    var roundTrip: TimeAmount {
+        max(self.transportRoundTrip ?? GatewayBounds.unknownRoundTrip, self.handshakeRoundTrip)
+    }
 
     /// Takes bytes from the client. The window may be exceeded by what one read brings.
     ///
@@ -204,9 +230,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// Notes the end of input or a reset. Before a call for a reset, the owner passes on what the system still holds.
-    package mutating func inputEnded() -> Action {
-        guard case .closed = self.state else { return self.close() }
-        return .none
+    package mutating func inputEnded(now: NIODeadline) -> Action {
+        if case .closed = self.state { return .none }
+        if self.isSingle, now < self.pace.heardAt + GatewayBounds.single { self.single = .ended }
+        return self.close()
     }
 
     /// Does what is due. A call that is too early or repeated does no harm.
@@ -234,6 +261,18 @@ package struct GatewayConnection: ~Copyable, Sendable {
 
     /// Whether the client was seen to number its notifications.
     package var numbersPushes: Bool { self.ledger.hasSeveralIdentifiers }
+
+    /// Whether the client was seen to give one identifier to two notifications.
+    package var repeatsIdentifiers: Bool { self.ledger.repeatsIdentifiers }
+
+    /// Whether one notification was read, and nothing was told.
+    var isSingle: Bool { self.ledger.next == 1 && self.state.mayTell }
+
+    /// Notes that the connection stays open behind its only notification.
+    mutating func noteSingle(now: NIODeadline) {
+        guard self.single == .unknown, self.isSingle else { return }
+        if self.pace.heardAt + GatewayBounds.single <= now { self.single = .kept }
+    }
 
     /// The episode that begins when the last word that waits is written; nil: none waits.
     package var waitingEpisode: EpisodeID? {
@@ -324,107 +363,8 @@ package struct GatewayConnection: ~Copyable, Sendable {
     }
 
     /// Whether an episode has this notification among its followers.
-    private func isFollower(_ sequence: UInt64) -> Bool {
+    func isFollower(_ sequence: UInt64) -> Bool {
         guard let told = self.told else { return false }
         return sequence > told.sequence && sequence < told.end ?? .max
-    }
-
-    // MARK: Changes of state
-
-    mutating func tell(_ response: ErrorResponse, _ candidate: Candidate, now: NIODeadline) -> Action {
-        let sequence = candidate.episode.sequence
-        let (kind, job): (EpisodeKind, JobID?) =
-            switch candidate.word {
-            case .rejection(let rejection): (.rejection, rejection.job)
-            case .shutdown: (.shutdown, nil)
-            }
-        let telling = Telling(
-            episode: candidate.episode,
-            kind: kind,
-            response: response,
-            job: job,
-            named: self.ledger.key(of: sequence),
-            followers: self.ledger.followers(of: sequence)
-        )
-        self.told = (sequence, nil)
-        self.state = .draining(Drain(episode: candidate.episode, startedAt: now, output: .open))
-        self.forgetRejections()
-        return .tell(telling)
-    }
-
-    mutating func closeOutput(now: NIODeadline) -> Action {
-        self.deferAll()
-        self.state = .draining(Drain(episode: nil, startedAt: now, output: .closed))
-        return .closeOutput
-    }
-
-    /// Gives the present rejection up, and reads on.
-    mutating func giveUp() {
-        if let rejection = self.ledger.rejection { self.deferRejection(rejection) }
-        self.ledger.pass()
-        self.state = .reading
-    }
-
-    /// Notes that the drain is over. A client that reads late sends again what it writes from now on, too: so that stays
-    /// part of the episode.
-    mutating func becomeDeaf() { self.state = .deaf }
-
-    /// Lets the output end, although the client writes: it goes on until it sees the end.
-    private mutating func endOutput() {
-        guard case .draining(var drain) = self.state, drain.output == .open else { return }
-        drain.output = .ending
-        self.state = .draining(drain)
-    }
-
-    /// Notes that no later notification belongs to the episode.
-    private mutating func endFollowers() {
-        guard let told = self.told, told.end == nil else { return }
-        self.told?.end = self.ledger.next
-    }
-
-    mutating func violated(now: NIODeadline) -> Action {
-        let mayTell = self.state.mayTell
-        let episode = self.state.drain?.episode
-        if mayTell { self.deferAll() } else { self.endFollowers() }
-        self.state = .ignoring(until: now + GatewayBounds.ignore)
-        return mayTell ? .closeOutput : episode.map { .drained($0) } ?? .none
-    }
-
-    mutating func close() -> Action {
-        let episode = self.state.drain?.episode
-        if self.state.mayTell { self.deferAll() } else { self.endFollowers() }
-        self.discardedBytes += self.reader.pendingBytes
-        self.state = .closed
-        return .close(episode)
-    }
-
-    /// Forgets the rejections that the replay filter answers for, or that are deferred already.
-    mutating func forgetRejections() {
-        while self.ledger.rejection != nil { self.ledger.pass() }
-    }
-
-    mutating func releaseDue(now: NIODeadline) {
-        guard self.spool == .open else { return }
-        self.released += self.ledger.releaseDue(now: now)
-    }
-
-    /// Notes whether the window stops the reading.
-    mutating func noteReading(now: NIODeadline) {
-        if self.isReading {
-            if self.stoppedAt != nil { self.resumedAt = now }
-            self.stoppedAt = nil
-        } else {
-            self.stoppedAt = self.stoppedAt ?? now
-        }
-    }
-
-    private mutating func deferAll() {
-        for rejection in self.ledger.removeAll() { self.deferRejection(rejection) }
-    }
-
-    private mutating func deferRejection(_ rejection: Ledger.Rejection) {
-        self.deferred.append(
-            DeferredRejection(sequence: rejection.sequence, job: rejection.job, status: rejection.status)
-        )
     }
 }

@@ -1,4 +1,5 @@
 package import FerryCore
+package import NIOCore
 
 /// The last word of the gateway on a connection, and what follows from it for the replay filter.
 package struct Telling: Hashable, Sendable {
@@ -10,6 +11,8 @@ package struct Telling: Hashable, Sendable {
     package var job: JobID?
     /// The key of the notification that the response names.
     package var named: ReplayKey?
+    /// The round trip of the connection.
+    package var roundTrip: TimeAmount
     /// The notifications that the client may send again.
     package var followers: [Follower]
 }

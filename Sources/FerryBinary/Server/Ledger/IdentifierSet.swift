@@ -24,6 +24,9 @@ struct IdentifierSet: Sendable {
     /// Whether two different identifiers came, so that the client numbers its notifications.
     var hasSeveral: Bool { self.numbers.ranges.count > 1 || (self.numbers.ranges.first?.count ?? 0) > 1 }
 
+    /// Whether an identifier came twice.
+    var hasRepeated: Bool { self.isOverfull || !self.repeated.isEmpty }
+
     /// Whether exactly one notification so far has this identifier, provided that one has it at all.
     func isUnique(_ identifier: UInt32) -> Bool { !self.isOverfull && !self.repeated.contains(identifier) }
 

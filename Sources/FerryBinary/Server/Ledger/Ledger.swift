@@ -97,6 +97,9 @@ package struct Ledger: Sendable {
     /// Whether the client gave two of its notifications different identifiers.
     package var hasSeveralIdentifiers: Bool { self.identifiers.hasSeveral }
 
+    /// Whether the client gave two of its notifications the same identifier.
+    package var repeatsIdentifiers: Bool { self.identifiers.hasRepeated }
+
     package var windowSize: Int { self.window.size }
 
     /// Whether everything that was read is resolved.

@@ -57,9 +57,12 @@ package enum EpisodeKind: Hashable, Sendable {
 ///   └──────────┘         └──────┘
 /// ```
 ///
-/// While it drains, followers are appended. In both states copies are matched.
+/// While it drains, followers are appended. In both states copies are matched. The connection that was told carries copies
+/// until it closes, at most for ``GatewayBounds/ownCopies``: an episode does not end before that because all matched.
+///
+/// All its times are readings of the filter's ``FilterClock``, except ``openedAt``.
 struct Episode: Sendable {
-    private struct Entry: Sendable {
+    struct Entry: Sendable {
         var job: JobID
         var fate: JobFate
         var isConstant: Bool
@@ -80,17 +83,6 @@ struct Episode: Sendable {
         var before: Int
     }
 
-    /// What the client writes on the connection that was told.
-    private enum Writing {
-        /// Anything. Of late, so many of the first followers came again, one after the other. Nil: the notification that the
-        /// error response names came again, as in a list that is sent twice.
-        case on(repeated: Int?)
-        /// Its followers, under their old identifiers, and not on the next connection.
-        case inPlace
-        /// Its followers, under new identifiers, until it sees the end of the connection. They come on the next one, too.
-        case inCircles
-    }
-
     /// The conclusion of an episode about its client.
     enum Evidence: Equatable {
         case nothing
@@ -100,31 +92,50 @@ struct Episode: Sendable {
 
     let id: EpisodeID
     let kind: EpisodeKind
+    /// By the machine's clock.
     let openedAt: NIODeadline
+    private let beganAt: NIODeadline
+    /// The round trip of the connection that was told: the client's next one takes as long.
+    private let roundTrip: TimeAmount
     /// The key of the notification that the error response names; nil: it has none, as one that the gateway refused.
-    private let named: ReplayKey?
+    let named: ReplayKey?
     /// The position in the filter's list of overtaking copies from which on they can belong to this drain.
     let overtakersFrom: Int
-    private var log = ReplayLog<Entry>()
+    var log = ReplayLog<Entry>()
     private(set) var matchCount = 0
     /// The followers that came again on other connections.
-    private var copyCount = 0
+    private(set) var copyCount = 0
     private var hasProved = false
     private(set) var earliestMatch: Int?
     /// The highest matched positions, ascending: ``GatewayBounds/matchesThatTrim`` at most.
     private var highest: [Int] = []
     private var trims: Deque<Trim> = []
     private var trimmedTo = 0
-    private var writing = Writing.on(repeated: 0)
+    /// What the client writes on the connection that was told.
+    var writing = Writing.on(repeated: 0)
+    /// Behind the drain, the place of the last notification there, if a circle may begin with it.
+    var beginning: Int?
+    private var isClosed: Bool
     private var drainedAt: NIODeadline?
     private var matchedAt: NIODeadline?
 
-    init(_ id: EpisodeID, _ kind: EpisodeKind, named: ReplayKey?, overtakersFrom: Int, now: NIODeadline) {
+    init(
+        _ id: EpisodeID,
+        _ kind: EpisodeKind,
+        named: ReplayKey?,
+        roundTrip: TimeAmount,
+        overtakersFrom: Int,
+        openedAt: NIODeadline,
+        now: NIODeadline
+    ) {
         self.id = id
-        self.named = named
-        self.openedAt = now
         self.kind = kind
+        self.named = named
+        self.roundTrip = roundTrip
         self.overtakersFrom = overtakersFrom
+        self.openedAt = openedAt
+        self.beganAt = now
+        self.isClosed = kind.isPast
     }
 
     var count: Int { self.log.count }
@@ -132,7 +143,12 @@ struct Episode: Sendable {
     /// Whether all copies have come.
     var isConsumed: Bool { !self.isDraining && self.log.liveCount == 0 }
     /// Whether nothing can come any more. What a client sent in circles may still be on its way.
-    var isComplete: Bool { self.isConsumed && !self.isCircling }
+    func isComplete(now: NIODeadline) -> Bool { self.isConsumed && !self.isCircling && !self.mayComeInPlace(now: now) }
+
+    /// Whether the connection that was told may still carry copies.
+    func mayComeInPlace(now: NIODeadline) -> Bool { !self.isClosed && now < self.ownEnd }
+
+    private var ownEnd: NIODeadline { self.beganAt + GatewayBounds.ownCopies }
 
     /// Returns the position of the new entry.
     mutating func append(_ follower: Follower) -> Int {
@@ -146,6 +162,9 @@ struct Episode: Sendable {
     }
 
     mutating func drained(now: NIODeadline) { self.drainedAt = self.drainedAt ?? now }
+
+    /// Notes the end of the connection that was told.
+    mutating func closed() { self.isClosed = true }
 
     mutating func settle(_ position: Int, _ fate: JobFate) { self.log[position].fate = fate }
 
@@ -161,25 +180,22 @@ struct Episode: Sendable {
     }
 
     /// The time of the last match, or of the end of the drain, or of the beginning.
-    var lastMatch: NIODeadline { self.matchedAt ?? self.drainedAt ?? self.openedAt }
+    var lastMatch: NIODeadline { self.matchedAt ?? self.drainedAt ?? self.beganAt }
 
     /// Consumes the first follower with this key.
     ///
-    /// - Parameters:
-    ///   - identifier: the follower has this identifier, too; nil: it may have any.
-    ///   - isDoubted: whether equal keys are not enough here, because no copies came before.
-    mutating func match(
-        _ key: ReplayKey,
-        identifier: UInt32? = nil,
-        isProven: Bool,
-        isDoubted: Bool,
-        now: NIODeadline
-    ) -> Match? {
+    /// - Parameter isDoubted: whether equal keys are not enough here, because no copies came before.
+    mutating func match(_ key: ReplayKey, isProven: Bool, isDoubted: Bool, now: NIODeadline) -> Match? {
         let isLate = self.drainedAt.map { now - $0 > GatewayBounds.matchedLifetime } ?? false
-        let position = self.log.first(key) { _, entry in
-            !(entry.isConstant && isProven && isLate) && (identifier == nil || entry.identifier == identifier)
-        }
+        let position = self.log.first(key) { _, entry in !(entry.isConstant && isProven && isLate) }
         guard let position else { return nil }
+        let match = self.consume(position, isProven: isProven, isDoubted: isDoubted, now: now)
+        if !match.isEvidenceOnly { self.copyCount += 1 }
+        return match
+    }
+
+    /// Consumes the follower at this place.
+    mutating func consume(_ position: Int, isProven: Bool, isDoubted: Bool = false, now: NIODeadline) -> Match {
         self.log.remove(position)
         if !isDoubted {
             self.matchedAt = now
@@ -187,51 +203,22 @@ struct Episode: Sendable {
         }
         let entry = self.log[position]
         let isEvidenceOnly = isDoubted || entry.isConstant && !isProven
-        if identifier != nil { self.cameInPlace() } else if !isEvidenceOnly { self.copyCount += 1 }
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
     }
 
-    /// Whether the client was seen to circle.
-    var isCircling: Bool { if case .inCircles = self.writing { true } else { false } }
+    /// The last follower with this key that was not consumed.
+    func newest(_ key: ReplayKey) -> Int? { self.log.last(key) }
 
-    /// Whether a list that is sent twice is known by the notification before the first follower.
-    var isNamed: Bool { self.named != nil }
-
-    /// Whether followers came again on other connections. A single one may be a repeat on purpose.
-    var hasCopiesElsewhere: Bool {
-        if case .inPlace = self.writing { return false }
-        return self.kind == .rejection && self.copyCount >= GatewayBounds.circle
+    /// The follower with this key a few places behind another one.
+    func next(_ key: ReplayKey, after position: Int) -> Int? {
+        self.log.first(key) { place, _ in position < place && place <= position + GatewayBounds.leftOut + 1 }
     }
 
-    /// Whether what comes on the connection that was told may be a circle. Behind the drain it is one only of a client that
-    /// has gone on elsewhere: another one repeats itself.
-    var mayCircle: Bool { self.isDraining || self.isCircling && self.evidence == .resends }
-
-    /// Notes that a follower came again on the connection that was told, under its old identifier.
-    private mutating func cameInPlace() { if case .on = self.writing { self.writing = .inPlace } }
-
-    /// Returns whether this is a follower that came again on the connection that was told, under a new identifier, because the
-    /// client circles: it has read the error response, but not the end behind it, and takes all that it writes there for
-    /// unprocessed. A row of the first followers tells that from a repeat on purpose.
-    ///
-    /// - Parameter row: the length of the row; nil: none is needed.
-    mutating func circled(_ offered: Follower, row: Int?, isProven: Bool) -> Bool {
-        guard self.mayCircle, let position = self.log.earliest(offered.key) else {
-            if case .on = self.writing { self.writing = .on(repeated: offered.key == self.named ? nil : 0) }
-            return false
-        }
-        switch self.writing {
-        case .inPlace:
-            return false
-        case .on(let repeated):
-            let count = position == repeated ? position + 1 : position == 0 && repeated != nil ? 1 : 0
-            self.writing = .on(repeated: offered.key == self.named ? nil : count)
-            guard repeated != nil, !offered.isConstant || isProven, count >= row ?? 0 else { return false }
-            self.writing = .inCircles
-            return true
-        case .inCircles:
-            return true
-        }
+    /// Removes a follower that no copy will consume; nil: it is gone already.
+    mutating func forget(_ position: Int) -> (job: JobID, fate: JobFate)? {
+        guard self.log.isLive(position) else { return nil }
+        self.log.remove(position)
+        return (self.log[position].job, self.log[position].fate)
     }
 
     /// Whether it has a follower with this key, or had one that was consumed.
@@ -288,15 +275,17 @@ struct Episode: Sendable {
     ///
     /// - Parameter unmatchedLifetime: how long it lives without any match.
     func nextDeadline(unmatchedLifetime: TimeAmount) -> NIODeadline? {
-        let end = self.end(unmatchedLifetime: unmatchedLifetime)
-        guard let trim = self.trims.first?.at else { return end }
-        return end.map { min($0, trim) } ?? trim
+        guard let end = self.end(unmatchedLifetime: unmatchedLifetime) else { return self.trims.first?.at }
+        let next = self.isConsumed && !self.isCircling && !self.isClosed ? min(end, self.ownEnd) : end
+        return self.trims.first.map { min(next, $0.at) } ?? next
     }
 
     func end(unmatchedLifetime: TimeAmount) -> NIODeadline? {
         guard let drainedAt else { return nil }
-        if let matchedAt { return max(matchedAt, drainedAt) + GatewayBounds.matchedLifetime }
-        return drainedAt + (self.kind == .crash ? GatewayBounds.unmatchedLifetime : unmatchedLifetime)
+        let matchedEnd = self.matchedAt.map { max($0, drainedAt) + GatewayBounds.matchedLifetime }
+        if self.kind == .crash { return max(drainedAt + GatewayBounds.crashLifetime, matchedEnd ?? drainedAt) }
+        if let matchedEnd { return matchedEnd }
+        return drainedAt + unmatchedLifetime + .nanoseconds(GatewayBounds.reconnection * self.roundTrip.nanoseconds)
     }
 
     /// The followers whose copies did not come.

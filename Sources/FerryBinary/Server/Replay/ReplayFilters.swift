@@ -44,9 +44,9 @@ package struct ReplayFilters: Sendable {
         }
         let result = self.counted(scope) { body(&$0[scope, default: new()]) }
         while self.identities[scope.identity, default: 0] > self.identityLimit,
-            self.evictOldest(of: scope.identity, now: now)
+            self.evictOldest(of: scope.identity)
         {}
-        while self.entryCount > self.limit, self.evictOldest(of: nil, now: now) {}
+        while self.entryCount > self.limit, self.evictOldest(of: nil) {}
         return result
     }
 
@@ -101,7 +101,7 @@ package struct ReplayFilters: Sendable {
     /// Ends the oldest episode; returns false if there is no episode.
     ///
     /// - Parameter identity: nil: any.
-    private mutating func evictOldest(of identity: Int?, now: NIODeadline) -> Bool {
+    private mutating func evictOldest(of identity: Int?) -> Bool {
         var oldest: (scope: ReplayScope, openedAt: NIODeadline)?
         for (scope, filter) in self.filters where identity == nil || scope.identity == identity {
             guard let openedAt = filter.oldestEpisode else { continue }
@@ -109,7 +109,7 @@ package struct ReplayFilters: Sendable {
             oldest = (scope, openedAt)
         }
         guard let scope = oldest?.scope else { return false }
-        self.counted(scope) { $0[scope]?.evictEpisode(now: now) }
+        self.counted(scope) { $0[scope]?.evictEpisode() }
         return true
     }
 }

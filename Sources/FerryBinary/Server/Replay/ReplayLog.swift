@@ -57,6 +57,9 @@ struct ReplayLog<Value: Sendable>: Sendable {
         return nil
     }
 
+    /// Returns the highest live position with this key.
+    func last(_ key: ReplayKey) -> Int? { self.chains[key]?.live?.upperBound }
+
     /// Removes the value at `position`; does nothing if it is removed already.
     mutating func remove(_ position: Int) {
         guard self.items[position].isLive else { return }

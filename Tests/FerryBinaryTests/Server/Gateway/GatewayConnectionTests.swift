@@ -236,6 +236,9 @@ import Testing
         #expect(scenario.told.count == 1)
         scenario.wait(.milliseconds(1000))
         scenario.push(3, on: connection)
+        // It is the first follower, under its old identifier.
+        #expect(scenario.forwarded == [1, 2, 3, 4, 5])
+        scenario.push(3, on: connection)
         #expect(scenario.forwarded == [1, 2, 3, 4, 5, 3])
         scenario.reject(4)
         scenario.wait(.milliseconds(29_999))

@@ -26,9 +26,15 @@ final class GatewayScenario {
             self.connection.nextDeadline(standing: standing) ?? .distantFuture
         }
 
-        init(_ id: ConnectionID, spool: GatewayConnection.Spool, now: NIODeadline) {
+        init(_ id: ConnectionID, spool: GatewayConnection.Spool, handshake: TimeAmount, now: NIODeadline) {
             self.id = id
-            self.connection = GatewayConnection(id, decoder: NotificationDecoder(), spool: spool, now: now)
+            self.connection = GatewayConnection(
+                id,
+                decoder: NotificationDecoder(),
+                spool: spool,
+                handshake: handshake,
+                now: now
+            )
         }
     }
 
@@ -64,6 +70,7 @@ final class GatewayScenario {
     /// How long the journal takes.
     var journalDelay: TimeAmount = .zero
     var roundTrip: TimeAmount = .milliseconds(1)
+    var handshake = TimeAmount.zero
     /// Called for each forwarded notification.
     var onForward: (JobID, UInt32) -> Void = { _, _ in }
     /// Called when an error response, or nil for a close without one, is written.
@@ -139,7 +146,12 @@ final class GatewayScenario {
 
     func connect() -> UInt64 {
         self.nextConnection += 1
-        let link = Link(ConnectionID(self.nextConnection), spool: self.spool, now: self.now)
+        let link = Link(
+            ConnectionID(self.nextConnection),
+            spool: self.spool,
+            handshake: self.handshake,
+            now: self.now
+        )
         link.connection.sampled(roundTrip: self.roundTrip)
         self.links[link.id] = link
         return self.nextConnection
@@ -179,7 +191,7 @@ final class GatewayScenario {
         }
         if link.hasEnd, link.unread.isEmpty {
             link.hasEnd = false
-            self.act(link) { connection, _, _ in connection.inputEnded() }
+            self.act(link) { connection, now, _ in connection.inputEnded(now: now) }
         }
     }
 
@@ -289,7 +301,7 @@ final class GatewayScenario {
             self.longestStop = max(self.longestStop, self.now - stoppedAt)
         }
         let action = body(&link.connection, self.now, self.filter.standing(now: self.now))
-        if link.connection.numbersPushes { self.filter.sawNumbering() }
+        self.filter.note(link.connection)
         switch action {
         case .none:
             break
@@ -301,6 +313,7 @@ final class GatewayScenario {
                 telling.episode,
                 telling.kind,
                 named: telling.named,
+                roundTrip: telling.roundTrip,
                 followers: telling.followers,
                 now: self.now
             )
@@ -320,10 +333,13 @@ final class GatewayScenario {
             self.filter.drained(episode, now: self.now)
         case .close(let episode):
             if let episode { self.filter.drained(episode, now: self.now) }
-            self.filter.closed(link.id)
+            self.filter.closed(link.id, now: self.now)
             self.closed.append(link.id.rawValue)
             self.links[link.id] = nil
             self.onClose(link.id.rawValue)
+        }
+        if self.links[link.id] != nil {
+            self.filter.reads(link.id, link.connection.isReading, now: self.now)
         }
         for rejection in link.connection.takeDeferred() {
             if let job = rejection.job, let name = self.names[job] { self.deferRejection(name) }

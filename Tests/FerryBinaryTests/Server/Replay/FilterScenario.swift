@@ -38,6 +38,7 @@ final class FilterScenario {
         _ names: some Sequence<UInt64>,
         kind: EpisodeKind = .rejection,
         named: UInt64? = nil,
+        roundTrip: TimeAmount = .zero,
         isConstant: Bool = false,
         drains: Bool = false
     ) -> EpisodeID {
@@ -47,11 +48,22 @@ final class FilterScenario {
             id,
             kind,
             named: named.map(Self.key),
+            roundTrip: roundTrip,
             followers: names.map { self.follower($0, isConstant: isConstant, identifier: UInt32($0)) },
             now: self.now
         )
-        if !drains { self.filter.drained(id, now: self.now) }
+        if !drains {
+            self.filter.drained(id, now: self.now)
+            self.close(connection)
+        }
         return id
+    }
+
+    func close(_ connection: UInt64) { self.filter.closed(ConnectionID(connection), now: self.now) }
+
+    /// Lets a full window stop the reading of a connection, or not any more.
+    func reads(_ connection: UInt64, _ isRead: Bool) {
+        self.filter.reads(ConnectionID(connection), isRead, now: self.now)
     }
 
     @discardableResult

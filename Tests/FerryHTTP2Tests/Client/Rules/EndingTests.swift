@@ -413,7 +413,7 @@ struct HTTP2EndingTests {
         scenario.answer(1)
         scenario.pause(true)
         scenario.submit([2]) { _ in
-            (try PushNotification(json: Scenario.payload(2), topic: "com.example.app", pushType: .voip), [1])
+            (try PushNotification(json: Scenario.payload(2), topic: "com.example.other", pushType: .voip), [1])
         }
         scenario.shutDown()
         scenario.pause(false)

@@ -1,3 +1,4 @@
+import FerrySQLite
 import FerryTesting
 import Foundation
 import Testing
@@ -5,7 +6,7 @@ import Testing
 @testable import FerryAppStore
 
 /// Ever-new forged certificates, each with a signature of its own key, as anybody can make them.
-@Suite struct FloodTests {
+@Suite struct FreshReceiverTests {
     /// One flood for all tests: to make it costs half a second.
     private static let flood = Result {
         try (0..<FailureRate.perSecond).map { _ in

@@ -1,0 +1,103 @@
+internal import FerryCore
+internal import NIOCore
+
+/// Changes of state.
+extension GatewayConnection {
+    mutating func tell(_ response: ErrorResponse, _ candidate: Candidate, now: NIODeadline) -> Action {
+        let sequence = candidate.episode.sequence
+        let (kind, job): (EpisodeKind, JobID?) =
+            switch candidate.word {
+            case .rejection(let rejection): (.rejection, rejection.job)
+            case .shutdown: (.shutdown, nil)
+            }
+        let telling = Telling(
+            episode: candidate.episode,
+            kind: kind,
+            response: response,
+            job: job,
+            named: self.ledger.key(of: sequence),
+            roundTrip: self.roundTrip,
+            followers: self.ledger.followers(of: sequence)
+        )
+        self.told = (sequence, nil)
+        self.state = .draining(Drain(episode: candidate.episode, startedAt: now, output: .open))
+        self.forgetRejections()
+        return .tell(telling)
+    }
+
+    mutating func closeOutput(now: NIODeadline) -> Action {
+        self.deferAll()
+        self.state = .draining(Drain(episode: nil, startedAt: now, output: .closed))
+        return .closeOutput
+    }
+
+    /// Gives the present rejection up, and reads on.
+    mutating func giveUp() {
+        if let rejection = self.ledger.rejection { self.deferRejection(rejection) }
+        self.ledger.pass()
+        self.state = .reading
+    }
+
+    /// Notes that the drain is over. A client that reads late sends again what it writes from now on, too: so that stays
+    /// part of the episode.
+    mutating func becomeDeaf() { self.state = .deaf }
+
+    /// Lets the output end, although the client writes: it goes on until it sees the end.
+    mutating func endOutput() {
+        guard case .draining(var drain) = self.state, drain.output == .open else { return }
+        drain.output = .ending
+        self.state = .draining(drain)
+    }
+
+    /// Notes that no later notification belongs to the episode.
+    private mutating func endFollowers() {
+        guard let told = self.told, told.end == nil else { return }
+        self.told?.end = self.ledger.next
+    }
+
+    mutating func violated(now: NIODeadline) -> Action {
+        let mayTell = self.state.mayTell
+        let episode = self.state.drain?.episode
+        if mayTell { self.deferAll() } else { self.endFollowers() }
+        self.state = .ignoring(until: now + GatewayBounds.ignore)
+        return mayTell ? .closeOutput : episode.map { .drained($0) } ?? .none
+    }
+
+    mutating func close() -> Action {
+        let episode = self.state.drain?.episode
+        if self.state.mayTell { self.deferAll() } else { self.endFollowers() }
+        self.discardedBytes += self.reader.pendingBytes
+        self.state = .closed
+        return .close(episode)
+    }
+
+    /// Forgets the rejections that the replay filter answers for, or that are deferred already.
+    mutating func forgetRejections() {
+        while self.ledger.rejection != nil { self.ledger.pass() }
+    }
+
+    mutating func releaseDue(now: NIODeadline) {
+        guard self.spool == .open else { return }
+        self.released += self.ledger.releaseDue(now: now)
+    }
+
+    /// Notes whether the window stops the reading.
+    mutating func noteReading(now: NIODeadline) {
+        if self.isReading {
+            if self.stoppedAt != nil { self.resumedAt = now }
+            self.stoppedAt = nil
+        } else {
+            self.stoppedAt = self.stoppedAt ?? now
+        }
+    }
+
+    private mutating func deferAll() {
+        for rejection in self.ledger.removeAll() { self.deferRejection(rejection) }
+    }
+
+    private mutating func deferRejection(_ rejection: Ledger.Rejection) {
+        self.deferred.append(
+            DeferredRejection(sequence: rejection.sequence, job: rejection.job, status: rejection.status)
+        )
+    }
+}

@@ -1,0 +1,28 @@
+internal import FerryCore
+internal import NIOCore
+
+/// The time of a replay filter. It stands still while a full window stops the reading of a connection of the client: bytes
+/// that the gateway does not read are not late.
+///
+/// A *reading* is a time of this clock. While the clock runs, it is behind the machine's time by the sum of all stops.
+struct FilterClock: Sendable {
+    private var stopped: Set<ConnectionID> = []
+    private var stoppedAt: NIODeadline?
+    private var lag = TimeAmount.zero
+
+    func reading(_ now: NIODeadline) -> NIODeadline { min(now, self.stoppedAt ?? now) - self.lag }
+
+    /// The time at which the clock shows this reading; nil while it stands still.
+    func time(of reading: NIODeadline) -> NIODeadline? { self.stoppedAt == nil ? reading + self.lag : nil }
+
+    /// Notes whether the gateway reads this connection.
+    mutating func note(_ connection: ConnectionID, isRead: Bool, now: NIODeadline) {
+        if isRead { self.stopped.remove(connection) } else { self.stopped.insert(connection) }
+        guard self.stopped.isEmpty else {
+            self.stoppedAt = self.stoppedAt ?? now
+            return
+        }
+        if let stoppedAt { self.lag = self.lag + (now - stoppedAt) }
+        self.stoppedAt = nil
+    }
+}

@@ -1,0 +1,98 @@
+internal import FerryCore
+internal import NIOCore
+
+/// Copies on other connections than the one that was told, and those that overtake.
+extension ReplayFilter {
+    /// Consumes the follower whose copy this is, of the newest episode that has one. Also returns whether the copy may
+    /// be ahead of one that still drains: then that one has lost its entry.
+    mutating func match(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> (Episode.Match, Bool)? {
+        guard !self.episodes.isEmpty else { return nil }
+        let isProven = if case .resends = self.replayClass { true } else { false }
+        let row = self.rows[origin.connection] ?? Row()
+        self.rows[origin.connection]?.doubted = nil
+        for index in self.episodes.indices.reversed() {
+            guard self.episodes[index].id.connection != origin.connection,
+                self.episodes[index].kind != .crash
+            else { continue }
+            // A client that circles sends what it has written last behind new notifications.
+            let circles =
+                self.episodes[index].isCircling
+                || self.episodes[index].kind == .restored && origin.resemblesPushy
+            let isDoubted = row.doubted == nil && !circles && self.isLate(row, origin, for: index, now: now)
+            let match = self.episodes[index].match(offered.key, isProven: isProven, isDoubted: isDoubted, now: now)
+            guard let match else { continue }
+            if isDoubted {
+                self.rows[origin.connection]?.doubted = Place(
+                    episode: self.episodes[index].id,
+                    position: match.position
+                )
+            } else if let before = row.doubted, let index = self.index(of: before.episode) {
+                // It was the first of a row, and so a copy, too.
+                self.episodes[index].confirm(before.position)
+            }
+            let isAhead = self.isAhead(origin, of: index)
+            self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+            self.conclude(index, now: now)
+            self.running[match.job] = nil
+            // It goes out as a notification of its own, so that no copy tells the follower's rejection.
+            if match.isEvidenceOnly { self.drop([(match.job, match.fate)]) }
+            return (match, isAhead)
+        }
+        return nil
+    }
+
+    /// Whether so many others came before on its connection that a single notification that equals a follower is rather a
+    /// repeat on purpose. Copies come in a row. On a connection that was open at the error response, they come behind
+    /// what the client had written before it read the response.
+    func isLate(_ row: Row, _ origin: Origin, for index: Int, now: NIODeadline) -> Bool {
+        guard row.newCount >= GatewayBounds.doubtAfter else { return false }
+        let episode = self.episodes[index]
+        return origin.openedAt > episode.openedAt || now - episode.lastMatch >= GatewayBounds.doubtDelay
+    }
+
+    // MARK: Copies that overtake
+
+    /// Whether a notification that belongs to this episode, or is a copy of one of its followers, came before copies that a
+    /// later episode still drains: one of those has to find it.
+    func isAhead(_ origin: Origin, of index: Int) -> Bool {
+        self.episodes[(index + 1)...].contains { $0.isDraining && $0.id.connection != origin.connection }
+    }
+
+    /// Remembers a notification while another connection drains. Returns whether one does. Constants prove too little to be
+    /// remembered.
+    @discardableResult
+    mutating func remember(_ offered: Follower, _ origin: Origin) -> Bool {
+        guard self.episodes.contains(where: { $0.isDraining && $0.id.connection != origin.connection }) else {
+            return false
+        }
+        guard !offered.isConstant else { return true }
+        self.overtakers.append(offered.key, Overtaker(connection: origin.connection, job: offered.job))
+        self.entryCount += 1
+        return true
+    }
+
+    mutating func takeOvertaker(_ key: ReplayKey, _ origin: Origin, _ index: Int) -> JobID? {
+        let start = self.episodes[index].overtakersFrom
+        let position = self.overtakers.first(key) { $0 >= start && $1.connection != origin.connection }
+        guard let position else { return nil }
+        self.overtakers.remove(position)
+        return self.overtakers[position].job
+    }
+
+    /// Forgets the copy of a drained notification that was found by its entry: no other one has this copy.
+    mutating func forgetOvertaker(_ key: ReplayKey, of job: JobID, _ origin: Origin) {
+        guard let draining = origin.draining, let index = self.index(of: draining) else { return }
+        let start = self.episodes[index].overtakersFrom
+        let position = self.overtakers.first(key) {
+            $0 >= start && $1.job == job && $1.connection != origin.connection
+        }
+        if let position { self.overtakers.remove(position) }
+    }
+
+    /// Forgets all of them when no connection drains.
+    mutating func forgetOvertakers() {
+        guard self.overtakers.count > 0, !self.episodes.contains(where: \.isDraining) else { return }
+        self.entryCount -= self.overtakers.count
+        self.overtakers = ReplayLog()
+    }
+}

@@ -1,0 +1,69 @@
+internal import FerryCore
+internal import NIOCore
+
+/// Copies of what a crash ended. Its clients were told nothing, so that each decides by itself how much it sends again.
+///
+/// The first notifications of a new connection may be any of the last ones before the crash. After three that are not,
+/// copies come in a row, in their old order: a repeat on purpose seldom does. A row that reaches the last notification
+/// before the crash is the end: a client that sends again ends with what it sent last, and a list that is sent every few
+/// seconds goes on.
+extension ReplayFilter {
+    /// A row of copies on one connection, of one episode.
+    struct CrashRow: Sendable {
+        let episode: EpisodeID
+        /// The place of the last copy.
+        var position: Int
+        var length = 1
+        /// The notifications since then that are no copies.
+        var misses = 0
+        /// Whether the first of the row was forwarded, because it might have been a repeat.
+        var isDoubted: Bool
+    }
+
+    /// Returns the follower whose copy this is, if it goes on where a crash ended its client's connection.
+    mutating func continues(_ offered: Follower, _ origin: Origin, now: NIODeadline) -> Episode.Match? {
+        guard self.crashCount > 0, origin.draining == nil else { return nil }
+        let isProven = if case .resends = self.replayClass { true } else { false }
+        guard !offered.isConstant || isProven else { return nil }
+        var rows = self.crashRows[origin.connection] ?? []
+        defer { self.crashRows[origin.connection] = rows.isEmpty ? nil : rows }
+        for place in rows.indices {
+            guard let index = self.index(of: rows[place].episode),
+                let position = self.episodes[index].next(offered.key, after: rows[place].position)
+            else { continue }
+            if rows[place].isDoubted { self.forget(rows[place].position, index) }
+            rows[place].position = position
+            rows[place].length += 1
+            rows[place].misses = 0
+            rows[place].isDoubted = false
+            return self.take(position, index, rows[place].length, now: now)
+        }
+        for index in self.episodes.indices.reversed() where self.episodes[index].kind == .crash {
+            guard let position = self.episodes[index].newest(offered.key) else { continue }
+            let id = self.episodes[index].id
+            rows.removeAll { $0.episode == id }
+            rows.append(CrashRow(episode: id, position: position, isDoubted: !origin.isOpening))
+            return origin.isOpening ? self.take(position, index, 1, now: now) : nil
+        }
+        for place in rows.indices { rows[place].misses += 1 }
+        rows.removeAll { $0.misses >= GatewayBounds.crashMisses }
+        return nil
+    }
+
+    private mutating func take(_ position: Int, _ index: Int, _ length: Int, now: NIODeadline) -> Episode.Match {
+        let match = self.episodes[index].consume(position, isProven: true, now: now)
+        self.running[match.job] = nil
+        if length >= GatewayBounds.crashRow, position == self.episodes[index].count - 1 {
+            self.finish(index, isJudged: true)
+        } else {
+            self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+            self.conclude(index, now: now)
+        }
+        return match
+    }
+
+    /// Forgets a follower whose copy was forwarded as a notification of its own: no copy tells its rejection.
+    private mutating func forget(_ position: Int, _ index: Int) {
+        if let entry = self.episodes[index].forget(position) { self.drop([entry]) }
+    }
+}

@@ -1,0 +1,109 @@
+internal import FerryCore
+package import NIOCore
+
+/// How episodes end, and what they say of the client.
+extension ReplayFilter {
+    // MARK: The end of episodes
+
+    /// When to call ``timePassed(now:)``; nil: no need.
+    package var nextDeadline: NIODeadline? { self.wakeAt.flatMap { self.clock.time(of: $0) } }
+
+    /// Ends the episodes whose time has come. An early call does no harm.
+    package mutating func timePassed(now: NIODeadline) {
+        guard let wakeAt else { return }
+        let now = self.clock.reading(now)
+        guard wakeAt <= now else { return }
+        self.wakeAt = nil
+        var index = 0
+        while index < self.episodes.count {
+            self.drop(self.episodes[index].trim(now: now))
+            let end = self.episodes[index].end(unmatchedLifetime: self.unmatchedLifetime)
+            if let end, end <= now || self.episodes[index].isComplete(now: now) {
+                self.finish(index, isJudged: true)
+            } else {
+                self.schedule(index)
+                index += 1
+            }
+        }
+    }
+
+    private var unmatchedLifetime: TimeAmount {
+        if case .resends = self.replayClass { GatewayBounds.provenLifetime } else { GatewayBounds.unmatchedLifetime }
+    }
+
+    mutating func schedule(_ index: Int) {
+        guard let next = self.episodes[index].nextDeadline(unmatchedLifetime: self.unmatchedLifetime) else { return }
+        self.wakeAt = self.wakeAt.map { min($0, next) } ?? next
+    }
+
+    /// Draws the conclusions after a change of an episode.
+    mutating func conclude(_ index: Int, now: NIODeadline) {
+        guard !self.episodes[index].isComplete(now: now) else {
+            self.finish(index, isJudged: true)
+            return
+        }
+        // The last followers of a drain may still be on their way.
+        if let matchCount = self.episodes[index].proves() {
+            self.prove { $0.proven = max($0.proven, matchCount) }
+        }
+        self.schedule(index)
+    }
+
+    mutating func finish(_ index: Int, isJudged: Bool) {
+        let episode = self.episodes.remove(at: index)
+        if episode.kind == .crash { self.crashCount -= 1 }
+        if self.episodes.isEmpty { for connection in self.rows.keys { self.rows[connection]?.doubted = nil } }
+        self.entryCount -= episode.count
+        self.drop(episode.unmatched)
+        self.ended.append(
+            Ended(episode: episode.id, isUnheard: isJudged && episode.evidence == .miss && episode.matchCount == 0)
+        )
+        guard isJudged else { return }
+        switch episode.evidence {
+        case .nothing:
+            break
+        case .resends:
+            self.prove { $0.showed(earliest: episode.earliestMatch ?? 0, of: episode.count) }
+        case .miss:
+            self.misses += 1
+            guard self.misses >= GatewayBounds.missLimit, !self.isConfigured else { return }
+            self.replayClass = .never
+            while !self.episodes.isEmpty { self.finish(0, isJudged: false) }
+            self.forgetOvertakers()
+        }
+    }
+
+    private mutating func prove(_ change: (inout Reach) -> Void) {
+        self.misses = 0
+        switch self.replayClass {
+        case .resends(var reach):
+            change(&reach)
+            self.replayClass = .resends(reach)
+        case .unknown where !self.isConfigured:
+            var reach = Reach()
+            change(&reach)
+            self.replayClass = .resends(reach)
+        case .unknown, .never:
+            break
+        }
+    }
+
+    mutating func drop(_ entries: [(job: JobID, fate: JobFate)]) {
+        for entry in entries {
+            self.running[entry.job] = nil
+            if case .rejected(let status) = entry.fate { self.untold.append(Untold(job: entry.job, status: status)) }
+        }
+    }
+
+    /// Removes and returns the rejections that no copy told before their episode ended. Defer them.
+    package mutating func takeUntold() -> [Untold] {
+        defer { self.untold = [] }
+        return self.untold
+    }
+
+    /// Removes and returns the episodes that have ended. If one is unheard, defer the rejection that it named.
+    package mutating func takeEnded() -> [Ended] {
+        defer { self.ended = [] }
+        return self.ended
+    }
+}

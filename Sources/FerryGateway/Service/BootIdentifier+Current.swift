@@ -1,0 +1,18 @@
+#if canImport(Glibc)
+private import Glibc
+#elseif canImport(Musl)
+private import Musl
+#else
+private import Darwin
+#endif
+
+extension BootIdentifier {
+    /// The present run of this machine; nil where the system does not say. Linux has it in a file.
+    static var current: BootIdentifier? {
+        guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return BootIdentifier(String(decoding: bytes.prefix(count), as: UTF8.self))
+    }
+}

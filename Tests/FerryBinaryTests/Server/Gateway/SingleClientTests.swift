@@ -1,0 +1,159 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+/// Clients that open a connection for each notification, and clients that look like them.
+@Suite struct SingleClientTests {
+    /// Sends one notification on a connection of its own, which the client ends after a time.
+    private static func single(
+        _ scenario: GatewayScenario,
+        _ name: UInt32,
+        _ identifier: UInt32 = 1,
+        closesAfter time: TimeAmount = .milliseconds(200)
+    ) {
+        let connection = scenario.connect()
+        scenario.push(name, identifier, on: connection)
+        scenario.accept([name])
+        scenario.wait(time)
+        scenario.end(connection)
+    }
+
+    @Test func `a client that opens a connection for each notification is told there, from the second one on`() {
+        let scenario = GatewayScenario()
+        let first = scenario.connect()
+        scenario.push(1, 1, on: first)
+        scenario.reject(1)
+        scenario.wait(.milliseconds(500))
+        scenario.end(first)
+        #expect(scenario.told.isEmpty && scenario.deferred == [1])
+        let second = scenario.connect()
+        scenario.push(2, 1, on: second)
+        scenario.reject(2)
+        scenario.wait(.milliseconds(500))
+        scenario.end(second)
+        #expect(scenario.told == [.init(connection: second, status: .invalidToken, identifier: 1)])
+    }
+
+    @Test(arguments: [1, 300] as [Int64])
+    func `it waits for 200 ms and no longer, so that it is told 50 ms after its notification`(roundTrip: Int64) {
+        let scenario = GatewayScenario()
+        scenario.roundTrip = .milliseconds(roundTrip)
+        for name in 1...5 as ClosedRange<UInt32> { Self.single(scenario, name) }
+        let connection = scenario.connect()
+        scenario.push(6, 1, on: connection)
+        scenario.wait(.milliseconds(40))
+        scenario.reject(6)
+        #expect(scenario.told.isEmpty)
+        scenario.wait(.milliseconds(10))
+        #expect(scenario.told.map(\.connection) == [connection])
+    }
+
+    @Test func `a verdict that takes longer is told at once`() {
+        let scenario = GatewayScenario()
+        Self.single(scenario, 1)
+        let connection = scenario.connect()
+        scenario.push(2, 1, on: connection)
+        scenario.wait(.milliseconds(60))
+        scenario.reject(2)
+        #expect(scenario.told.map(\.connection) == [connection])
+    }
+
+    @Test func `a client with one identifier for all, whose connections are cut, stays open, and is never told`() {
+        let scenario = GatewayScenario()
+        for name in 1...20 as ClosedRange<UInt32> {
+            let connection = scenario.connect()
+            scenario.push(name, 0, on: connection)
+            if name % 2 == 0 { scenario.reject(name) } else { scenario.accept([name]) }
+            scenario.wait(.hours(1))
+            scenario.end(connection)
+        }
+        #expect(scenario.told.isEmpty)
+    }
+
+    @Test func `a client that stayed open behind one notification is told no more as one that does not`() {
+        let scenario = GatewayScenario()
+        Self.single(scenario, 1)
+        // A process that was killed right behind its first notification looks the same.
+        let connection = scenario.connect()
+        scenario.push(2, 0, on: connection)
+        scenario.accept([2])
+        scenario.wait(.seconds(10))
+        let next = scenario.connect()
+        scenario.push(3, 0, on: next)
+        scenario.reject(3)
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.isEmpty)
+    }
+
+    @Test func `nor is a client that gave one identifier twice on a connection`() {
+        let scenario = GatewayScenario()
+        Self.single(scenario, 1)
+        let connection = scenario.connect()
+        scenario.push(2, 0, on: connection)
+        scenario.push(3, 0, on: connection)
+        scenario.accept([2, 3])
+        scenario.end(connection)
+        let next = scenario.connect()
+        scenario.push(4, 0, on: next)
+        scenario.reject(4)
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.isEmpty)
+    }
+
+    @Test func `a client that does not always number its notifications is told where it does`() {
+        let scenario = GatewayScenario()
+        let mixed = scenario.connect()
+        scenario.push(1, 0, on: mixed)
+        scenario.push(2, 0, on: mixed)
+        scenario.push(3, 5, on: mixed)
+        scenario.accept(1...3)
+        scenario.wait(.seconds(1))
+        let connection = scenario.connect()
+        scenario.push(4, 7, on: connection)
+        scenario.reject(4)
+        scenario.wait(.seconds(3))
+        #expect(scenario.told.isEmpty)
+        scenario.push(5, 8, on: connection)
+        scenario.reject(5)
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.map(\.identifier) == [8])
+    }
+
+    @Test func `a second notification on the connection makes it one like any other`() {
+        let scenario = GatewayScenario()
+        Self.single(scenario, 1)
+        let connection = scenario.connect()
+        scenario.push(2, 0, on: connection)
+        scenario.push(3, 0, on: connection)
+        scenario.reject(2)
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.isEmpty)
+    }
+
+    @Test func `its only notification is not named by status 10`() {
+        let scenario = GatewayScenario()
+        Self.single(scenario, 1)
+        let connection = scenario.connect()
+        scenario.push(2, 1, on: connection)
+        scenario.accept([2])
+        scenario.shutDown()
+        scenario.wait(.seconds(2))
+        #expect(scenario.told.isEmpty)
+        #expect(scenario.outputClosed == [connection])
+    }
+
+    @Test func `habits are forgotten after 30 days`() {
+        let scenario = GatewayScenario()
+        scenario.filter.today = 100
+        Self.single(scenario, 1)
+        #expect(scenario.filter.standing(now: scenario.now).isSingle)
+        scenario.filter.today = 130
+        #expect(scenario.filter.standing(now: scenario.now).isSingle)
+        scenario.filter.today = 131
+        #expect(!scenario.filter.standing(now: scenario.now).isSingle)
+        // The clock may be set back.
+        scenario.filter.today = 90
+        #expect(scenario.filter.standing(now: scenario.now).isSingle)
+    }
+}
