@@ -21,7 +21,7 @@ import Testing
 @Suite struct ScheduleTests {
     static let environment = ProcessInfo.processInfo.environment
     /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
-    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 1000
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 500
 
     /// - Parameter share: one schedule in this many is tried.
     static func seeds(_ salt: UInt64, share: Int = 1) -> [UInt64] {

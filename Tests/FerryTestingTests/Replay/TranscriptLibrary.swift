@@ -21,7 +21,7 @@ enum TranscriptLibrary {
 
     /// The seeds of random delays. `FERRY_SCHEDULES` changes their number.
     static let delaySeeds =
-        0..<(ProcessInfo.processInfo.environment["FERRY_SCHEDULES"].flatMap(UInt64.init) ?? 1000)
+        0..<(ProcessInfo.processInfo.environment["FERRY_SCHEDULES"].flatMap(UInt64.init) ?? 500)
 
     private static func entries(_ folder: String) -> [Entry] {
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
