@@ -46,10 +46,10 @@ package struct Dispatch: ~Copyable {
     let outgoing: [Outgoing]
     var outages: [Outage]
     /// The lanes of all clients: those of one client in a row.
-    var lanes: [Lane]
+    var lanes: [TopicFlow]
     /// The first lane of each client.
     let firstLanes: [Int]
-    /// For each client, what goes out with the topic that APNs took last.
+    /// For each client, the notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
     /// For each client, the place of the topic that APNs took last.
     var lastTopics: [Int]
@@ -68,7 +68,7 @@ package struct Dispatch: ~Copyable {
     var rejected: [JobID: Rejected] = [:]
     var rejectedOrder: Deque<JobID> = []
     var events: [GatewayEvent] = []
-    /// How many of the events ``takeUnlisted()`` has returned.
+    /// The number of the events that ``takeUnlisted()`` has returned.
     private var listedEvents = 0
     var rowChanges: [StoreChange] = []
     /// The jobs that may have arrived, and of which the journal does not know that.
@@ -95,11 +95,11 @@ package struct Dispatch: ~Copyable {
         self.routes = routes
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
         self.outages = (0..<upstreams).map { _ in Outage() }
-        var (lanes, firstLanes): ([Lane], [Int]) = ([], [])
+        var (lanes, firstLanes): ([TopicFlow], [Int]) = ([], [])
         for (number, identity) in identities.enumerated() {
             firstLanes.append(lanes.count)
             for (topic, route) in identity.routes.enumerated() {
-                lanes.append(Lane(route: route, topic: topic, identity: number))
+                lanes.append(TopicFlow(route: route, topic: topic, identity: number))
             }
         }
         self.lanes = lanes

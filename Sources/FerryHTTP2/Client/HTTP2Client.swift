@@ -56,7 +56,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
     var dialling: Dialling
     var earned: EarnedWindow
     var breaker: CircuitBreaker
-    var outage: Outage
+    var outage: ServiceOutage
     var suspects = Suspects()
     var keys = TokenKeys()
     /// Whether the connections of a replaced key must still be left.
@@ -98,7 +98,7 @@ package struct HTTP2Client: ProviderMachine, ~Copyable {
         self.authorization = usesTokens ? .held(until: .distantPast) : .certificate
         self.delayed = DelayQueue(limit: options.delayLimit)
         self.breaker = CircuitBreaker(options.circuitBreaker)
-        self.outage = Outage(pauses: options.backOff)
+        self.outage = ServiceOutage(pauses: options.backOff)
         self.pacer = DevicePacer(options.devicePacing)
         self.generator = SplitMix64(seed: seed ?? .random(in: .min ... .max))
         self.identifiers = APNSIDMaker(seed: seed)

@@ -11,12 +11,12 @@ internal import FerryBinary
 /// In the order of their arrival, a list that begins with 5,000 bad tokens would keep a gate shut for 83 minutes. So the
 /// tries come from several places, and the lanes take turns.
 struct Held: Sendable {
-    private struct Lane {
+    private struct Queue {
         var jobs: Deque<JobID> = []
         var tries = 0
     }
 
-    private var lanes: [Int: Lane] = [:]
+    private var lanes: [Int: Queue] = [:]
     /// The lanes that have something, the next one first.
     private var order: Deque<Int> = []
 
@@ -25,7 +25,7 @@ struct Held: Sendable {
     /// Appends a notification of a lane.
     mutating func append(_ job: JobID, of lane: Int) {
         if self.lanes[lane] == nil { self.order.append(lane) }
-        self.lanes[lane, default: Lane()].jobs.append(job)
+        self.lanes[lane, default: Queue()].jobs.append(job)
     }
 
     /// Removes and returns the notification that tries the gate next.

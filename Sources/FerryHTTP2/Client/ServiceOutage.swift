@@ -12,7 +12,7 @@ internal import NIOCore
 ///    │                               │                                  ▼         │
 ///    └────────── an answer ──────────┴─────────── an answer ────────── trying ────┘
 /// ```
-struct Outage {
+struct ServiceOutage {
     private enum State {
         case none
         /// A connection was left. Connections after the one with this number have few requests until one brings an answer.
@@ -45,7 +45,7 @@ struct Outage {
     /// Whether a connection would be useless now.
     var isWaiting: Bool { self.deadline != nil }
 
-    /// How many requests may be written now on a connection; nil: any number.
+    /// The number of requests that may be written now on a connection; nil: any number.
     ///
     /// - Parameters:
     ///   - underWay: the number of requests under way on it, and of those that failed in a row.

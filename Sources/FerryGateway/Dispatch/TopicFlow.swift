@@ -2,7 +2,7 @@
 ///
 /// A lane has its turns on the connection that all clients share, within its credit. A suspicious lane has its turns on
 /// the side connection.
-struct Lane: Sendable {
+struct TopicFlow: Sendable {
     /// The number of the topic with its credential.
     let route: Int
     /// The place of the topic among the client's.
