@@ -6,31 +6,42 @@ import Testing
 
 /// A running gateway among strangers.
 @Suite(.timeLimit(.minutes(10))) struct GatewayStrangersTests {
-    /// Sockets that say nothing. One that is closed is replaced, so that the ports stay full.
+    /// Sockets that say nothing. One that is closed is replaced at once, so that the ports stay full.
     private final class Crowd: Sendable {
-        private let sockets = Mutex<[Int32]>([])
-        private let isOver = Mutex(false)
+        /// The writing end of a pipe. The crowd ends with it.
+        private let life: Mutex<Int32?>
 
         init(_ count: Int, at ports: [Int]) {
-            let thread = Thread { [self] in
-                while !self.isOver.withLock({ $0 }) {
-                    self.sockets.withLock { sockets in
-                        for socket in sockets where Self.isClosed(socket) { close(socket) }
-                        sockets.removeAll { fcntl($0, F_GETFD) < 0 }
-                        while sockets.count < count {
-                            let socket = Self.connect(to: ports[sockets.count % ports.count])
-                            guard socket >= 0 else { break }
-                            sockets.append(socket)
-                        }
+            var ends: [Int32] = [-1, -1]
+            #expect(pipe(&ends) == 0)
+            self.life = Mutex(ends[1])
+            let end = ends[0]
+            let thread = Thread {
+                var sockets: [Int32] = []
+                while true {
+                    while sockets.count < count {
+                        let socket = Self.connect(to: ports[sockets.count % ports.count])
+                        guard socket >= 0 else { break }
+                        sockets.append(socket)
                     }
-                    usleep(20_000)
+                    var news = ([end] + sockets).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+                    poll(&news, nfds_t(news.count), -1)
+                    guard news[0].revents == 0 else { break }
+                    let closed = news.dropFirst().filter { $0.revents != 0 && Self.isClosed($0.fd) }.map(\.fd)
+                    for socket in closed { close(socket) }
+                    sockets.removeAll { closed.contains($0) }
                 }
-                self.sockets.withLock { for socket in $0 { close(socket) } }
+                for socket in sockets + [end] { close(socket) }
             }
             thread.start()
         }
 
-        func end() { self.isOver.withLock { $0 = true } }
+        func end() {
+            self.life.withLock { life in
+                if let descriptor = life { close(descriptor) }
+                life = nil
+            }
+        }
 
         private static func isClosed(_ socket: Int32) -> Bool {
             var byte: UInt8 = 0
@@ -85,6 +96,7 @@ import Testing
             #expect(try await eventually { apns.counts.rejected == 5 })
             #expect(try await eventually { try harness.directory.read("list").count { $0 == "\n" } == 5 })
             #expect(try !gateway.messages.contains("Too many open files"))
+            crowd.end()
             await gateway.killAndWait()
             await apns.stop()
         }

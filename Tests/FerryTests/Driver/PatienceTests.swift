@@ -36,8 +36,19 @@ import Testing
 
         final class Lines: Sendable {
             private let lines = Mutex<[String]>([])
+            private let (news, continuation) = AsyncStream<String>.makeStream()
+
             var all: [String] { self.lines.withLock(\.self) }
-            func append(_ line: String) { self.lines.withLock { $0.append(line) } }
+
+            func append(_ line: String) {
+                self.lines.withLock { $0.append(line) }
+                self.continuation.yield(line)
+            }
+
+            /// Waits for a line with this beginning.
+            func wait(for beginning: String) async {
+                for await line in self.news where line.hasPrefix(beginning) { return }
+            }
         }
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -99,9 +110,7 @@ import Testing
         configuration.credentials = .token(ProviderTokenSource { throw NoToken() })
         let provider = try HTTP2Provider(configuration)
         let sending = Task { try await provider.send(PushNotification(json: "{}".utf8), to: DeviceToken([1])) }
-        while !lines.all.contains(where: { $0.hasPrefix("provider failed: notifications wait for 60 s (deadline)") }) {
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        await lines.wait(for: "provider failed: notifications wait for 60 s (deadline)")
         _ = await provider.shutDown(within: .zero)
         let words = provider.inWords(try await sending.value)
         #expect(words.contains("The program gives no provider token"), "\(words)")
