@@ -79,7 +79,7 @@ final class DeliveryLoop: Sendable {
             guard let delay else { return .dead(because: reason) }
             return .again(
                 at: Date.now.addingTimeInterval(delay.timeInterval).milliseconds,
-                because: Task.isCancelled ? "" : reason
+                because: Task.isCancelled ? nil : reason
             )
         }
     }

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerrySQLite
 
-/// Why the last attempt of each delivery failed, in a table of its own: few deliveries ever fail.
+/// The reason for which the last attempt of each delivery failed, in a table of its own: few deliveries ever fail.
 ///
 /// Not `Sendable`: the store's thread uses it.
 struct DeliveryFailures {
@@ -32,9 +32,9 @@ struct DeliveryFailures {
     func note(_ result: StoreFile.Attempt.Result, at place: [SQLiteValue]) throws(SQLiteError) {
         switch result {
         case .delivered: try self.drop.run(place)
-        // The end of the process is none: the reason before it stays.
-        case .again(_, ""): break
-        case .again(_, let reason), .dead(let reason):
+        // The end of the process is no failure: the reason before it stays.
+        case .again(_, nil): break
+        case .again(_, let reason?), .dead(let reason):
             try self.put.run(place + [.blob(Array(String(reason.printable.prefix(Self.longest)).utf8))])
         }
     }

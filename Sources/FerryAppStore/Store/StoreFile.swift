@@ -34,8 +34,8 @@ final class StoreFile {
     struct Attempt: Sendable {
         enum Result: Sendable {
             case delivered
-            /// `at`: milliseconds since 1970. Without a reason, the process ends.
-            case again(at: Int64, because: String)
+            /// `at`: milliseconds since 1970. Without a reason, the end of the process cut the attempt off.
+            case again(at: Int64, because: String?)
             case dead(because: String)
         }
 

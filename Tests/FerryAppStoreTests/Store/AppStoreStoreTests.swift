@@ -127,7 +127,7 @@ import Testing
         }
         _ = try file.take([.init(notification: self.notification("A"), post: [], origin: .post, received: 1)])
         #expect(try settle(.again(at: 2, because: "it redirects\nto x")) == "it redirects\\u{A}to x")
-        #expect(try settle(.again(at: 2, because: "")) == "it redirects\\u{A}to x")
+        #expect(try settle(.again(at: 2, because: nil)) == "it redirects\\u{A}to x")
         #expect(try settle(.again(at: 2, because: String(repeating: "x", count: 10_000)))?.count == 400)
         #expect(try settle(.dead(because: "403")) == "403")
         #expect(try settle(.delivered) == nil)
