@@ -3,6 +3,7 @@
 # Drop-in for houston 2.4: the same names, over libferry. README.md has the differences.
 
 require 'ferry/sender'
+require 'ferry/status'
 require 'houston/connection'
 require 'json'
 require 'uri'
@@ -77,12 +78,8 @@ module Houston
 
     def unregistered_devices
       devices = []
-      file = Ferry::Sender.certificate_file(certificate)
-      options = Ferry::Sender.with_file(options(feedback_uri), file)
-      Ferry::Sender.checking(certificate, passphrase) do
-        Ferry::Feedback.new(options).each do |token, time|
-          devices << { token: token.scan(/.{1,8}/).join(' '), timestamp: time }
-        end
+      Ferry::Sender.each_gone(options(feedback_uri), certificate) do |token, time|
+        devices << { token: token.scan(/.{1,8}/).join(' '), timestamp: time }
       end
       devices
     rescue Ferry::Error => e
@@ -90,8 +87,6 @@ module Houston
       raise if devices.empty?
       warn "houston: #{e.message}"
       devices
-    ensure
-      file.close if file
     end
 
     def devices
@@ -124,19 +119,7 @@ module Houston
 
   class Notification
     class APNSError < RuntimeError
-      CODES = {
-        0 => 'No errors encountered',
-        1 => 'Processing error',
-        2 => 'Missing device token',
-        3 => 'Missing topic',
-        4 => 'Missing payload',
-        5 => 'Invalid token size',
-        6 => 'Invalid topic size',
-        7 => 'Invalid payload size',
-        8 => 'Invalid token',
-        10 => 'Shutdown',
-        255 => 'Unknown error'
-      }.freeze
+      CODES = Ferry::STATUSES.merge(255 => 'Unknown error').freeze
 
       attr_reader :code
 

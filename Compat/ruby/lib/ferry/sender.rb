@@ -91,6 +91,16 @@ module Ferry
         raise error, e.message.sub(%r{/proc/self/fd/\d+}, 'The certificate')
       end
 
+      # Calls the block with each device that is gone, and since when.
+      def each_gone(options, certificate)
+        file = certificate_file(certificate)
+        checking(certificate, options[:passphrase]) do
+          Feedback.new(with_file(options, file)).each { |token, time| yield token, time }
+        end
+      ensure
+        file.close if file
+      end
+
       # Delivers outcomes in a thread, soon, also if the program does not push again.
       def watch
         unless @watcher && @watcher.alive? # A child of fork does not have the threads of its parent.

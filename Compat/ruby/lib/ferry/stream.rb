@@ -151,11 +151,8 @@ module Ferry
     # The tuples of the feedback service.
     def feedback
       tuples = String.new
-      file = Sender.certificate_file(@certificate)
-      Sender.checking(@certificate, @options[:passphrase]) do
-        Feedback.new(Sender.with_file(@options, file)).each do |token, time|
-          tuples << [time, token.size / 2, token].pack('NnH*')
-        end
+      Sender.each_gone(@options, @certificate) do |token, time|
+        tuples << [time, token.size / 2, token].pack('NnH*')
       end
       tuples
     rescue Error => e
@@ -163,8 +160,6 @@ module Ferry
       raise if tuples.empty?
       warn "#{@library}: #{e.message}"
       tuples
-    ensure
-      file.close if file
     end
   end
 end

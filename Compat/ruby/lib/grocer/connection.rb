@@ -42,13 +42,9 @@ module Grocer
 
     # Calls the block with each device that is gone, as the feedback service writes it.
     def each_tuple
-      file = Ferry::Sender.certificate_file(text)
-      list = Ferry::Feedback.new(Ferry::Sender.with_file(options, file))
-      Ferry::Sender.checking(text, passphrase) do
-        list.each { |token, time| yield [time, token.size / 2, token].pack('NnH*') }
+      Ferry::Sender.each_gone(options, text) do |token, time|
+        yield [time, token.size / 2, token].pack('NnH*')
       end
-    ensure
-      file.close if file
     end
 
     private
