@@ -15,7 +15,12 @@ package enum FileStart {
     package static func reach(_ limit: Int) -> Int { limit + 1 + self.byteOrderMark.count }
 
     /// The system's error number.
-    package struct Failure: Error { package let code: Int32 }
+    package struct Failure: Error, Equatable {
+        package static let noSuchFile = Failure(code: ENOENT)
+        package static let noPermission = Failure(code: EACCES)
+
+        package let code: Int32
+    }
 
     /// Reads a file, or a pipe, without a byte order mark.
     ///

@@ -6,14 +6,6 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
 /// Reads a file into memory, without a byte order mark.
 ///
 /// - Throws: `CocoaError` if it cannot be read, or has more than `limit` bytes.
@@ -22,9 +14,9 @@ func wholeFile(_ path: String, limit: Int) throws(CocoaError) -> [UInt8] {
     do {
         bytes = try FileStart.read(path, limit: limit)
     } catch {
-        switch error.code {
-        case ENOENT: throw CocoaError(.fileReadNoSuchFile)
-        case EACCES: throw CocoaError(.fileReadNoPermission)
+        switch error {
+        case .noSuchFile: throw CocoaError(.fileReadNoSuchFile)
+        case .noPermission: throw CocoaError(.fileReadNoPermission)
         default: throw CocoaError(.fileReadUnknown)
         }
     }
