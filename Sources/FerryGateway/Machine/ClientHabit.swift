@@ -41,10 +41,10 @@ struct ClientHabit {
         self.shownAt = shownAt
     }
 
-    /// UNIX seconds: when something of it was last seen.
+    /// UNIX seconds: when its class or a trait was last seen.
     var lastSeen: UInt32 { max(self.shownAt, UInt32(self.habits.lastDay) * 86_400) }
 
-    /// What is left of it at this time; nil: nothing.
+    /// The part of it that still counts at this time; nil: nothing does.
     func remains(now: UInt32) -> ClientHabit? {
         let isOver = now > self.shownAt && now - self.shownAt > Self.lifetime
         let replayClass = isOver ? .unknown : self.replayClass

@@ -6,8 +6,8 @@ internal import NIOCore
 extension GatewayMachine {
     // MARK: The ways to the upstreams
 
-    /// Hands the next notifications for an upstream to `body`, as often as it takes all of them. A side connection is
-    /// opened for its first batch.
+    /// Hands the next notifications for an upstream to `body`, batch after batch, until it leaves some of one. A side
+    /// connection is opened for its first batch.
     package func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         self.dispatch.withBatches(for: upstream, body)
     }
@@ -18,7 +18,7 @@ extension GatewayMachine {
     /// Notes that a side connection ended by itself. The outcomes of what was under way on it may come later.
     package func lost(_ side: SideID, now: Moment) { self.dispatch.lost(side, now: now) }
 
-    /// Passes on to the journal what the way to APNs has to keep.
+    /// Passes the notes of ``Dispatch`` to the journal: notifications that may have arrived, and gates that are warm.
     func collectNotes(now: Moment) {
         let doubted = self.dispatch.takeDoubted()
         let changes = self.dispatch.takeRowChanges()

@@ -1,0 +1,129 @@
+internal import DequeModule
+internal import FerryBinary
+internal import FerryCore
+internal import FerryMachine
+
+/// The judgement of a notification that was read: it is refused here, is a copy, or goes to APNs.
+extension GatewayMachine {
+    func admit(
+        _ offer: GatewayConnection.Offer,
+        _ bytes: UnsafeBufferPointer<UInt8>,
+        _ client: GatewayClient,
+        _ filter: inout ReplayFilter,
+        now: Moment
+    ) -> GatewayConnection.Admitted {
+        self.dispatch.counts.read += 1
+        let token: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(rebasing: bytes[offer.frame.token])
+        let payload = UnsafeBufferPointer(rebasing: bytes[offer.frame.payload])
+        let nature = PayloadNature(payload)
+        let id = self.dispatch.makeID()
+        let isNamed = offer.frame.identifier != nil
+        var knownBad: BinaryStatus?
+        var fate = JobFate.running
+        if !nature.isValid {
+            fate = .rejected(.invalidPayloadSize)
+        } else if self.dispatch.knowsBadTokens {
+            knownBad = self.dispatch.knownBad(Array(token), identity: client.identity)
+            if let knownBad { fate = .rejected(knownBad) }
+        }
+        var follower = Follower(
+            key: self.makeKey(self.dispatch.topic(of: client.identity), token, payload),
+            job: id,
+            fate: fate,
+            isConstant: nature.isConstant,
+            identifier: offer.frame.identifier
+        )
+        let reader = Job.Reader(connection: offer.origin.connection, sequence: offer.sequence)
+        switch filter.admit(follower, from: offer.origin, now: now.monotonic) {
+        case .forward:
+            if let knownBad {
+                self.dispatch.refuseKnownBad(
+                    client.identity,
+                    token: Array(token),
+                    knownBad,
+                    isNamed: isNamed,
+                    as: id
+                )
+            } else if case .rejected(let status) = fate {
+                let countsCharacters = CharacterLength.isLength(of: offer.frame.payload, in: bytes)
+                self.dispatch.refuse(
+                    client.identity,
+                    token: Array(token),
+                    status,
+                    countsCharacters ? .payloadLengthInCharacters : nil,
+                    isNamed: isNamed,
+                    as: id
+                )
+            } else {
+                var job = Job(
+                    scope: client.scope,
+                    token: token,
+                    payload: payload,
+                    expiration: Self.expiration(offer.frame.expiration, now: now),
+                    priority: offer.frame.priority ?? 0,
+                    first: reader,
+                    readAt: now.monotonic,
+                    readAtSeconds: now.epochSeconds
+                )
+                job.isNamed = isNamed
+                self.journal?.read(&job, as: id, now: now)
+                client.isJournalled = true
+                self.dispatch.take(job, as: id)
+                if let segment = self.journal?.number {
+                    self.unsent.append((segment, id))
+                } else if !self.dispatch.send(id, now: now) {
+                    self.heldBack.append(reader)
+                }
+            }
+            return .init(follower, .new)
+        case .join(let running, let fate):
+            self.dispatch.counts.swallowed += 1
+            follower.job = running
+            // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
+            follower.fate = fate == .running && self.dispatch.scope(of: running) == nil ? .accepted : fate
+            self.dispatch.join(running, reader)
+            self.journalCopy(follower, reader, client, now: now)
+            return .init(follower, .copy)
+        case .overtaken(let running):
+            self.dispatch.counts.swallowed += 1
+            follower.job = running
+            follower.fate = .accepted
+            self.journalCopy(follower, reader, client, now: now)
+            return .init(follower, .copy)
+        case .circle:
+            self.dispatch.counts.swallowed += 1
+            follower.fate = .accepted
+            return .init(follower, .circling)
+        }
+    }
+
+    private func journalCopy(_ follower: Follower, _ reader: Job.Reader, _ client: GatewayClient, now: Moment) {
+        self.journal?.copy(reader, of: follower, client.scope, now: now)
+        client.isJournalled = true
+    }
+
+    /// The `apns-expiration` of a notification. A time that has passed, or that is a negative number in old clients, meant
+    /// "once" to Apple's gateway.
+    private static func expiration(_ expiration: UInt32?, now: Moment) -> UInt32 {
+        guard let expiration, expiration > now.epochSeconds, expiration < 1 << 31 else { return 0 }
+        return expiration
+    }
+
+    /// Counts the notifications that wait at a shut gate as accepted: they may wait for long, and no error response
+    /// would tell their rejection. Otherwise the gateway would stop reading a list that begins with bad tokens, and
+    /// never reach a good one.
+    func releaseHeldBack(_ client: GatewayClient, _ filter: inout ReplayFilter, now: Moment) {
+        guard !self.heldBack.isEmpty else { return }
+        let readers = self.heldBack
+        self.heldBack = []
+        for reader in readers {
+            client.connection.spool = self.spool(for: client.identity, now: now)
+            guard client.connection.spool == .open else { return }
+            guard let job = client.connection.job(of: reader.sequence) else { continue }
+            self.dispatch.release(job)
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.release(reader.sequence, now: now.monotonic, standing: standing)
+            self.perform(action, client, &filter, now: now)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+internal import DequeModule
+internal import FerryBinary
+internal import FerryCore
+internal import FerryMachine
+
+/// The work that waits for the store, and the state that an earlier process left there.
+extension GatewayMachine {
+    /// Does the work that waited for the segments that are durable now.
+    func goOn(now: Moment) {
+        guard let durable = self.journal?.durable else { return }
+        while let first = self.unsettled.first, first.segment <= durable {
+            self.unsettled.removeFirst()
+            self.withFilter(first.scope, now: now) { filter in
+                self.pass(first.settled, first.job, &filter, filter.standing(now: now.monotonic), now: now)
+            }
+        }
+        while let first = self.unopened.first, first.segment <= durable {
+            self.unopened.removeFirst()
+            self.durable(first.episode, now: now)
+        }
+        while let first = self.unsent.first, first.segment <= durable {
+            self.unsent.removeFirst()
+            let isHeld = !self.dispatch.send(first.job, now: now)
+            self.releaseSpooled(first.job, isHeld: isHeld, now: now)
+        }
+    }
+
+    /// Counts a notification as accepted as soon as the store has it, if its client wants no more, or if it waits at a
+    /// shut gate: see ``releaseHeldBack(_:_:now:)``.
+    private func releaseSpooled(_ id: JobID, isHeld: Bool, now: Moment) {
+        guard let job = self.dispatch.job(id),
+            isHeld || self.dispatch.identities[job.scope.identity].mode == .spool
+        else { return }
+        self.dispatch.release(id)
+        guard let client = self.clients[job.first.connection] else { return }
+        self.withFilter(client.scope, now: now) { filter in
+            client.connection.spool = self.spool(for: client.identity, now: now)
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.release(job.first.sequence, now: now.monotonic, standing: standing)
+            self.perform(action, client, &filter, now: now)
+        }
+    }
+
+    /// Whether the client may send something again.
+    func sendsAgain(_ scope: ReplayScope, now: Moment) -> Bool {
+        let new = self.dispatch.identities[scope.identity].filter
+        return self.filters.with(scope, new: new, now: now.monotonic) { $0.replayClass != .never }
+    }
+
+    /// Lets every connection see whether the store has come back, or is given up.
+    ///
+    /// - Parameter before: the state of the store that a connection may have seen since the last call; nil: no other
+    ///   than at that call.
+    func wakeClients(since before: GatewayConnection.Spool? = nil, now: Moment) {
+        let spool = self.journal?.spool(now: now.monotonic) ?? .open
+        guard spool != self.lastSpool || spool != before ?? spool else { return }
+        self.lastSpool = spool
+        for client in self.clients.values {
+            self.withFilter(client.scope, now: now) { filter in
+                client.connection.spool = self.spool(for: client.identity, now: now)
+                let standing = filter.standing(now: now.monotonic)
+                let action = client.connection.timePassed(now: now.monotonic, standing: standing)
+                self.perform(action, client, &filter, now: now)
+            }
+        }
+    }
+
+    /// Writes the last unanswered jobs of old segments anew.
+    func carrySparse(now: Moment) {
+        for segment in self.journal?.timePassed(now: now.monotonic) ?? [] {
+            let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
+            for id in read + segment.carried {
+                // The rest goes with the next sweep: one segment for all of it would stop everything else.
+                guard self.journal?.openLength ?? 0 < JournalBounds.segmentLength else { return }
+                self.dispatch.withJob(id) { job in
+                    if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }
+                }
+            }
+        }
+    }
+
+    func restore(_ id: EpisodeID, _ kind: EpisodeKind, _ scope: ReplayScope, _ followers: [Follower], now: Moment) {
+        self.withFilter(scope, now: now) { $0.open(id, kind, followers: followers, now: now.monotonic) }
+    }
+
+    func restore(_ id: JobID, _ job: consuming Job, now: Moment) {
+        self.dispatch.counts.recovered += 1
+        self.dispatch.take(job, as: id)
+        self.dispatch.send(id, now: now)
+    }
+
+    func restore(
+        _ id: JobID,
+        rejected token: [UInt8],
+        _ status: BinaryStatus,
+        of identity: Int,
+        isFollower: Bool
+    ) {
+        self.dispatch.restore(id, rejected: token, status, of: identity)
+        if !isFollower { self.dispatch.deferRejection(of: id) }
+    }
+
+    func restore(_ habit: ClientHabit, now: Moment) {
+        let new = self.dispatch.identities[habit.scope.identity].filter
+        self.filters.with(habit.scope, new: new, now: now.monotonic) {
+            $0.restore(habit.habits, habit.replayClass, shownAt: habit.shownAt)
+        }
+    }
+
+    func restore(_ row: FeedbackRows.Row, of identity: Int) { self.dispatch.feedback.restore(row, of: identity) }
+
+    /// Tells a connection that the store has its episode. The connection may have given it up meanwhile.
+    private func durable(_ episode: EpisodeID, now: Moment) {
+        guard let client = self.clients[episode.connection] else { return }
+        self.withFilter(client.scope, now: now) { filter in
+            client.connection.spool = self.spool(for: client.identity, now: now)
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.durable(episode, now: now.monotonic, standing: standing)
+            self.perform(action, client, &filter, now: now)
+        }
+    }
+}
