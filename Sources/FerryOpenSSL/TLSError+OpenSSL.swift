@@ -20,7 +20,8 @@ extension TLSError {
         return TLSError(code, sentence, causes: causes, file: file, line: line)
     }
 
-    /// What is behind nearly every such failure: without the provider that `openssl.cnf` demands there is no algorithm at all.
+    /// The usual cause of such a failure, in words: without the provider that `openssl.cnf` demands there is no
+    /// algorithm at all.
     private static var fipsWords: String {
         guard EVP_default_properties_is_fips_enabled(nil) == 1, OSSL_PROVIDER_available(nil, "fips") != 1 else {
             return ""

@@ -11,7 +11,7 @@ extension Logger {
     func log(_ event: ProviderEvent, of side: ProviderSide?, trouble level: Level, patience: String?) {
         var logger = self
         if let side { logger[metadataKey: "apns.side"] = "\(side.rawValue)" }
-        // A repetition does not say it again.
+        // A repeated event is logged at debug, and does not name the wait again.
         if level > .debug, event.isWaitedFor, let patience { logger[metadataKey: "apns.wait"] = "\(patience)" }
         logger.log(event, trouble: level)
     }

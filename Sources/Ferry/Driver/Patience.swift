@@ -2,8 +2,8 @@ internal import FerryBinary
 internal import FerryCore
 internal import FerryHTTP2
 
-/// How long notifications wait for a connection, in words for the log of the first failure: without them, a program that waits
-/// for one outcome seems to hang.
+/// The bounds on the wait for a connection, in words for the log of the first failure. Without these words, a program
+/// that waits for one outcome seems to hang.
 struct Patience: Sendable {
     var binary: String?
     var http2: String?

@@ -30,7 +30,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     /// The reader is woken for this many outcomes, or this time after the first.
     private static var readerBatch: Int { 128 }
     private static var readerDelay: TimeAmount { .milliseconds(5) }
-    /// A peer that never stops sending keeps a deadline waiting no longer.
+    /// The longest time that unread bytes delay a deadline: a peer may never stop sending.
     private static var readLimit: TimeAmount { .seconds(1) }
 
     let eventLoop: any EventLoop
@@ -57,7 +57,7 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
     /// The time at which the stream's reader is woken for outcomes that wait for others.
     private var wakesReaderAt: NIODeadline?
-    /// Until then the deadlines of silent connections wait for what lies in their sockets; nil: they do not wait.
+    /// The time until which the deadlines of silent connections wait for unread bytes; nil: they do not wait.
     private var readsUntil: NIODeadline?
     private var tokens: TokenDesk?
     /// Nil: there is no observer, and nothing is counted for one.

@@ -87,6 +87,6 @@ public struct AppStoreTestNotification: Sendable {
     public let attempts: [AppStoreSendAttempt]
     /// What was sent.
     public let notification: AppStoreNotification
-    /// What was sent, as Apple signed it.
+    /// The notification that was sent, as Apple signed it.
     package let signedPayload: String
 }

@@ -120,7 +120,7 @@ final class HTTPCall: @unchecked Sendable {
         }
     }
 
-    /// Why a request that needs TLS cannot be sent at all.
+    /// The error of a request that needs TLS while there is no context; nil: there is none.
     private var tlsFault: HTTPFault? {
         guard self.request.url.scheme == .https, case .failure(let error) = self.context else { return nil }
         return .tls(error)

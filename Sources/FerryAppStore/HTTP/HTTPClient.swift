@@ -20,13 +20,14 @@ package final class HTTPClient: Sendable {
         package init() {}
     }
 
-    /// The error of the first request that needs TLS: without the system's authorities, those without TLS work.
+    /// The context of requests with TLS, or their error. Without the system's authorities, requests without TLS still
+    /// work.
     private let context: Result<TLSContext, TLSError>
     private let pool: HTTPConnectionPool
     private let group: any EventLoopGroup
 
-    /// - Throws: ``TLSError`` when the trust roots cannot be read. An error about the system's is one of
-    ///   ``checkTLS()`` and of requests.
+    /// - Throws: ``TLSError`` when the trust roots cannot be read. If they are the system's, ``checkTLS()`` and
+    ///   requests throw it instead.
     package init(_ configuration: Configuration = Configuration()) throws(TLSError) {
         self.context = Result { () throws(TLSError) in
             try TLSContext(client: .init(trustRoots: configuration.trustRoots))

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// What a signed text of the App Store is, as its content says. Nothing is proved.
+/// The kind of a signed text of the App Store, by its content. Nothing is proved.
 package enum SignedTextKind: Hashable, Sendable {
     case notification
     case transaction

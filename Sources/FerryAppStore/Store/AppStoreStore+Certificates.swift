@@ -1,6 +1,6 @@
 internal import NIOPosix
 
-/// What a verifier has learnt outlives a new start.
+/// The certificates that a verifier has learnt, for the next start.
 extension AppStoreStore {
     /// Tells `verifier` the certificates of the file, now or when it is opened, and keeps those that it finds good.
     func keepCertificates(of verifier: AppStoreVerifier) {

@@ -51,7 +51,7 @@ public final class AppStoreStore: Service {
     /// `@unchecked Sendable`: one thread uses it.
     final class Core: @unchecked Sendable {
         var file: StoreFile?
-        /// What learns the certificates of the file.
+        /// The verifier that learns the certificates of the file.
         var verifier: AppStoreVerifier?
         var lastTry: ContinuousClock.Instant?
     }

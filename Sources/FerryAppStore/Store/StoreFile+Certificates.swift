@@ -3,7 +3,7 @@ internal import FerrySQLite
 /// The certificates that signed what the store has taken, so that the next start knows them before the first post. They are
 /// verified again when they are read.
 extension StoreFile {
-    /// How many are kept. Apple has a few, each for two years.
+    /// The number of pairs that are kept. Apple has a few, each for two years.
     private static let certificateLimit = 16
 
     static func makeCertificates(_ database: SQLiteDatabase) throws(SQLiteError) {

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What a fresh verifier knows before the first post.
+/// The certificates that a fresh verifier knows before the first post.
 ///
 /// To look at unknown certificates costs 2 ms, and anybody can send ever new ones, so the verifier looks at a hundred bad ones in a
 /// second. A flood then keeps genuine posts out whose certificates it has never seen. Certificates that it has seen are not

@@ -94,7 +94,8 @@ final class SignatureVerifier: Sendable {
     /// Verifies a text that was read. Cost: 60 µs; for certificates that are not remembered 80 µs more, and 2 ms if it is signed
     /// with their key.
     ///
-    /// - Parameter isInvited: whether the owner or Apple's own server gave it. What strangers send does not keep it out.
+    /// - Parameter isInvited: whether the owner or Apple's own server gave it. A flood of strangers' texts does not
+    ///   keep it out.
     func verify(_ text: Unverified, isInvited: Bool = false) throws(AppStoreVerificationError) -> Signed {
         let chain = try self.chain(text, isInvited: isInvited)
         guard chain.isValidSignature(text.jws.signature, for: text.jws.signingInput) else {

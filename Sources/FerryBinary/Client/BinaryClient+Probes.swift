@@ -34,7 +34,7 @@ extension BinaryClient {
 
     /// Whether a probe follows when the connection carried nothing for a settle time, even without acknowledgements.
     func probesAfterRest(_ lane: Lane) -> Bool {
-        // In a search only a silence counts of which the acknowledgement is known.
+        // In a search, silence counts only when the peer's system has acknowledged everything.
         if self.provesWindow(lane) { return false }
         guard self.isProving else { return self.options.finality == .proof }
         return lane.search == nil && !lane.connection.silence.showsAcknowledgements

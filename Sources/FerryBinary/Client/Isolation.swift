@@ -105,7 +105,8 @@ struct Isolation {
     /// Notes that `count` suspects have their outcome.
     ///
     /// - Parameter isProved: whether the peer proved that it accepted them.
-    /// - Returns: the number of notifications with a culprit, if all of them are proved accepted now.
+    /// - Returns: the number of notifications among which a culprit was, if the peer has now proved all of them
+    ///   accepted.
     mutating func settled(_ count: Int, onWire: Int, isProved: Bool) -> Int? {
         self.suspects -= count
         let vanished = self.acquit(count, isProved: isProved)

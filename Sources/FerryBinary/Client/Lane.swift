@@ -113,8 +113,8 @@ final class Lane {
         if self.search?.isOver ?? false { self.search = nil }
     }
 
-    /// Notes that the probe of a window proved nothing, so that silence decides for a while. A search that has found its
-    /// culprit ends: with silence, it would take longer than the next search takes copies.
+    /// Notes that the probe of a window proved nothing, so that silence decides for a while. A search that has found a
+    /// culprit ends: with silence alone, it would take longer than a new one.
     func probeSaidNothing() {
         if self.search?.hasFound ?? false { self.search = nil }
     }
@@ -129,7 +129,8 @@ final class Lane {
     /// Notes that `count` notifications have their outcome.
     ///
     /// - Parameter isProved: whether the peer proved that it accepted them.
-    /// - Returns: also how many notifications a culprit was among, if all of them are proved accepted now.
+    /// - Returns: also the number of notifications among which a culprit was, if the peer has now proved all of them
+    ///   accepted.
     func searched(_ count: Int, isProved: Bool) -> (SearchStep, vanished: Int?) {
         let onWire = self.connection.cache.unsettledCount
         let vanished = self.search?.settled(count, onWire: onWire, isProved: isProved)

@@ -48,20 +48,21 @@ package enum GatewayBounds {
     package static let smallestCache = 50
     /// The misses in a row after which a client counts as one that never re-sends.
     package static let missLimit = 2
-    /// How long copies may come on the connection that was told. A path, or a balancer, may bring the error response late.
+    /// The time for copies on the connection that was told: a path, or a balancer, may bring the error response late.
     package static let ownCopies: TimeAmount = .seconds(30)
-    /// How many followers may be left out in a row of copies: they expired in the client's cache, or came elsewhere.
+    /// The followers that may be missing between two copies of a row: they expired in the client's cache, or came
+    /// elsewhere.
     package static let leftOut = 3
     /// The round trips that a client needs before its first copy comes on a new connection. An episode without a match lives
     /// as much longer.
     package static let reconnection: Int64 = 6
 
-    /// The age of the notifications that a client may send again after a crash. So long does its episode live, too.
+    /// The age of the notifications that a client may send again after a crash. Its episode lives as long.
     package static let crashLifetime: TimeAmount = .seconds(60)
-    /// The notifications of one connection that are kept for that.
+    /// The notifications of one connection that are kept for a crash.
     package static let crashFrames = followers
-    /// How many of the first notifications of a new connection may fail to match the episodes of a crash, and how many may
-    /// stand within a row.
+    /// The notifications that may match no episode of a crash, at the beginning of a new connection and within a row of
+    /// copies.
     package static let crashMisses = 3
     /// The length of a row of copies that ends an episode of a crash when it reaches the last notification.
     package static let crashRow = 3
@@ -103,8 +104,8 @@ package enum GatewayBounds {
     package static let unknownCalm: TimeAmount = .milliseconds(250)
     /// The same for a client that re-sends: it loses nothing when it is told in the middle of a flow.
     package static let provenCalm: TimeAmount = .milliseconds(50)
-    /// The silence behind the only notification of a client that opens a connection for each one. It waits for 200 ms, some
-    /// of them.
+    /// The silence behind the only notification of a client that opens a connection for each one. Some such clients
+    /// wait for 200 ms only.
     package static let singleCalm: TimeAmount = .milliseconds(50)
     /// A client that opens a connection for each notification ends it within this time. One that stays waits for its next
     /// notification.

@@ -5,7 +5,7 @@ internal import FerryOpenSSL
 /// An app from an option: `com.example.app`, or `com.example.app:1234567890` with Apple's number of the app.
 struct AppArgument: ExpressibleByArgument, Equatable {
     var app: AppStoreApp
-    /// Whether what follows the colon is no number.
+    /// Whether the text behind the colon is no number.
     private var hasBadNumber = false
 
     init?(argument: String) {
@@ -27,7 +27,7 @@ struct AppArgument: ExpressibleByArgument, Equatable {
         self.hasBadNumber = self.app.appAppleID == nil
     }
 
-    /// Checks what the parser could refuse only without a reason.
+    /// Refuses a bad number with the reason. The initializer can only refuse.
     func validate() throws {
         guard self.hasBadNumber else { return }
         throw ValidationError(

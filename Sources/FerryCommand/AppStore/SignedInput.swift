@@ -1,7 +1,7 @@
 internal import FerryAppStore
 internal import FerryCore
 
-/// What `ferry appstore verify` was given: the body of a post, or a signed text alone.
+/// The input of `ferry appstore verify`: the body of a post, or a signed text alone.
 struct SignedInput {
     /// Without white space around it.
     private let text: [UInt8]

@@ -25,9 +25,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
                "clients": [{"name": "shop", "cert": "push.pem", "topics": ["com.example.shop"]}],
                "rejections": "rejections.jsonl", "store": {"path": "gateway.db"}}
 
-            Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert' and 'key' in \
-            an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode', 'resends' and 'repeatsUnknown' in a client; 'fsync' in \
-            'store'; and 'repeatsUnknown'. Docs/gateway.md says what each means.
+            Other members are 'host', 'clientCA' and 'legacyTLS' in 'listen'; 'to', 'ca', 'sandbox', 'cert', 'key', \
+            'pingInterval' and 'idleCheck' in an upstream; 'fingerprints', 'userID', 'anyone', 'upstream', 'mode', \
+            'resends' and 'repeatsUnknown' in a client; 'fsync' in 'store'; and 'repeatsUnknown'. Docs/gateway.md says \
+            what each means.
 
             Examples:
               ferry gateway --config gateway.json
@@ -50,7 +51,7 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
     // The connections of clients are bounded by the listener.
     var socketCount: Int { 64 }
 
-    func run() async throws { try await self.saysFailure { try await self.serve() } }
+    func run() async throws { try await self.reportingFailure { try await self.serve() } }
 
     private func serve() async throws {
         let plan = try self.plan()

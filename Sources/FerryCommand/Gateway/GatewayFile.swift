@@ -58,7 +58,8 @@ struct GatewayFile: Decodable {
         var mode: String?
         /// Whether it sends again what followed an error; without it, the gateway finds out.
         var resends: Bool?
-        /// Whether what may have arrived goes out once more; without it, as for all.
+        /// Whether a notification that may have arrived goes out once more; without it, ``GatewayFile/repeatsUnknown``
+        /// decides.
         var repeatsUnknown: Bool?
     }
 
@@ -127,7 +128,7 @@ struct GatewayPlan {
                     guard PushNotification.faults(topic: topic).isEmpty else {
                         throw Self.fault("a topic is malformed")
                     }
-                    // What APNs says of a topic with a credential holds for all clients.
+                    // APNs' answers about a topic with a credential hold for all clients.
                     let known = routes.firstIndex { $0.upstream == upstream && $0.topic.elementsEqual(topic.utf8) }
                     if known == nil {
                         let key = upstreamKeys[upstream]

@@ -70,10 +70,10 @@ enum GatewayMembers: Decodable {
         .optional("resends", .flag), .optional("repeatsUnknown", .flag),
     ])
 
-    /// What to do with a PKCS#12 archive. Without `-legacy`, OpenSSL 3 does not open those of old keychains.
+    /// The remedy for a PKCS#12 archive. Without `-legacy`, OpenSSL 3 does not open those of old keychains.
     static let archiveCure =
         "convert it with 'openssl pkcs12 -in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem"
-    /// Members of other configurations for an archive.
+    /// The names that configurations of other programs have for an archive.
     private static let archiveNames: Set<String> = ["p12", "pfx", "pkcs12", "p12file", "pfxdata"]
 
     init(from decoder: any Decoder) throws {

@@ -228,7 +228,7 @@ final class GatewayMessages: Sendable {
         return "\(self.upstreams[upstream]) refuses \(topic): \(self.words(reason))"
     }
 
-    /// The reason as a word. APNs decides what it is, so it is cut, and breaks no line.
+    /// The reason as a word. APNs chooses it, so it is cut, and its control characters are escaped.
     private static func name(_ reason: Reason) -> String { String(reason.rawValue.prefix(100)).printable }
 
     private func words(_ reason: Reason) -> String {

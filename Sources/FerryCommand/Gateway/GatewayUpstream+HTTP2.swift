@@ -4,13 +4,14 @@ internal import FerryGateway
 internal import FerryOpenSSL
 
 extension GatewayUpstream {
-    /// How long a written notification waits for its answer while the upstream answers PINGs: its old client hears of
-    /// nothing, and can decide nothing.
+    /// The time that a written notification waits for its answer while the upstream answers PINGs. Its old client does
+    /// not hear that an outcome is uncertain, so it cannot decide what to do.
     private static let lateAnswerLimit: Duration = .seconds(300)
 
-    /// Makes the provider of an upstream, and what makes those of its side connections.
+    /// Makes an upstream: its provider, and the closure that makes the providers of its side connections.
     ///
-    /// - Parameter configuration: its outcomes are set here, and the options that the gateway has its own rules for.
+    /// - Parameter configuration: its outcomes are set here, and the options for which the gateway has rules of its
+    ///   own.
     /// - Throws: what ``HTTP2Provider`` throws for a configuration that cannot be used.
     static func over(http2 configuration: HTTP2Configuration) throws -> GatewayUpstream {
         var configuration = configuration
@@ -33,7 +34,8 @@ extension GatewayUpstream {
         }
     }
 
-    /// The host and the credential of an upstream, as bytes that last: with another one, nothing that APNs said is true.
+    /// The host and the credential of an upstream, as bytes that last. With another host or credential, earlier answers
+    /// of APNs prove nothing.
     static func key(_ configuration: HTTP2Configuration, keyID: String?) -> [UInt8] {
         let credential =
             switch configuration.credentials {

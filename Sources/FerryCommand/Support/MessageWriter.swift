@@ -13,7 +13,7 @@ final class MessageWriter: Sendable {
         var dropped = 0
     }
 
-    /// How many messages may wait, and how many bytes they may have together. Further ones are dropped and counted.
+    /// The messages that may wait, and the bytes that they may have together. Further ones are dropped and counted.
     static let limit = 1000
     static let lengthLimit = 1 << 20
 
@@ -73,7 +73,7 @@ final class MessageWriter: Sendable {
 
 extension ListeningCommand {
     /// Runs a server. A standard error that nobody reads does not keep it from its end, although it says why it failed.
-    func saysFailure(of body: () async throws -> Void) async throws {
+    func reportingFailure(of body: () async throws -> Void) async throws {
         do {
             try await body()
         } catch let failure as CommandFailure {

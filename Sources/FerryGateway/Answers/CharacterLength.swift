@@ -5,11 +5,12 @@ extension Reason {
     package static let payloadLengthInCharacters = Reason(rawValue: "PayloadLengthInCharacters")
 }
 
-/// Finds out whether the length of a payload counts characters, and not bytes. Programs that take the length of a string
-/// make this fault with the first payload that is not ASCII. Its end then looks like the next notification.
+/// Finds out whether the length of a payload counts characters, and not bytes. Programs that take the length of a
+/// string make this fault with the first payload that is not ASCII. The rest of the payload then looks like the next
+/// notification.
 enum CharacterLength {
     /// - Parameters:
-    ///   - payload: the place that the length gives. What stands there is no JSON object.
+    ///   - payload: the range that the length gives. It holds no JSON object.
     ///   - bytes: everything that was received with it.
     static func isLength(of payload: Range<Int>, in bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         // Strings of C# and Java count a letter beyond U+FFFF twice.

@@ -7,7 +7,8 @@ internal import NIOCore
 ///   1, name of a client                             the key of the gate of its first topic
 /// ```
 ///
-/// The second row says with which credential a client's tokens were refused: with another one they may be good.
+/// The second row has the host, credential and topic with which a client's tokens were refused: with others they may be
+/// good.
 enum GateRow {
     /// How long a gate is warm after the last acceptance.
     static let lifetime: UInt32 = 30 * 86_400

@@ -1,7 +1,7 @@
 internal import DequeModule
 
-/// The topics with which APNs took notifications, for the tokens of clients with several topics. So the next push to such
-/// a token begins there.
+/// The topics with which APNs took notifications, for the tokens of clients with several topics. The next push to such
+/// a token begins with its topic.
 ///
 /// Bounded: the oldest goes first, and is found out again.
 struct TokenTopics: Sendable {

@@ -20,7 +20,7 @@ struct TopicGate: Sendable {
         /// Nothing was accepted. The number of refused tokens so far.
         case cold(refusals: Int)
         case warm
-        /// Notifications wait. The time of the next that may try, and whether the topic or the credentials were refused.
+        /// Notifications wait. The next one may try at that time.
         case shut(tryAt: NIODeadline)
     }
 
@@ -29,7 +29,7 @@ struct TopicGate: Sendable {
     /// The time between two notifications that try a shut gate.
     static let pause: TimeAmount = .seconds(1)
 
-    /// How often the store is told that a gate is warm.
+    /// The seconds between two notes for the store that a gate is warm.
     private static let noteInterval: UInt32 = 86_400
 
     private var state = State.cold(refusals: 0)

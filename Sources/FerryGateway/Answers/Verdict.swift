@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// What an outcome says of its client's device tokens.
+/// The meaning of an outcome for its client's device tokens.
 ///
 /// APNs closes connections on which it refuses many tokens, and all clients share them. So refusals are counted for each
 /// client and topic.

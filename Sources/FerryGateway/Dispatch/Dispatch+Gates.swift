@@ -17,7 +17,7 @@ extension Dispatch {
         for id in self.held[route].takeAll() { self.send(id, now: now) }
     }
 
-    /// Takes back what has not gone out, because a gate was shut, and sounds the alarm.
+    /// Takes back the notifications that have not gone out, because their gate has shut, and reports the alarm.
     mutating func shut(_ route: Int, _ reason: Reason?) {
         self.takeBack(route)
         let topic = String(decoding: self.routes[route].topic, as: UTF8.self)

@@ -34,14 +34,14 @@ package enum GatewayEvent: Hashable, Sendable {
 
     /// The file of the list of rejections cannot be written: its lines wait. The reason in words.
     case listTrouble(String)
-    /// That file is written again.
+    /// The file of the list of rejections is written again.
     case listAllClear
-    /// So many lines wait for that file: the oldest are given up.
+    /// `limit` lines wait for the file of the list of rejections: the oldest are given up.
     case listFull(limit: Int)
 
     /// A client was refused in the handshake: its address, and the reason as a sentence.
     case stranger(address: String, String)
-    /// A connection that wanted nothing, once for each address: its address, and what it was.
+    /// A connection that carried no notification, once for each address: its address, and its purpose.
     case check(address: String, Check)
 
     package enum Check: Hashable, Sendable {

@@ -101,7 +101,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         }
     }
 
-    /// Without the end of the socket's output: after both ends, nobody could ask what was acknowledged.
+    /// Sends close_notify, and keeps the socket's output open: after both ends, the system does not tell what was
+    /// acknowledged.
     private func sendEnd(_ context: ChannelHandlerContext) {
         context.triggerUserOutboundEvent(TLSHandler.OutboundEvent.closeNotify, promise: nil)
     }

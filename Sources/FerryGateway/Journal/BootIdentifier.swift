@@ -1,5 +1,5 @@
-/// The name of one run of the operating system, from its start to its end. While it is the same, the monotonic clocks of
-/// two processes are one clock, which nobody sets back.
+/// The name of one run of the operating system, from its start to its end. Within one run, the monotonic clocks of two
+/// processes are one clock, which nobody sets back.
 package struct BootIdentifier: Hashable, Sendable {
     package static let length = 16
 

@@ -159,7 +159,7 @@ package struct Journal {
         self.isAwaited = true
     }
 
-    /// Notes changes of rows that nothing waits for.
+    /// Notes changes of rows. No action waits for their commit.
     mutating func change(_ changes: [StoreChange], now: Moment) {
         guard !changes.isEmpty else { return }
         self.begin(now: now)

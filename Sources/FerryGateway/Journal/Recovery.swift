@@ -23,7 +23,7 @@ package struct Recovery {
         /// The same by the clock of today.
         var time: Int64
         var segment: UInt64
-        /// How often it may have arrived.
+        /// The number of times that it went out and may have arrived.
         var doubts = 0
     }
 

@@ -44,7 +44,8 @@ enum Segment {
         return bytes
     }
 
-    /// Calls `body` with each record. Returns when the segment was closed; nil: it does not say.
+    /// Calls `body` with each record. Returns the time at which the segment was closed; nil for one of the first
+    /// version.
     ///
     /// - Throws: ``StoreError`` when the bytes are damaged, or of a version that this one does not know.
     static func read(

@@ -32,7 +32,7 @@ final class ListFileCore: @unchecked Sendable {
         }
     }
 
-    /// How long a write waits for the reader of a FIFO, in milliseconds.
+    /// The time that a write waits for the reader of a FIFO, in milliseconds.
     private static let patience: Int32 = 500
     private static let unread = "nobody reads it"
 

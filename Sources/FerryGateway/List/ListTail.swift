@@ -8,16 +8,16 @@ internal import Darwin
 
 /// The end of a list of rejections.
 ///
-/// A process that is killed between writing lines and noting it leaves them behind the place that it noted last. They are
-/// there in their order, without a gap, between the lines of others at most. If the file was renamed meanwhile, it is
-/// looked for in its directory.
+/// A process that is killed after it wrote lines and before it noted their end leaves them behind the place that it
+/// noted last. They stand there in their order; other programs may have written lines between them. If the file was
+/// renamed meanwhile, it is looked for in its directory.
 struct ListTail {
-    /// How many bytes are read: a batch, and what others may have appended.
+    /// The bytes that are read: enough for a batch and for lines of other programs.
     private static let longest = 4 << 20
     /// No line of the list is longer, in bytes.
     static let longestLine = 4096
 
-    /// How many files of the directory are looked at.
+    /// The files of the directory that are looked at.
     private static let mostFiles = 10_000
 
     private let bytes: [UInt8]
@@ -38,7 +38,7 @@ struct ListTail {
         self.bytes = bytes
     }
 
-    /// What stands behind the last line break.
+    /// The bytes behind the last line break.
     var half: ArraySlice<UInt8> {
         self.bytes.lastIndex(of: UInt8(ascii: "\n")).map { self.bytes[($0 + 1)...] } ?? self.bytes[...]
     }
@@ -47,7 +47,7 @@ struct ListTail {
     ///
     /// - Parameters:
     ///   - lines: each with its end.
-    ///   - place: behind it are the lines that are there.
+    ///   - place: lines of the list may stand behind it.
     ///   - path: the present file of the list.
     static func present(of lines: [[UInt8]], after place: ListPlace, in path: String) -> Int {
         var rest = lines[...]

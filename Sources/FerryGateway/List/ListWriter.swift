@@ -17,13 +17,13 @@ package struct ListBatch: Hashable, Sendable {
     package var after: ListPlace?
 }
 
-/// What became of a batch.
+/// The answer to a batch.
 package struct ListAnswer: Hashable, Sendable {
-    /// How many lines are in the file now, from the first.
+    /// The number of lines that are in the file now, from the first.
     package var count: Int
     /// The end of these lines; nil if the file is no regular one.
     package var place: ListPlace?
-    /// Why it is not all of them, in words.
+    /// The reason in words, if it is not all of them.
     package var trouble: String?
 
     package init(count: Int, place: ListPlace? = nil, trouble: String? = nil) {

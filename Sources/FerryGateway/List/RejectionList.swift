@@ -43,7 +43,7 @@ package struct RejectionList: Sendable {
     private var lines: Deque<Line> = []
     private var length = 0
     private var lastNumber: UInt64
-    /// How many of the first lines the file is getting; nil: none, and none is asked for.
+    /// The number of first lines in the batch that the file is getting; nil: no batch is under way.
     private var underWay: Int?
     /// The end of the last batch.
     private var place: ListPlace?
@@ -102,7 +102,7 @@ package struct RejectionList: Sendable {
         self.lines.append(Line(number: self.lastNumber, bytes: bytes, segment: segment))
         self.length += bytes.count
         var rows = [Self.row(self.lastNumber, bytes)]
-        // What is under way may be in the file already.
+        // Lines that are under way may be in the file already.
         let oldest = self.underWay ?? 0
         while self.lines.count > max(self.limit, oldest) || self.length > Self.lengthLimit, oldest < self.lines.count {
             let line = self.lines.remove(at: oldest)
@@ -143,7 +143,7 @@ package struct RejectionList: Sendable {
         if case .refused(let retryAt) = self.state, now < retryAt { return nil }
         var lines: [[UInt8]] = []
         var length = 0
-        // Without the place of its end, nobody could tell after a kill what the file has got.
+        // Without the place of its end, the next process could not tell which lines the file has.
         if !self.isStored || self.place != nil {
             for line in self.lines.prefix(Self.batchCount) where line.segment <= durable {
                 guard length < Self.batchLength else { break }

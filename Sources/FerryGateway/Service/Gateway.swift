@@ -81,7 +81,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// How long the end waits for the store, and for the file of the list of rejections.
+    /// The time that the end waits for the store, and again for the file of the list of rejections.
     private static let storeLimit: TimeAmount = .seconds(5)
 
     package let host: String

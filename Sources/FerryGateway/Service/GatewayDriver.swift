@@ -185,7 +185,8 @@ final class GatewayDriver: @unchecked Sendable {
         self.onEvent(.stranger(address: address, reason), self.counts)
     }
 
-    /// Notes a connection that wants nothing. A monitor makes one every few seconds, so each address is named once.
+    /// Notes a connection that carries no notification. A monitor makes one every few seconds, so each address is named
+    /// once.
     func checked(_ address: String, _ check: GatewayEvent.Check) {
         guard self.checks.count < Self.strangerLimit, self.checks.insert("\(address) \(check)").inserted else { return }
         self.onEvent(.check(address: address, check), self.counts)

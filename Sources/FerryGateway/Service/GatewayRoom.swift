@@ -1,8 +1,8 @@
 package import FerryServer
 internal import NIOCore
 
-/// How many connections the gateway's listeners may have together, so that upstreams, store and list always find a free
-/// descriptor, whatever strangers do on both ports.
+/// The number of connections that the gateway's listeners may have together. Upstreams, store and list then always find
+/// a free descriptor, whatever strangers do on both ports.
 package struct GatewayRoom: Hashable, Sendable {
     /// The descriptors for an upstream: its connections, those that are dialled or end, and the look-up of its name.
     package static let upstream = 16

@@ -5,7 +5,7 @@ internal import Synchronization
 final class SideProviders: Sendable {
     private let sides = Mutex<[SideID: GatewayUpstream.Side]>([:])
 
-    /// How long a provider may take to close its connection. Nothing is under way on it.
+    /// The time for a provider to close its connection. Nothing is under way on it.
     private static let limit: Duration = .seconds(1)
 
     subscript(id: SideID) -> GatewayUpstream.Side? { self.sides.withLock { $0[id] } }

@@ -190,7 +190,7 @@ final class SQLiteStoreCore: @unchecked Sendable {
     func append(_ commit: StoreCommit) -> StoreAnswer {
         guard let file else { return .unavailable(Self.isClosed.description) }
         if let refused, refused.number < commit.segment.number { return .unavailable(refused.reason) }
-        // What a removed file takes is gone with the process.
+        // A commit to a removed file would be gone with the process.
         guard file.database.isInPlace else {
             let reason =
                 "The store's file \(self.path) was removed or replaced while it was open. Put it back, or start anew."

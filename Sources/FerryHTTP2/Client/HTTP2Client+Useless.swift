@@ -69,7 +69,7 @@ extension HTTP2Client {
 
     /// Decides about a connection: leaves it if it is useless.
     ///
-    /// - Parameter hasRead: whether its events were read now. Then one error is enough while sending is only tried.
+    /// - Parameter hasRead: whether its events were read now. Then, while sending is only tried, one error is enough.
     mutating func judgeConduct(of id: ConnectionID, hasRead: Bool, now: Moment) {
         self.connections[id].conduct.tick(now: now.monotonic, underWay: self.connections[id].underWay)
         let conduct = self.connections[id].conduct

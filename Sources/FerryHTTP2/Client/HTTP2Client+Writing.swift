@@ -124,7 +124,7 @@ extension HTTP2Client {
         }
     }
 
-    /// How many requests may be written on a connection that has to show that it works; nil: any number.
+    /// The number of requests that may be written on a connection that has to show that it works; nil: any number.
     private func outageAllowance(on id: ConnectionID) -> Int? {
         self.outage.allowance(
             on: id,

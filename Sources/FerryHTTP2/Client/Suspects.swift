@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The notifications that got a server error (5xx) on a connection of which nothing says yet whether it is at fault.
+/// The notifications that got a server error (5xx) on a connection that may be at fault, until something decides that.
 ///
 /// If the connection turns out useless, they go out once more on another, with the same `apns-id`. Otherwise they follow the
 /// rule for their answer. They are at most four for each connection: the fifth error decides.
@@ -15,7 +15,7 @@ struct Suspects {
         var until: NIODeadline
     }
 
-    /// How long a notification waits for the decision. It waits only while other requests may bring one.
+    /// The time that a notification waits for the decision. It waits only while other requests may bring one.
     static let patience: TimeAmount = .seconds(2)
 
     private var all: [Suspect] = []

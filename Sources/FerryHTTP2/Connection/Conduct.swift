@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Whether the peer does any work on a connection: the server errors (5xx) and refused streams in a row, with no other
-/// answer between.
+/// The peer's conduct on a connection: the server errors (5xx) and refused streams in a row, with no other answer
+/// between.
 ///
 /// ```
 ///           fifth in a row, a refusal,                 nothing is under way,
@@ -26,7 +26,7 @@ struct Conduct {
 
     /// This many errors or refusals in a row are the connection's fault, and not that of single notifications.
     static let limit = 5
-    /// How long a suspended connection may take for an answer.
+    /// The time for an answer on a suspended connection.
     static let patience: TimeAmount = .seconds(1)
 
     private var state = State.serving(inARow: 0)
@@ -44,7 +44,7 @@ struct Conduct {
     /// Whether the last request was answered with an error or refused.
     var hasFailed: Bool { if case .serving(inARow: 0) = self.state { false } else { true } }
 
-    /// What the peer did last, for messages.
+    /// The peer's last fault, in words for messages.
     var fault: String { self.wasRefused ? "refuses one request after the other" : "answers with server errors only" }
 
     /// When a suspension ends in ``tick(now:underWay:)``; nil without one.

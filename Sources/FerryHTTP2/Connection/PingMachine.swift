@@ -21,7 +21,7 @@ struct PingMachine {
         var interval: TimeAmount
         /// How long a connection may be quiet before a PING goes before the next request.
         var idle: TimeAmount
-        /// How long a connection with requests under way may be quiet before a PING. Nil: as long as without.
+        /// How long a connection with requests under way may be quiet before a PING. Nil: as without them.
         var stall: TimeAmount?
     }
 
@@ -40,11 +40,11 @@ struct PingMachine {
 
     /// How long the answer to a PING may take.
     static let limit: TimeAmount = .seconds(10)
-    /// How long new requests wait for the answer, beside ``roundTrips``.
+    /// The time that new requests wait for the answer, in addition to ``roundTrips``.
     static let patience: TimeAmount = .seconds(1)
-    /// The number of known round trips that new requests wait for the answer.
+    /// The number of shortest known round trips that new requests wait for the answer.
     static let roundTrips = 4
-    /// How long the answer may take at least before new requests of a busy connection go elsewhere.
+    /// The shortest wait on a busy connection.
     static let busyPatience: TimeAmount = .seconds(2)
 
     private let limits: Limits
@@ -105,7 +105,7 @@ struct PingMachine {
         self.state = .heard(at: now.monotonic, awake: now.boot)
     }
 
-    /// Notes that the answer to something took that long.
+    /// Notes the time that an answer of the peer took.
     mutating func answerTook(_ time: TimeAmount) {
         if let roundTrip, roundTrip <= time { return }
         self.roundTrip = max(time, .zero)

@@ -1,9 +1,10 @@
+internal import FerryCore
+
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
 #else
 internal import Foundation
 #endif
-internal import FerryCore
 
 /// The repair of PEM text that lost its line breaks on its way through an environment variable, a JSON file or a secret
 /// store. OpenSSL reads a line at a time, so it would find nothing in such a text.
@@ -20,7 +21,7 @@ enum PEMText {
     private static let dashes = Array("-----".utf8)
     /// RFC 7468, section 2: generators write lines of 64 characters.
     private static let lineLength = 64
-    /// The longest line that OpenSSL reads in any case is far longer. Longer lines than these mean lost line breaks.
+    /// Longer lines mean that line breaks were lost. OpenSSL itself reads lines that are far longer.
     private static let longestLine = 80
     /// The shortest text that is taken for Base64. A P-256 key in DER form has 67 bytes at least.
     private static let shortestBase64 = 80
@@ -79,7 +80,7 @@ enum PEMText {
         return blocks
     }
 
-    /// Whether the text between the first and the last line stands in lines. Bytes that never stand there are damage, which
+    /// Whether the body of a block stands in lines that OpenSSL reads. Bytes that never stand there are damage, which
     /// OpenSSL reports.
     private static func isInOrder(_ body: ArraySlice<UInt8>) -> Bool {
         // "DEK-Info: …": lines before the Base64 of an old encrypted key.

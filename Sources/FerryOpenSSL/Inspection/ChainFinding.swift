@@ -3,7 +3,7 @@ internal import CFerryOpenSSL
 /// Why the authorities of a listener do not vouch for a client's certificate: the first fault that OpenSSL found.
 package struct ChainFinding: Sendable, Hashable {
     package var fault: ChainFault
-    /// What is weak, if the fault is ``ChainFault/Kind/weak``.
+    /// The weak part, if the fault is ``ChainFault/Kind/weak``.
     package var weakness: Weakness?
 
     package enum Weakness: Sendable, Hashable {

@@ -81,7 +81,7 @@ package struct APNsMachine: ~Copyable {
     var lastAccepted: Int32 = 0
     /// The requests that were refused since the last one that was not.
     var refusedInARow = 0
-    /// Whether the last request was refused, and its rule was not looked for.
+    /// Whether the last request was refused, and no rule was looked for since.
     var isRefusalNew = false
     /// The stream of the last refused request.
     var lastRefused: Int32 = 0

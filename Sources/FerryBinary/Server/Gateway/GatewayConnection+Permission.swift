@@ -26,9 +26,9 @@ extension GatewayConnection {
 
     /// Returns the identifier if the client can tell by it which of its notifications is meant, and may act on it.
     ///
-    /// A client that gives all its notifications one identifier would find the first of them, and send again everything since
-    /// then. It is one that numbers them: of a client that does not always, on this very connection. Or it is one that has a
-    /// single notification to find.
+    /// A client that gives all its notifications one identifier would find the first of them, and send again everything
+    /// since then. So the client must be known to number them. If it was also seen to repeat an identifier, this
+    /// connection itself must have numbers. A client with a single notification to find needs none.
     private func name(_ identifier: UInt32?, _ standing: ReplayFilter.Standing, isAlone: Bool) -> UInt32? {
         guard self.numbersPushes || standing.numbering == .all || isAlone, standing.replayClass != .never else {
             return nil
@@ -44,7 +44,7 @@ extension GatewayConnection {
 
     /// When the client will be calm, if no more bytes come. Six bytes that go into a flow may meet a client that has
     /// gone, or that closes when it reads them: the reset would destroy what it has written and the gateway has not
-    /// read. While the gateway does not read, the silence is its own.
+    /// read. While the gateway does not read, silence says nothing about the client.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
         guard self.isReading else { return .distantFuture }

@@ -91,7 +91,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
         case full
     }
 
-    /// Whether the client opens a connection for each notification, as far as this one shows it.
+    /// The sign that this connection gives of a client that opens one for each notification.
     package enum Single: Hashable, Sendable {
         case unknown
         /// The client ended it behind its only notification.
@@ -103,7 +103,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     package let id: ConnectionID
     package var spool: Spool
     let openedAt: NIODeadline
-    /// What the system measured; nil: nothing so far.
+    /// The round trip that the system measured; nil: it has measured none so far.
     private var transportRoundTrip: TimeAmount?
     private let handshakeRoundTrip: TimeAmount
 
@@ -118,10 +118,10 @@ package struct GatewayConnection: ~Copyable, Sendable {
     /// The notification that was named, and the end of its followers; nil while they drain.
     var told: (sequence: UInt64, end: UInt64?)?
     private var crashMisses = 0
-    /// When the connection ends at the latest, because bytes came that are no notification, behind a rejected one; nil: none
-    /// did. The rejection has their cause, such as a length that counts characters, so it is told first.
+    /// The latest end of the connection, after bytes that are no notification came behind a rejected one; nil: none
+    /// came. The rejection has the same cause, such as a length that counts characters, so it is told first.
     private(set) var brokenEnd: NIODeadline?
-    /// What the connection shows of a client that opens one for each notification.
+    /// The sign of a client that opens a connection for each notification.
     package private(set) var single = Single.unknown
 
     var deferred: [DeferredRejection] = []

@@ -3,10 +3,10 @@ internal import NIOCore
 
 /// Copies on the connection that was told. A client hears the error response late, and writes there until it sees the end.
 extension Episode {
-    /// What the client writes on the connection that was told.
+    /// The client's writing on the connection that was told.
     enum Writing {
-        /// Anything. Of late, so many of the first followers came again, one after the other. Nil: the notification that the
-        /// error response names came again, as in a list that is sent twice.
+        /// Any notifications. `repeated` of the first followers came again just now, one after the other; nil: the
+        /// notification that the error response names came again, as in a list that is sent twice.
         case on(repeated: Int?)
         /// Its followers, under their old identifiers, and not on the next connection. The next one is expected here.
         case inPlace(next: Int)
@@ -24,7 +24,7 @@ extension Episode {
         }
     }
 
-    /// Whether a list that is sent twice is known by the notification before the first follower.
+    /// Whether the named notification has a key: by it, a list that is sent twice is known.
     var isNamed: Bool { self.named != nil }
 
     /// Whether followers came again on other connections. A single one may be a repeat on purpose.
@@ -33,8 +33,8 @@ extension Episode {
         return self.kind == .rejection && self.copyCount >= GatewayBounds.circle
     }
 
-    /// Whether what comes on the connection that was told may be a circle. Behind the drain it is one only of a client that
-    /// has gone on elsewhere, or that was found there: another one repeats itself.
+    /// Whether a notification on the connection that was told may belong to a circle. Behind the drain, it may only if
+    /// the client has sent copies elsewhere, or was found to circle there: another client repeats itself.
     var mayCircle: Bool {
         switch self.writing {
         case .on, .inPlace: self.isDraining

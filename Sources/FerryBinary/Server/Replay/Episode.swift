@@ -111,9 +111,9 @@ struct Episode: Sendable {
     private var highest: [Int] = []
     private var trims: Deque<Trim> = []
     private var trimmedTo = 0
-    /// What the client writes on the connection that was told.
+    /// The client's writing on the connection that was told.
     var writing = Writing.on(repeated: 0)
-    /// Behind the drain, the place of the last notification there, if a circle may begin with it.
+    /// The place of the last notification behind the drain, if a circle may begin with it.
     var beginning: Int?
     private var isClosed: Bool
     private var drainedAt: NIODeadline?
@@ -142,7 +142,7 @@ struct Episode: Sendable {
     var isDraining: Bool { self.drainedAt == nil }
     /// Whether all copies have come.
     var isConsumed: Bool { !self.isDraining && self.log.liveCount == 0 }
-    /// Whether nothing can come any more. What a client sent in circles may still be on its way.
+    /// Whether no copy can come any more. Copies of a client that circles may still be on their way.
     func isComplete(now: NIODeadline) -> Bool { self.isConsumed && !self.isCircling && !self.mayComeInPlace(now: now) }
 
     /// Whether the connection that was told may still carry copies.

@@ -1,7 +1,8 @@
 internal import FerryCore
 internal import NIOCore
 
-/// Copies of what a crash ended. Its clients were told nothing, so that each decides by itself how much it sends again.
+/// Copies of notifications on connections that a crash ended. Their clients were told nothing, so each decides by
+/// itself how much it sends again.
 ///
 /// The first notifications of a new connection may be any of the last ones before the crash. After three that are not,
 /// copies come in a row, in their old order: a repeat on purpose seldom does. A row that reaches the last notification

@@ -1,7 +1,7 @@
 internal import FerryCore
 package import NIOCore
 
-/// How episodes end, and what they say of the client.
+/// The ends of episodes, and their evidence about the client.
 extension ReplayFilter {
     // MARK: The end of episodes
 

@@ -29,7 +29,8 @@ extension ReplayFilter {
         return self.episodes.contains { $0.isCircling && $0.had(offered.key) }
     }
 
-    /// How many of the first followers have to come again in a row before they count as a circle; nil: any one is enough.
+    /// The number of first followers that have to come again in a row before they count as a circle; nil: any one is
+    /// enough.
     private func rowOfCircle(_ origin: Origin, _ index: Int, isProven: Bool) -> Int? {
         // Pushy sends again what it wrote before it read the error response, too.
         if origin.resemblesPushy {

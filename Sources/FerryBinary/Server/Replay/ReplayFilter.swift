@@ -137,7 +137,7 @@ package struct ReplayFilter: Sendable {
     /// What is known of a client when an error response is considered.
     package struct Standing: Hashable, Sendable {
         package var replayClass = ReplayClass.unknown
-        /// It was seen to number its notifications, or not always.
+        /// The connections on which it was seen to number its notifications.
         package var numbering = Numbering.none
         /// It opens a connection for each notification.
         package var isSingle = false
@@ -263,6 +263,7 @@ package struct ReplayFilter: Sendable {
     }
 
     func index(of id: EpisodeID) -> Int? { self.episodes.lastIndex { $0.id == id } }
+
     // MARK: Notifications
 
     /// Judges one notification.

@@ -1,5 +1,6 @@
-/// What a client was seen to do with identifiers and connections, each with the day on which it was seen last. It decides
-/// whether an error response can be placed: see ``GatewayConnection/response(to:_:now:)``.
+/// The traits of a client in its use of identifiers and connections, each with the day on which it was last seen. They
+/// decide whether the client can find the notification that an error response names: see
+/// ``GatewayConnection/response(to:_:now:)``.
 package struct SendingHabits: Hashable, Sendable {
     /// The raw value is written to disk: never change one.
     package enum Trait: Int, Sendable, CaseIterable {

@@ -69,7 +69,8 @@ final class LineReader: @unchecked Sendable {
         withUnsafeBytes(of: byte) { try? self.wake.1.writeAll($0) }
     }
 
-    /// Returns the next line in memory, without a byte order mark before the first (RFC 8259 section 8.1). Nil if there is no more: then call ``fill()``.
+    /// Returns the next line in memory, without a byte order mark before the first (RFC 8259 section 8.1). Nil if there
+    /// is no more: then call ``fill()``.
     func next() -> Line? {
         guard let line = self.take() else { return nil }
         guard self.isAtBeginning else { return line }

@@ -16,7 +16,8 @@ extension PushLine {
     /// hand the whole payload to the app.
     var showsNothing: Bool { !self.mayHaveContent && self.needsContent && !self.hasContent }
 
-    /// Whether the bytes of a name that counts stand anywhere. Nearly every payload has them, so the rest is for few.
+    /// Whether one of the names stands in quotes anywhere in the payload. It does in nearly every payload, so few need
+    /// the slower search.
     private var mayHaveContent: Bool { self.payload.holds("\"aps\"") || self.payload.holds("\"mdm\"") }
 
     private var needsContent: Bool {
@@ -27,7 +28,7 @@ extension PushLine {
         }
     }
 
-    /// Also a name with escapes.
+    /// Whether a member has one of the names, also one that is written with escapes.
     private var hasContent: Bool {
         var members = JSONMembers(self.payload)
         while let member = try? members.next() {

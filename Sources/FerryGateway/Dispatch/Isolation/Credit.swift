@@ -1,4 +1,4 @@
-/// How many notifications of one client and topic may be under way on the connection that all clients share.
+/// The number of notifications of one client and topic that may be under way on the connection that all clients share.
 ///
 /// ```
 ///            +1 for each that APNs took
@@ -11,9 +11,10 @@
 /// good tokens has twice as many after each round trip.
 struct Credit: Sendable {
     static let floor = 4
-    /// The price of a refused token. Half of the credit was tried, and made a client with 1 % bad tokens wait for seconds.
+    /// The price of a refused token. If it were half of the credit, a client with 1 % bad tokens would wait for
+    /// seconds.
     static let price = 8
-    /// No provider takes more at a time.
+    /// Far more than a provider takes at a time.
     static let cap = 16_384
 
     private(set) var limit = Credit.floor

@@ -1,15 +1,15 @@
 internal import NIOCore
 
-/// When the next side connection may be dialled: one a second, after 60 at once every 2 s, and later after connections
-/// that were of little use.
+/// The pace at which side connections are dialled: one a second, in the long run one every 2 s, and fewer after
+/// connections that were of little use.
 ///
 /// Apple takes many short connections for an attack.
 struct DialPace: Sendable {
     static let pause: TimeAmount = .seconds(1)
-    /// The pause after connections with fewer than ``fewAnswers`` doubles up to this one.
+    /// The pause doubles up to this one while connections end with fewer answers than ``fewAnswers``.
     static let longestPause: TimeAmount = .seconds(8)
     static let fewAnswers = 20
-    /// In the long run.
+    /// The mean time between two dials in the long run.
     static let interval: TimeAmount = .seconds(2)
     static let atOnce = 60
 

@@ -1,6 +1,6 @@
 internal import FerryBinary
 
-/// Who holds the room for notifications without a last answer.
+/// The shares of the clients in the room for notifications without a last answer.
 ///
 /// ```
 ///   ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒░░░░░░░░░░░░░░░░░░

@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// How many refused tokens one side connection may carry.
+/// The number of refused tokens that one side connection may carry.
 ///
 /// ```
 ///               used: +10
@@ -22,7 +22,8 @@ struct SideBudget: Sendable {
     private var limit = SideBudget.cap
     private var limitedUntil = NIODeadline.distantPast
 
-    /// The refusals after which a connection takes nothing more. What is under way then may be refused, too.
+    /// The refusals after which a connection takes nothing more. Notifications that are under way then may be refused,
+    /// too.
     var threshold: Int { max(self.size * 3 / 4, 1) }
 
     /// Notes that a connection has reached ``threshold``, and was not closed by APNs.
