@@ -12,11 +12,12 @@ extension Dispatch {
         }
         for outgoing in self.outgoing {
             if let dialAt = outgoing.dialAt { next = min(next, dialAt) }
+            if let deadline = outgoing.copies.deadline { next = min(next, deadline) }
         }
         return next == .distantFuture ? nil : next
     }
 
-    /// Sends what is due; returns what expired meanwhile.
+    /// Sends what is due; returns what expired meanwhile, and what is given up.
     mutating func timePassed(now: Moment) -> [(JobID, ReplayScope, Settled)] {
         var expired: [(JobID, ReplayScope, Settled)] = []
         while let due = self.delayed.min, due.at <= now.monotonic {
@@ -29,7 +30,7 @@ extension Dispatch {
             self.sendUnlessExpired(id, now: now, &expired)
         }
         for outgoing in self.outgoing { outgoing.dialIfNeeded(now: now.monotonic) }
-        return expired
+        return expired + self.giveUpCopies(now: now)
     }
 
     private mutating func sendUnlessExpired(

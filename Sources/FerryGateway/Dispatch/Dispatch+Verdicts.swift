@@ -135,6 +135,7 @@ extension Dispatch {
             return self.end(id, job, .accepted)
         }
         self.jobs[id]?.doubts += 1
+        self.avoidConnection(of: job, id, outcome, now: now)
         self.counts.copies += 1
         self.doubted.append(id)
         // The upstream is shut down: the next start sends it.

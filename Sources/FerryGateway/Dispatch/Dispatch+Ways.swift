@@ -17,8 +17,14 @@ extension Dispatch {
             guard !outgoing.batch.isEmpty else { break }
             body(.common(upstream: upstream), &outgoing.batch)
         } while outgoing.batch.isEmpty
-        while outgoing.side.room > 0, let number = outgoing.side.number, let lane = outgoing.suspects.popFirst() {
-            self.takeTurn(of: lane, outgoing, over: number)
+        while outgoing.side.room > 0, let number = outgoing.side.number {
+            if outgoing.copies.takesTurn(hasOthers: !outgoing.suspects.isEmpty) {
+                self.takeTurnOfCopies(outgoing, over: number)
+            } else if let lane = outgoing.suspects.popFirst() {
+                self.takeTurn(of: lane, outgoing, over: number)
+            } else {
+                break
+            }
         }
         guard !outgoing.sideBatch.isEmpty else { return }
         body(.side(SideID(upstream: upstream, number: outgoing.sideNumber)), &outgoing.sideBatch)
@@ -52,6 +58,17 @@ extension Dispatch {
         self.queue(lane)
     }
 
+    private mutating func takeTurnOfCopies(_ outgoing: Outgoing, over side: UInt64) {
+        var turns = ConnectionTurns()
+        swap(&turns, &outgoing.copies.turns)
+        turns.takeTurn(atMost: outgoing.side.room) { id in
+            guard let job = self.jobs[id] else { return }
+            self.goOut(id, self.lane(of: job), outgoing, over: side)
+        }
+        swap(&turns, &outgoing.copies.turns)
+        self.forgetOld(outgoing)
+    }
+
     private mutating func goOut(_ id: JobID, _ lane: Int, _ outgoing: Outgoing, over side: UInt64?) {
         // It may have been given up meanwhile.
         guard let job = self.jobs[id] else { return }
@@ -82,7 +99,11 @@ extension Dispatch {
     /// Lets a notification wait for its turn. Its gate has admitted it.
     mutating func line(up id: JobID, _ job: borrowing Job, now: Moment) {
         let lane = self.lane(of: job)
-        if job.isGuess {
+        if job.needsOther {
+            let until = now.monotonic + DispatchBounds.otherConnection
+            self.jobs[id]?.way = .waitsForSide(until: until)
+            self.outgoing(of: lane).copies.append(id, on: job.first.connection, until: until)
+        } else if job.isGuess {
             self.guesses[job.scope.identity].append(id, on: job.first.connection)
         } else {
             self.lanes[lane].turns.append(id, on: job.first.connection)
@@ -116,7 +137,7 @@ extension Dispatch {
         let lane = self.lane(of: job)
         let outgoing = self.outgoing(of: lane)
         switch job.way {
-        case .none: return
+        case .none, .waitsForSide: return
         case .common: self.lanes[lane].credit.returned(verdict)
         case .side(let number): outgoing.side.returned(number, verdict, now: now.monotonic)
         }
@@ -161,6 +182,46 @@ extension Dispatch {
             guard self.lanes[lane].topic == self.lastTopics[identity] else { continue }
             for id in self.guesses[identity].takeAll() { self.hold(id, lane: lane) }
         }
+        let outgoing = self.outgoing[self.routes[route].upstream]
+        guard !outgoing.copies.isEmpty else { return }
+        for id in outgoing.copies.turns.takeAll() {
+            guard let job = self.jobs[id] else { continue }
+            let lane = self.lane(of: job)
+            if self.lanes[lane].route == route {
+                self.jobs[id]?.way = .none
+                self.hold(id, lane: lane)
+            } else {
+                outgoing.copies.turns.append(id, on: job.first.connection)
+            }
+        }
+        self.forgetOld(outgoing)
+    }
+
+    // MARK: Copies
+
+    /// Lets the copy of a notification go over another connection than before, if that one may still be open.
+    mutating func avoidConnection(of job: borrowing Job, _ id: JobID, _ outcome: Outcome, now: Moment) {
+        guard outcome.mayLeaveConnectionOpen else { return }
+        self.jobs[id]?.needsOther = true
+        guard case .side(let number) = job.way else { return }
+        self.outgoing(of: self.lane(of: job)).side.leave(number)
+    }
+
+    /// Gives up the copies that found no other connection in time.
+    mutating func giveUpCopies(now: Moment) -> [(JobID, ReplayScope, Settled)] {
+        var ended: [(JobID, ReplayScope, Settled)] = []
+        for outgoing in self.outgoing {
+            while let entry = outgoing.copies.popEntry(dueBy: now.monotonic) {
+                guard let job = self.jobs[entry.job], job.way == .waitsForSide(until: entry.until) else { continue }
+                ended.append((entry.job, job.scope, self.bury(entry.job, job, .uncertain(.notRepeated))))
+            }
+        }
+        return ended
+    }
+
+    /// Forgets the deadlines of copies that have gone out.
+    private mutating func forgetOld(_ outgoing: Outgoing) {
+        outgoing.copies.removeEntries { self.jobs[$0.job]?.way != .waitsForSide(until: $0.until) }
     }
 
     /// Lets a notification wait at the gate of its topic.
@@ -177,9 +238,22 @@ extension Dispatch {
 extension Outgoing {
     /// Opens a side connection if something waits for one.
     func dialIfNeeded(now: NIODeadline) {
-        if !self.suspects.isEmpty { self.side.dial(now: now) }
+        if self.wantsSide { self.side.dial(now: now) }
     }
 
     /// When a side connection may be opened that something waits for.
-    var dialAt: NIODeadline? { self.suspects.isEmpty ? nil : self.side.dialAt }
+    var dialAt: NIODeadline? { self.wantsSide ? self.side.dialAt : nil }
+
+    private var wantsSide: Bool { !self.suspects.isEmpty || !self.copies.isEmpty }
+}
+
+extension Outcome {
+    /// Whether the notification may have arrived over a connection that may still be open.
+    fileprivate var mayLeaveConnectionOpen: Bool {
+        switch self {
+        case .uncertain(.positionUnknown), .uncertain(.peerCloses), .uncertain(.shutDown), .uncertain(.released): false
+        case .uncertain: true
+        default: false
+        }
+    }
 }

@@ -21,4 +21,6 @@ package enum DispatchBounds {
     package static let lastBusyRetry: TimeAmount = .minutes(5)
     /// How often a notification goes out again that may have arrived.
     package static let unknownCopies = 1
+    /// The time that its copy waits for another connection: an outage of APNs may last that long.
+    static let otherConnection = Self.lifetime
 }

@@ -12,8 +12,10 @@ struct Job: Sendable {
 
     /// The connection on which a job is under way.
     enum Way: Hashable, Sendable {
-        /// It waits.
+        /// It waits, or its answer is in.
         case none
+        /// It waits for a side connection until this time.
+        case waitsForSide(until: NIODeadline)
         case common
         case side(UInt64)
     }
@@ -43,6 +45,8 @@ struct Job: Sendable {
     var attempts = 0
     /// How often it may have arrived.
     var doubts = 0
+    /// Whether it may have arrived over a connection that may still be open. Its copy must go over another one.
+    var needsOther = false
     /// Why APNs did not take it the last time; nil: APNs said nothing.
     var lastReason: Reason?
     /// The segment of the journal that has it; 0: none.

@@ -22,7 +22,8 @@ package struct SideID: Hashable, Sendable {
 ///   lane 1 ─┐
 ///   lane 3 ─┼─ turns ──▶ common connection
 ///   lane 4 ─┘
-///   lane 2 ─── turns ──▶ side connection
+///   lane 2 ─┬─ turns ──▶ side connection
+///   copies ─┘
 /// ```
 ///
 /// Without turns, a client that sends a million notifications at once would delay all others until they are gone.
@@ -31,6 +32,8 @@ final class Outgoing {
     var common: Deque<Int> = []
     /// The suspicious lanes that have something, the next one first.
     var suspects: Deque<Int> = []
+    /// What may have arrived over a connection that may still be open, and so goes over a side connection.
+    var copies = Copies()
     /// What goes next over the common connection.
     var batch = PushBatch()
     var side = SideConnection()

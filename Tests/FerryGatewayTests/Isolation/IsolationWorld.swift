@@ -63,11 +63,15 @@ final class IsolationWorld {
     }
 
     private final class Link {
+        let number: Int
         var readyAt: NIODeadline
         var refusedInARow = 0
         var isClosed = false
 
-        init(readyAt: NIODeadline) { self.readyAt = readyAt }
+        init(_ number: Int, readyAt: NIODeadline) {
+            self.number = number
+            self.readyAt = readyAt
+        }
     }
 
     static let halfRoundTrip: TimeAmount = .milliseconds(10)
@@ -88,12 +92,21 @@ final class IsolationWorld {
     /// Connections to APNs that were opened, and the most at a time.
     private(set) var dials = 0
     private(set) var closes = 0
+    /// How often APNs closed the connection that all clients share.
+    private(set) var commonCloses = 0
+    /// The requests that were refused on it.
+    private(set) var commonRefusals = 0
+    /// For each client, what happens to a notification that arrives for the first time, although its connection lives on.
+    var trouble: (_ client: Int, _ index: Int) -> Outcome.UncertainCause? = { _, _ in nil }
+    /// The connections over which each notification arrived, by client and place.
+    private(set) var paths: [[Int: [Int]]]
     private(set) var refusedRequests = 0
 
     init(_ clients: [Client], _ close: Close, isWarm: Bool, secondTopic: Bool = false, repeatsUnknown: Bool = true) {
         self.clients = clients
         self.close = close
         self.results = clients.map { _ in Result() }
+        self.paths = clients.map { _ in [:] }
         self.written = clients.map { _ in 0 }
         self.writtenAt = clients.map { _ in [] }
         self.isRead = clients.map { _ in true }
@@ -192,13 +205,16 @@ final class IsolationWorld {
     private func end(_ link: Link, _ way: UpstreamWay) {
         link.isClosed = true
         self.closes += 1
-        guard case .side(let id) = way else { return }
+        guard case .side(let id) = way else {
+            self.commonCloses += 1
+            return
+        }
         self.simulation.after(Self.halfRoundTrip) { self.machine.lost(id, now: self.moment) }
     }
 
     private func link(_ way: UpstreamWay) -> Link {
         if let link = self.links[way], !link.isClosed { return link }
-        let link = Link(readyAt: self.simulation.now + Self.dial)
+        let link = Link(self.dials, readyAt: self.simulation.now + Self.dial)
         self.links[way] = link
         self.dials += 1
         return link
@@ -219,12 +235,18 @@ final class IsolationWorld {
             }
             return
         }
+        let (number, index) = Self.name(submission.device.bytes)
+        self.paths[number][index, default: []].append(link.number)
+        if self.paths[number][index]?.count == 1, let cause = self.trouble(number, index) {
+            return self.simulation.after(Self.halfRoundTrip) { self.answer(submission, .uncertain(cause)) }
+        }
         let outcome = self.outcome(submission)
         if outcome == .accepted(.confirmed) {
             link.refusedInARow = 0
         } else {
             link.refusedInARow += 1
             self.refusedRequests += 1
+            if case .common = way { self.commonRefusals += 1 }
         }
         self.simulation.after(Self.halfRoundTrip) { self.answer(submission, outcome) }
         if link.refusedInARow >= self.close.limit { self.end(link, way) }

@@ -1,9 +1,10 @@
 internal import NIOCore
 
-/// The connection of an upstream for clients whose tokens are refused, without I/O.
+/// The connection of an upstream for clients whose tokens are refused, and for copies that must not go over the connection
+/// that has their first one. Without I/O.
 ///
 /// ```
-///            dial            three quarters of the budget, or lost
+///            dial        three quarters of the budget, lost, or left
 ///   none ───────────▶ open ────────────────────────────────────────▶ closing ──▶ none
 ///                                                                     all answers are in
 /// ```
@@ -104,6 +105,11 @@ struct SideConnection: Sendable {
         if lost.refusals > 0, lost.answersSinceRefusal < Self.closeness {
             self.budget.wasClosed(after: lost.refusals, now: now)
         }
+        if self.open?.number == number { self.retire() }
+    }
+
+    /// Lets a connection take nothing more, because an answer on it stayed away: what may have arrived goes over another.
+    mutating func leave(_ number: UInt64) {
         if self.open?.number == number { self.retire() }
     }
 
