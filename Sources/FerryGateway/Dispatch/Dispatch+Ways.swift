@@ -43,10 +43,13 @@ extension Dispatch {
 
     private mutating func takeTurn(of lane: Int, _ outgoing: Outgoing, over side: UInt64?) {
         self.lanes[lane].isInOrder = false
-        let room = side == nil ? self.lanes[lane].credit.room : outgoing.side.room
+        // Meanwhile its client's tokens may begin with another topic.
+        guard self.hasSomething(lane) else { return }
+        var room = side == nil ? self.lanes[lane].credit.room : outgoing.side.room
         // In place: a copy of the turns would be a copy of what waits.
         var turns = ConnectionTurns()
         if self.lanes[lane].turns.isEmpty {
+            if side == nil { room = self.lanes[lane].roomForGuesses }
             swap(&turns, &self.guesses[self.lanes[lane].identity])
             turns.takeTurn(atMost: room) { self.goOut($0, lane, outgoing, over: side) }
             swap(&turns, &self.guesses[self.lanes[lane].identity])
@@ -118,7 +121,8 @@ extension Dispatch {
         if self.lanes[lane].suspicion.isSuspicious {
             self.outgoing(of: lane).suspects.append(lane)
         } else {
-            guard self.lanes[lane].credit.room > 0 else { return }
+            let isGuess = self.lanes[lane].turns.isEmpty
+            guard isGuess ? self.lanes[lane].roomForGuesses > 0 : self.lanes[lane].credit.room > 0 else { return }
             self.outgoing(of: lane).common.append(lane)
         }
         self.lanes[lane].isInOrder = true

@@ -14,4 +14,13 @@ struct TopicFlow: Sendable {
     var suspicion = Suspicion()
     /// Whether it stands in one of the orders of its upstream.
     var isInOrder = false
+
+    /// The number of tokens without a known topic that may go over the common connection now.
+    ///
+    /// A refusal may mean that all of them belong to the next topic. So the answers to those under way are awaited then, and
+    /// one at a time goes out until APNs takes one. Otherwise each answer would let another one out, to be refused, too.
+    var roomForGuesses: Int {
+        guard self.suspicion.wasRefused else { return self.credit.room }
+        return self.credit.underWay == 0 ? 1 : 0
+    }
 }

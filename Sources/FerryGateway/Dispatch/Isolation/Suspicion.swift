@@ -31,6 +31,9 @@ struct Suspicion: Sendable {
 
     var isSuspicious: Bool { if case .suspicious = self.state { true } else { false } }
 
+    /// Whether the last answer refused the token, while the lane is trusted.
+    var wasRefused: Bool { if case .trusted(let recent) = self.state { recent & 1 == 1 } else { false } }
+
     /// Notes an answer. Returns whether ``isSuspicious`` changed.
     mutating func answered(_ verdict: Verdict, now: NIODeadline) -> Bool {
         switch (self.state, verdict) {
