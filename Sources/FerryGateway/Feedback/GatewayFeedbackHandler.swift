@@ -24,16 +24,29 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private let driver: GatewayDriver
     private let clients: GatewayClients
     private let tls: TLSHandler
+    private var place: StrangerPlace
     private var claim: FeedbackRows.Claim?
     private var isWritten = false
     private var ending = FeedbackEnding(rows: 0)
     private var timer: Scheduled<Void>?
     private var deadline: Scheduled<Void>?
 
-    init(driver: GatewayDriver, clients: GatewayClients, tls: TLSHandler) {
+    init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
         self.clients = clients
+        self.place = StrangerPlace(among: strangers)
         self.tls = tls
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.place.begin(.handshaking) { self.makeRoom(context) }
+        context.fireChannelActive()
+    }
+
+    /// Gives the place to another client. The list of this one stays, or was empty.
+    private func makeRoom(_ context: ChannelHandlerContext) {
+        self.driver.refused(context.remoteAddress?.ipAddress ?? "a client", GatewayDriver.tookPlace)
+        SocketHandler.close(context.channel)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -47,6 +60,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private func begin(_ context: ChannelHandlerContext) {
         let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else { return context.close(promise: nil) }
+        self.place.begin(.silent) { self.makeRoom(context) }
         self.driver.claimFeedback(of: identity, for: context.remoteAddress?.ipAddress ?? "a client") { claim in
             guard let claim else { return context.close(promise: nil) }
             // A reader that has gone meanwhile gets nothing.
@@ -66,6 +80,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         if claim.rows.isEmpty {
             self.sendEnd(context)
         } else {
+            // A reader of rows has a deadline of its own.
+            self.place.end()
             context.writeAndFlush(self.wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
                 self.isWritten = true
                 self.carryOut(self.ending.written(now: .now()), context)
@@ -120,6 +136,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        self.place.end()
         self.timer?.cancel()
         self.deadline?.cancel()
         // Does nothing for a list that was read.

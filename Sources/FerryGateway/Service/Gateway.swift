@@ -152,16 +152,22 @@ package final class Gateway: Sendable {
         let room = GatewayRoom(upstreams: driver.upstreams.count, hasFeedback: configuration.feedbackPort != nil)
         listening.limits.connections = min(listening.limits.connections, room.clients)
         let clients = configuration.clients
+        let strangers = Strangers(on: eventLoop)
+        listening.whenFull = { strangers.makeRoom() }
         let listener = try await Listener.bind(listening, on: eventLoop) { connection in
-            connection.tls.map { GatewayHandler(driver: driver, clients: clients, tls: $0) }
+            connection.tls.map { GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: $0) }
         }
         var feedback: Listener?
         if let port = configuration.feedbackPort {
             listening.port = port
             listening.limits.connections = room.readers
+            let strangers = Strangers(on: eventLoop)
+            listening.whenFull = { strangers.makeRoom() }
             do {
                 feedback = try await Listener.bind(listening, on: eventLoop) { connection in
-                    connection.tls.map { GatewayFeedbackHandler(driver: driver, clients: clients, tls: $0) }
+                    connection.tls.map {
+                        GatewayFeedbackHandler(driver: driver, clients: clients, strangers: strangers, tls: $0)
+                    }
                 }
             } catch {
                 await listener.stop(within: .seconds(1))

@@ -12,6 +12,8 @@ final class GatewayDriver: @unchecked Sendable {
     /// The longest reason of a refusal, in characters: a stranger's handshake may have brought it.
     private static let reasonLimit = 1000
     private static let isTaken = "Another gateway has taken the store."
+    /// The reason for closing a connection that has shown nothing of itself.
+    static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
 
     let eventLoop: any EventLoop
     private let machine: GatewayMachine

@@ -33,6 +33,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     private let tls: TLSHandler
     private var context: ChannelHandlerContext?
     private var state = State.handshaking
+    private var place: StrangerPlace
     private var isReading = true
     /// Whether the channel asked to read while that was not allowed.
     private var wantsRead = false
@@ -41,9 +42,10 @@ final class GatewayHandler: ChannelDuplexHandler {
     /// The address of the client. A socket that the client has reset does not know it any more.
     private var peer: String?
 
-    init(driver: GatewayDriver, clients: GatewayClients, tls: TLSHandler) {
+    init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
         self.clients = clients
+        self.place = StrangerPlace(among: strangers)
         self.tls = tls
     }
 
@@ -53,7 +55,17 @@ final class GatewayHandler: ChannelDuplexHandler {
     func channelActive(context: ChannelHandlerContext) {
         self.peer = context.remoteAddress?.ipAddress
         guard self.driver.isOpen(for: self.address(context)) else { return context.close(promise: nil) }
+        self.place.begin(.handshaking) { self.makeRoom() }
         context.fireChannelActive()
+    }
+
+    /// Gives the place to another client.
+    private func makeRoom() {
+        guard let context = self.context else { return }
+        self.driver.refused(self.address(context), GatewayDriver.tookPlace)
+        // What TLS says of the end is no news.
+        if case .handshaking = self.state { self.state = .closed }
+        SocketHandler.close(context.channel)
     }
 
     private func address(_ context: ChannelHandlerContext) -> String {
@@ -84,6 +96,7 @@ final class GatewayHandler: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
+        self.place.begin(.silent) { self.makeRoom() }
         self.state = .opening(Early())
         self.setReading(false)
         // Both are gone with the channel.
@@ -119,6 +132,7 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = self.unwrapInboundIn(data)
+        self.place.end()
         switch self.state {
         case .handshaking, .closed:
             break
@@ -137,6 +151,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     }
 
     private func leave() {
+        self.place.end()
         switch self.state {
         case .handshaking, .closed: self.state = .closed
         // It ends when the store has answered.

@@ -78,4 +78,15 @@ struct GatewayHarness: Sendable {
             in: self.directory
         )
     }
+
+    /// Reads the client's feedback list.
+    func readFeedback(of port: Int) async throws -> FerryProgram.Output {
+        try await FerryProgram.run(
+            [
+                "feedback", "--json", "--to", "localhost:\(port)", "--ca", self.directory.path("ca.pem"),
+                "--cert", self.directory.path("client.pem"), "--key", self.directory.path("client-key.pem"),
+            ],
+            in: self.directory
+        )
+    }
 }

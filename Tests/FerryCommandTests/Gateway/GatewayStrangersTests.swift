@@ -82,7 +82,7 @@ import Testing
             let ports = try JSONSerialization.jsonObject(with: Data(gateway.result.utf8)) as? [String: Int]
             let feedback = try #require(ports?["feedback"])
             _ = try await harness.push(1...5, to: port)
-            let crowd = Crowd(600, at: [port, feedback])
+            let crowd = Crowd(270, at: [port, port, feedback])
             defer { crowd.end() }
             // Until the gateway can have no more.
             let directory = "/proc/\(gateway.processIdentifier)/fd"
@@ -96,6 +96,13 @@ import Testing
             #expect(try await eventually { apns.counts.rejected == 5 })
             #expect(try await eventually { try harness.directory.read("list").count { $0 == "\n" } == 5 })
             #expect(try !gateway.messages.contains("Too many open files"))
+            // Both ports are full, and stay so.
+            let output = try await harness.push(6...10, to: port)
+            #expect(output.status == 0, "\(output.messages)")
+            #expect(try await eventually { apns.counts.rejected == 10 })
+            let rows = try await harness.readFeedback(of: feedback)
+            #expect(rows.status == 0 && rows.result.count { $0 == "\n" } == 10, "\(rows)")
+            #expect(try gateway.messages.contains("others wanted its place."))
             crowd.end()
             await gateway.killAndWait()
             await apns.stop()
