@@ -57,7 +57,7 @@ final class FeedbackFile: Sendable {
     /// How many devices could not be written, because the disk was full, say.
     var lostCount: Int { self.lost.withLock { $0 } }
 
-    /// Appends a device. Called on an event loop: the file should be on a local disk.
+    /// Appends a device, and waits for the disk.
     func append(_ device: DeviceToken, goneSince date: Date?) {
         let seconds = date?.timeIntervalSince1970 ?? Date.now.timeIntervalSince1970
         let line = Array(Self.line(device, seconds: UInt32(clamping: Int64(seconds))).utf8)

@@ -26,7 +26,7 @@ final class Handle: Sendable {
     /// The migration, if the backend is one.
     let migration: MigratingProvider?
     let config: ConfigWatch?
-    let goneDevices: FeedbackFile?
+    let goneDevices: FeedbackWriter?
 
     init(
         _ way: Way,
@@ -35,7 +35,7 @@ final class Handle: Sendable {
         events: EventQueue? = nil,
         migration: MigratingProvider? = nil,
         config: ConfigWatch? = nil,
-        goneDevices: FeedbackFile? = nil
+        goneDevices: FeedbackWriter? = nil
     ) {
         self.way = way
         self.mailbox = mailbox
@@ -240,6 +240,7 @@ final class Handle: Sendable {
         case .own(let backend, let closing):
             ForkGate.pass { backend.shutDown(within: limit) { closing.open() } }
             closing.wait()
+            self.goneDevices?.flush()
         case .shared(let provider, let isClosed):
             isClosed.withLock { $0 = true }
             _ = self.mailbox.drain(milliseconds: limit.milliseconds)

@@ -14,7 +14,7 @@ final class SharedProvider: Sendable {
     let router: TagRouter
     let migration: MigratingProvider?
     let config: ConfigWatch?
-    let goneDevices: FeedbackFile?
+    let goneDevices: FeedbackWriter?
     /// The options of the call that made it, in one order, without those that a handle has for itself.
     let options: String
     /// The same with those of the file.
@@ -28,7 +28,7 @@ final class SharedProvider: Sendable {
         router: TagRouter,
         migration: MigratingProvider?,
         config: ConfigWatch?,
-        goneDevices: FeedbackFile?,
+        goneDevices: FeedbackWriter?,
         options: String,
         merged: String,
         handleLimit: Int

@@ -12,7 +12,7 @@ struct HandleMaker {
         var backend: Backend
         var migration: MigratingProvider?
         var config: ConfigWatch?
-        var goneDevices: FeedbackFile?
+        var goneDevices: FeedbackWriter?
     }
 
     /// Everything in the options that does not concern the backend.
@@ -167,13 +167,14 @@ struct HandleMaker {
         on threads: () throws -> ProcessThreads,
         _ sink: (Int) throws -> (any OutcomeSink, Int)
     ) throws -> Made {
-        let gone = try frame.feedback.map { try FeedbackFile(path: $0) }
+        let goneFile = try frame.feedback.map { try FeedbackFile(path: $0) }
+        let gone = goneFile.map { FeedbackWriter($0) }
         var goneDevices: GoneDeviceSink?
-        if let gone { goneDevices = { gone.append($0, goneSince: $1) } }
+        if let gone { goneDevices = { gone.add($0, goneSince: $1) } }
         switch frame.backend {
         case .echo:
             try options.end()
-            let echo = Echo(try sink(frame.queueLimit ?? Self.echoLimit).0, goneDevices: gone)
+            let echo = Echo(try sink(frame.queueLimit ?? Self.echoLimit).0, goneDevices: goneFile)
             return Made(backend: .echo(echo), goneDevices: gone)
         case .binary:
             var configuration = try options.binaryConfiguration(on: threads(), outcomes: .discard)
@@ -187,7 +188,7 @@ struct HandleMaker {
             try options.end()
             let (outcomes, limit) = try sink(frame.queueLimit ?? configuration.options.queueLimit)
             configuration.options.queueLimit = limit
-            configuration.outcomes = .sink(outcomes)
+            configuration.outcomes = .sink(gone?.before(outcomes) ?? outcomes)
             configuration.goneDevices = goneDevices
             return Made(backend: .provider(try HTTP2Provider(configuration)), goneDevices: gone)
         case .migrate:
@@ -195,7 +196,7 @@ struct HandleMaker {
             try options.end()
             let (outcomes, limit) = try sink(frame.queueLimit ?? configuration.options.queueLimit)
             configuration.options.queueLimit = limit
-            configuration.outcomes = .sink(outcomes)
+            configuration.outcomes = .sink(gone?.before(outcomes) ?? outcomes)
             configuration.goneDevices = goneDevices
             let provider = try MigratingProvider(configuration)
             return Made(

@@ -40,11 +40,12 @@ enum ExitDrain {
         let hasStarted = OwnThread.start {
             let (threads, endings) = LibraryState.shared.withLock { ($0.runningThreads, $0.endingsAtExit) }
             Self.tell(Self.finish(endings))
+            FeedbackWriter.flushAll()
             if let threads { ThreadRest(threads).begin(milliseconds: ForkGate.limit) }
             isOver.withLock { $0 = true }
             isOver.signal()
         }
-        let limit = self.longest.load(ordering: .relaxed) + Self.margin
+        let limit = self.longest.load(ordering: .relaxed) + Self.margin + FeedbackWriter.patience
         guard hasStarted, isOver.wait(milliseconds: limit, until: { $0 }) else { return Self.say(Self.inUse) }
     }
 

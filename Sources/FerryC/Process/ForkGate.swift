@@ -106,6 +106,7 @@ enum ForkGate {
         self.isLocked = false
         if isChild {
             LibraryState.shared.valueUnderLock.forked()
+            FeedbackWriter.forked()
             InheritedSockets.closeCopies(of: self.sockets)
         }
         self.sockets = []

@@ -127,7 +127,9 @@ struct AppStoreServeCommand: AsyncParsableCommand, ListeningCommand {
         }
     }
 
-    func run() async throws {
+    func run() async throws { try await self.reportingFailure { try await self.receive() } }
+
+    private func receive() async throws {
         let verifier = try self.options.verifier()
         try self.learn(verifier)
         let destinations = try self.destinations()

@@ -295,6 +295,24 @@ import Testing
         }
     }
 
+    @Test func `a start of serve that fails ends, although nobody reads standard error`() async throws {
+        try await TemporaryDirectory.with { directory in
+            let pipe = try FullPipe(in: directory)
+            let program = try FerryProgram(
+                [
+                    "appstore", "serve", "--app", "com.example.app", "--listen", "0", "--plain", "--store",
+                    directory.path("none/store.db"),
+                ],
+                in: directory,
+                shell: "exec \"$@\" 2>'\(pipe.path)'"
+            )
+            #expect(await program.ends(within: .seconds(60)))
+            #expect(try await program.output().status == 2)
+            #expect(pipe.read() == "")
+            await program.killAndWait()
+        }
+    }
+
     @Test func `a store that does not exist is not made by a command that looks into it`() async throws {
         try await TemporaryDirectory.with { directory in
             let output = try await FerryProgram.run(
