@@ -15,6 +15,7 @@ internal import NIOCore
 ///   kind 7, over          connection 8, sequence 8
 ///   kind 8, untold        connection 8, sequence 8
 ///   kind 9, doubted       job 8
+///   kind 10, read         as kind 3, without an identifier
 /// ```
 ///
 /// The numbers of kinds are written to disk: never change one.
@@ -24,13 +25,14 @@ enum JournalRecord: Hashable {
     case client(ConnectionID, identity: String, address: [UInt8])
     /// The connection has ended.
     case closed(ConnectionID)
-    /// A notification that is forwarded. `readAt` is in UNIX seconds.
+    /// A notification that is forwarded. `readAt` is in UNIX seconds. `isNamed`: it has an identifier.
     case read(
         Reader,
         JobID,
         readAt: UInt32,
         expiration: UInt32,
         priority: UInt8,
+        isNamed: Bool,
         token: ArraySlice<UInt8>,
         payload: ArraySlice<UInt8>
     )
@@ -62,7 +64,8 @@ extension ByteBuffer {
     mutating func write(closed id: ConnectionID) { self.writeMultipleIntegers(UInt8(2), id.rawValue) }
 
     mutating func write(read job: Job, as id: JobID) {
-        self.writeMultipleIntegers(UInt8(3), job.first.connection.rawValue, job.first.sequence, id.rawValue)
+        let kind: UInt8 = job.isNamed ? 3 : 10
+        self.writeMultipleIntegers(kind, job.first.connection.rawValue, job.first.sequence, id.rawValue)
         self.writeMultipleIntegers(job.readAtSeconds, job.expiration, job.priority, UInt8(job.tokenLength))
         self.writeBytes(job.token)
         self.writeInteger(UInt16(job.bytes.count - job.tokenLength))
@@ -113,7 +116,7 @@ extension ByteBuffer {
         case 2:
             return self.readConnection().map { .closed($0) }
         case 3:
-            return self.readRead()
+            return self.readRead(isNamed: true)
         case 4:
             guard let reader = self.readReader(), let job = self.readJob(),
                 let (readAt, high, low, isConstant) = self.readMultipleIntegers(
@@ -133,12 +136,14 @@ extension ByteBuffer {
             return self.readReader().map { .untold(EpisodeID($0)) }
         case 9:
             return self.readJob().map { .doubted($0) }
+        case 10:
+            return self.readRead(isNamed: false)
         default:
             return nil
         }
     }
 
-    private mutating func readRead() -> JournalRecord? {
+    private mutating func readRead(isNamed: Bool) -> JournalRecord? {
         guard let reader = self.readReader(), let job = self.readJob(),
             let (readAt, expiration, priority) = self.readMultipleIntegers(as: (UInt32, UInt32, UInt8).self),
             let token = self.readShort(),
@@ -150,6 +155,7 @@ extension ByteBuffer {
             readAt: readAt,
             expiration: expiration,
             priority: priority,
+            isNamed: isNamed,
             token: token,
             payload: payload[...]
         )

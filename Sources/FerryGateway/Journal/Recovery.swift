@@ -23,6 +23,8 @@ package struct Recovery {
         /// The same by the clock of today.
         var time: Int64
         var segment: UInt64
+        /// Whether it has an identifier.
+        var isNamed: Bool
         /// The number of times that it went out and may have arrived.
         var doubts = 0
     }
@@ -130,7 +132,7 @@ package struct Recovery {
             self.connections[id] = Connection(client: Client(identity: identity, address: address))
         case .closed(let id):
             self.connections[id]?.isClosed = true
-        case .read(let reader, let job, let readAt, let expiration, let priority, let token, let payload):
+        case .read(let reader, let job, let readAt, let expiration, let priority, let isNamed, let token, let payload):
             self.counts[self.counts.count - 1].count += 1
             guard let client = self.connections[reader.connection]?.client else { return }
             let isNew = self.unanswered[job] == nil
@@ -145,6 +147,7 @@ package struct Recovery {
                 readAt: readAt,
                 time: self.time(readAt, in: closedAt),
                 segment: segment,
+                isNamed: isNamed,
                 doubts: doubts
             )
             guard isNew else { return }

@@ -120,6 +120,7 @@ extension Job {
         }
         self.segment = unanswered.segment
         self.doubts = unanswered.doubts
+        self.isNamed = unanswered.isNamed
         // Its client is gone, or takes silence for acceptance.
         self.isReleased = true
     }

@@ -100,6 +100,26 @@ import Testing
         #expect(scene.sentTokens.isEmpty)
     }
 
+    @Test func `a refusal after kills is listed with a status only if the notification has an identifier`() throws {
+        let scene = try GatewayStoreScene(upstreamKey: [1])
+        scene.warm()
+        let connection = scene.connect()
+        scene.push([1], 1, on: connection)
+        scene.pushUnnamed([2], on: connection)
+        for _ in 0..<2 {
+            scene.wait(.seconds(1))
+            try scene.kill()
+            #expect(Set(scene.sentTokens) == [[1], [2]])
+        }
+        scene.answer([1], Self.bad)
+        scene.answer([2], Self.bad)
+        let statuses = scene.events.compactMap { event in
+            if case .refused(let refusal) = event { [refusal.token?.first: refusal.status] } else { nil }
+        }
+        #expect(statuses == [[1: .invalidToken], [2: nil]])
+        #expect(scene.machine.counts.isConserved && scene.machine.counts.unanswered == 0)
+    }
+
     @Test func `what the store never had is not sent by anyone`() throws {
         let scene = try GatewayStoreScene()
         let connection = scene.connect()

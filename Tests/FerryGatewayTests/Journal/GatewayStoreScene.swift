@@ -108,6 +108,18 @@ final class GatewayStoreScene {
         self.collect()
     }
 
+    /// Sends a notification of command 0, which has no identifier.
+    func pushUnnamed(_ token: [UInt8], on connection: ConnectionID) {
+        let payload = #"{"aps":{"alert":"Hello"}}"#
+        var bytes = ByteBuffer()
+        bytes.writeMultipleIntegers(UInt8(0), UInt16(token.count))
+        bytes.writeBytes(token)
+        bytes.writeInteger(UInt16(payload.utf8.count))
+        bytes.writeString(payload)
+        self.machine.received(connection, bytes, now: self.now)
+        self.collect()
+    }
+
     func hangUp(_ connection: ConnectionID) {
         self.machine.inputEnded(connection, now: self.now)
         self.collect()

@@ -223,7 +223,7 @@ final class GatewayWorld {
         do {
             _ = try Segment.read(segment, GatewayProcess.checksum) { record in
                 switch record {
-                case .read(let reader, _, _, _, _, _, _), .copy(let reader, _, _, _, _):
+                case .read(let reader, _, _, _, _, _, _, _), .copy(let reader, _, _, _, _):
                     if let push = self.order[reader.connection]?[Int(reader.sequence)] { self.account.stored(push) }
                 default:
                     break
