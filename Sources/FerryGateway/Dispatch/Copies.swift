@@ -6,7 +6,7 @@ internal import NIOCore
 /// The notifications that may have arrived, and must go out once more over another connection than before.
 ///
 /// A stream that was reset says nothing of its connection, which lives on. On the same connection, the copy would meet the
-/// same trouble. So it goes over a side connection, which is dialled for it, and takes turns with suspicious lanes there.
+/// same trouble. So it goes over a side connection, which is dialled for it, and takes turns with suspicious flows there.
 ///
 /// Memory: those that wait, and for each one that waited an entry until no older one waits.
 struct Copies: Sendable {
@@ -19,7 +19,7 @@ struct Copies: Sendable {
     var turns = ConnectionTurns()
     /// In the order of their times.
     private var entries: Deque<Entry> = []
-    /// Whether a copy has the next turn, and not a suspicious lane.
+    /// Whether a copy has the next turn, and not a suspicious flow.
     private var isNext = true
 
     var isEmpty: Bool { self.turns.isEmpty }
@@ -34,7 +34,7 @@ struct Copies: Sendable {
 
     /// Returns whether a copy goes next. The other side gets the turn after it.
     ///
-    /// - Parameter hasOthers: whether a suspicious lane waits, too.
+    /// - Parameter hasOthers: whether a suspicious flow waits, too.
     mutating func takesTurn(hasOthers: Bool) -> Bool {
         guard !self.isEmpty else { return false }
         guard hasOthers else { return true }

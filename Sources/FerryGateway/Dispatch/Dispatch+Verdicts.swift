@@ -183,7 +183,7 @@ extension Dispatch {
     }
 
     private func item(_ id: JobID, _ job: borrowing Job) -> GatewayEvent.Item {
-        let topic = self.routes[self.lanes[self.lane(of: job)].route].topic
+        let topic = self.routes[self.flows[self.flow(of: job)].route].topic
         return GatewayEvent.Item(
             identity: job.scope.identity,
             token: Array(job.token),

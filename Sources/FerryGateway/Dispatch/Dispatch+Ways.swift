@@ -7,12 +7,12 @@ internal import NIOCore
 extension Dispatch {
     // MARK: To the upstream
 
-    /// Hands the next notifications for an upstream to `body`, as often as it takes all of them.
+    /// Hands the next notifications for an upstream to `body`, batch after batch, until it leaves some of one.
     package mutating func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
         let outgoing = self.outgoing[upstream]
         repeat {
-            while outgoing.batch.count < DispatchBounds.batch, let lane = outgoing.common.popFirst() {
-                self.takeTurn(of: lane, outgoing, over: nil)
+            while outgoing.batch.count < DispatchBounds.batch, let flow = outgoing.common.popFirst() {
+                self.takeTurn(of: flow, outgoing, over: nil)
             }
             guard !outgoing.batch.isEmpty else { break }
             body(.common(upstream: upstream), &outgoing.batch)
@@ -20,8 +20,8 @@ extension Dispatch {
         while outgoing.side.room > 0, let number = outgoing.side.number {
             if outgoing.copies.takesTurn(hasOthers: !outgoing.suspects.isEmpty) {
                 self.takeTurnOfCopies(outgoing, over: number)
-            } else if let lane = outgoing.suspects.popFirst() {
-                self.takeTurn(of: lane, outgoing, over: number)
+            } else if let flow = outgoing.suspects.popFirst() {
+                self.takeTurn(of: flow, outgoing, over: number)
             } else {
                 break
             }
@@ -41,24 +41,24 @@ extension Dispatch {
         self.outgoing[id.upstream].dialIfNeeded(now: now.monotonic)
     }
 
-    private mutating func takeTurn(of lane: Int, _ outgoing: Outgoing, over side: UInt64?) {
-        self.lanes[lane].isInOrder = false
+    private mutating func takeTurn(of flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
+        self.flows[flow].isInOrder = false
         // Meanwhile its client's tokens may begin with another topic.
-        guard self.hasSomething(lane) else { return }
-        var room = side == nil ? self.lanes[lane].credit.room : outgoing.side.room
+        guard self.hasSomething(flow) else { return }
+        var room = side == nil ? self.flows[flow].credit.room : outgoing.side.room
         // In place: a copy of the turns would be a copy of what waits.
         var turns = ConnectionTurns()
-        if self.lanes[lane].turns.isEmpty {
-            if side == nil { room = self.lanes[lane].roomForGuesses }
-            swap(&turns, &self.guesses[self.lanes[lane].identity])
-            turns.takeTurn(atMost: room) { self.goOut($0, lane, outgoing, over: side) }
-            swap(&turns, &self.guesses[self.lanes[lane].identity])
+        if self.flows[flow].turns.isEmpty {
+            if side == nil { room = self.flows[flow].roomForGuesses }
+            swap(&turns, &self.guesses[self.flows[flow].identity])
+            turns.takeTurn(atMost: room) { self.goOut($0, flow, outgoing, over: side) }
+            swap(&turns, &self.guesses[self.flows[flow].identity])
         } else {
-            swap(&turns, &self.lanes[lane].turns)
-            turns.takeTurn(atMost: room) { self.goOut($0, lane, outgoing, over: side) }
-            swap(&turns, &self.lanes[lane].turns)
+            swap(&turns, &self.flows[flow].turns)
+            turns.takeTurn(atMost: room) { self.goOut($0, flow, outgoing, over: side) }
+            swap(&turns, &self.flows[flow].turns)
         }
-        self.queue(lane)
+        self.queue(flow)
     }
 
     private mutating func takeTurnOfCopies(_ outgoing: Outgoing, over side: UInt64) {
@@ -66,13 +66,13 @@ extension Dispatch {
         swap(&turns, &outgoing.copies.turns)
         turns.takeTurn(atMost: outgoing.side.room) { id in
             guard let job = self.jobs[id] else { return }
-            self.goOut(id, self.lane(of: job), outgoing, over: side)
+            self.goOut(id, self.flow(of: job), outgoing, over: side)
         }
         swap(&turns, &outgoing.copies.turns)
         self.forgetOld(outgoing)
     }
 
-    private mutating func goOut(_ id: JobID, _ lane: Int, _ outgoing: Outgoing, over side: UInt64?) {
+    private mutating func goOut(_ id: JobID, _ flow: Int, _ outgoing: Outgoing, over side: UInt64?) {
         // It may have been given up meanwhile.
         guard let job = self.jobs[id] else { return }
         if job.attempts == 0 {
@@ -82,118 +82,118 @@ extension Dispatch {
         if job.isGuess {
             // The topic was left open until now.
             self.jobs[id]?.isGuess = false
-            self.jobs[id]?.topic = self.lanes[lane].topic
-            self.jobs[id]?.firstTopic = self.lanes[lane].topic
+            self.jobs[id]?.topic = self.flows[flow].topic
+            self.jobs[id]?.firstTopic = self.flows[flow].topic
         }
         self.jobs[id]?.attempts += 1
         self.jobs[id]?.way = side.map { .side($0) } ?? .common
-        if side == nil { self.lanes[lane].credit.wentOut() } else { outgoing.side.wentOut() }
-        let topic = self.routes[self.lanes[lane].route].topic
+        if side == nil { self.flows[flow].credit.wentOut() } else { outgoing.side.wentOut() }
+        let topic = self.routes[self.flows[flow].route].topic
         outgoing.append(job, topic: topic, as: self.apnsID(of: id), tag: id.rawValue, to: side)
     }
 
-    // MARK: Lanes
+    // MARK: Flows
 
-    /// The lane of a client's topic.
-    func lane(of identity: Int, topic: Int) -> Int { self.firstLanes[identity] + topic }
+    /// The flow of a client's topic.
+    func flow(of identity: Int, topic: Int) -> Int { self.firstFlows[identity] + topic }
 
-    func lane(of job: borrowing Job) -> Int { self.lane(of: job.scope.identity, topic: job.topic) }
+    func flow(of job: borrowing Job) -> Int { self.flow(of: job.scope.identity, topic: job.topic) }
 
     /// Lets a notification wait for its turn. Its gate has admitted it.
-    mutating func line(up id: JobID, _ job: borrowing Job, now: Moment) {
-        let lane = self.lane(of: job)
+    mutating func enqueue(_ id: JobID, _ job: borrowing Job, now: Moment) {
+        let flow = self.flow(of: job)
         if job.needsOther {
             let until = now.monotonic + DispatchBounds.otherConnection
             self.jobs[id]?.way = .waitsForSide(until: until)
-            self.outgoing(of: lane).copies.append(id, on: job.first.connection, until: until)
+            self.outgoing(of: flow).copies.append(id, on: job.first.connection, until: until)
         } else if job.isGuess {
             self.guesses[job.scope.identity].append(id, on: job.first.connection)
         } else {
-            self.lanes[lane].turns.append(id, on: job.first.connection)
+            self.flows[flow].turns.append(id, on: job.first.connection)
         }
-        self.queue(lane)
-        self.outgoing(of: lane).dialIfNeeded(now: now.monotonic)
+        self.queue(flow)
+        self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Lets a lane have its turn, if it has something and may send it.
-    private mutating func queue(_ lane: Int) {
-        guard !self.lanes[lane].isInOrder, self.hasSomething(lane) else { return }
-        if self.lanes[lane].suspicion.isSuspicious {
-            self.outgoing(of: lane).suspects.append(lane)
+    /// Lets a flow have its turn, if it has something and may send it.
+    private mutating func queue(_ flow: Int) {
+        guard !self.flows[flow].isInOrder, self.hasSomething(flow) else { return }
+        if self.flows[flow].suspicion.isSuspicious {
+            self.outgoing(of: flow).suspects.append(flow)
         } else {
-            let isGuess = self.lanes[lane].turns.isEmpty
-            guard isGuess ? self.lanes[lane].roomForGuesses > 0 : self.lanes[lane].credit.room > 0 else { return }
-            self.outgoing(of: lane).common.append(lane)
+            let isGuess = self.flows[flow].turns.isEmpty
+            guard isGuess ? self.flows[flow].roomForGuesses > 0 : self.flows[flow].credit.room > 0 else { return }
+            self.outgoing(of: flow).common.append(flow)
         }
-        self.lanes[lane].isInOrder = true
+        self.flows[flow].isInOrder = true
     }
 
-    private func hasSomething(_ lane: Int) -> Bool {
-        if !self.lanes[lane].turns.isEmpty { return true }
-        let identity = self.lanes[lane].identity
-        return self.lanes[lane].topic == self.lastTopics[identity] && !self.guesses[identity].isEmpty
+    private func hasSomething(_ flow: Int) -> Bool {
+        if !self.flows[flow].turns.isEmpty { return true }
+        let identity = self.flows[flow].identity
+        return self.flows[flow].topic == self.lastTopics[identity] && !self.guesses[identity].isEmpty
     }
 
-    func outgoing(of lane: Int) -> Outgoing { self.outgoing[self.routes[self.lanes[lane].route].upstream] }
+    func outgoing(of flow: Int) -> Outgoing { self.outgoing[self.routes[self.flows[flow].route].upstream] }
 
-    /// Notes that a notification is under way no more, and what its outcome says of its client.
+    /// Notes that a notification has its outcome, and counts the outcome for its client.
     mutating func returned(_ job: borrowing Job, _ id: JobID, _ verdict: Verdict, now: Moment) {
-        let lane = self.lane(of: job)
-        let outgoing = self.outgoing(of: lane)
+        let flow = self.flow(of: job)
+        let outgoing = self.outgoing(of: flow)
         switch job.way {
         case .none, .waitsForSide: return
-        case .common: self.lanes[lane].credit.returned(verdict)
+        case .common: self.flows[flow].credit.returned(verdict)
         case .side(let number): outgoing.side.returned(number, verdict, now: now.monotonic)
         }
         self.jobs[id]?.way = .none
-        if self.lanes[lane].suspicion.answered(verdict, now: now.monotonic), self.lanes[lane].isInOrder {
+        if self.flows[flow].suspicion.answered(verdict, now: now.monotonic), self.flows[flow].isInOrder {
             // It takes its turns elsewhere.
-            if self.lanes[lane].suspicion.isSuspicious {
-                outgoing.common.removeAll { $0 == lane }
+            if self.flows[flow].suspicion.isSuspicious {
+                outgoing.common.removeAll { $0 == flow }
             } else {
-                outgoing.suspects.removeAll { $0 == lane }
+                outgoing.suspects.removeAll { $0 == flow }
             }
-            self.lanes[lane].isInOrder = false
+            self.flows[flow].isInOrder = false
         }
-        self.queue(lane)
+        self.queue(flow)
         outgoing.dialIfNeeded(now: now.monotonic)
     }
 
-    /// Notes the topic with which a client's tokens begin, if nothing is known of them: the one that APNs took last.
+    /// Notes the topic that APNs took last for a client. Tokens without a known topic begin with it.
     mutating func took(_ topic: Int, of identity: Int, now: Moment) {
         guard self.lastTopics[identity] != topic else { return }
         self.lastTopics[identity] = topic
-        let lane = self.lane(of: identity, topic: topic)
-        self.queue(lane)
-        self.outgoing(of: lane).dialIfNeeded(now: now.monotonic)
+        let flow = self.flow(of: identity, topic: topic)
+        self.queue(flow)
+        self.outgoing(of: flow).dialIfNeeded(now: now.monotonic)
     }
 
-    /// Lets a client's tokens begin with the next topic, if this one was wrong for too many. Until APNs takes the first
-    /// with the other topic, the rest would be refused, too.
+    /// Lets a client's tokens begin with the next topic, if this one was wrong for too many. Otherwise APNs would
+    /// refuse all of them until it takes the first one with the other topic.
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
-        guard self.lastTopics[identity] == job.topic, self.lanes[self.lane(of: job)].suspicion.isSuspicious else {
+        guard self.lastTopics[identity] == job.topic, self.flows[self.flow(of: job)].suspicion.isSuspicious else {
             return
         }
         self.took(next, of: identity, now: now)
     }
 
-    /// Takes what waits for its turn with this topic, because its gate has shut.
+    /// Moves the notifications that wait for their turn with this topic to its gate, which has shut.
     mutating func takeBack(_ route: Int) {
-        for lane in self.lanes.indices where self.lanes[lane].route == route {
-            for id in self.lanes[lane].turns.takeAll() { self.held[route].append(id, of: lane) }
-            let identity = self.lanes[lane].identity
-            guard self.lanes[lane].topic == self.lastTopics[identity] else { continue }
-            for id in self.guesses[identity].takeAll() { self.hold(id, lane: lane) }
+        for flow in self.flows.indices where self.flows[flow].route == route {
+            for id in self.flows[flow].turns.takeAll() { self.held[route].append(id, of: flow) }
+            let identity = self.flows[flow].identity
+            guard self.flows[flow].topic == self.lastTopics[identity] else { continue }
+            for id in self.guesses[identity].takeAll() { self.hold(id, flow: flow) }
         }
         let outgoing = self.outgoing[self.routes[route].upstream]
         guard !outgoing.copies.isEmpty else { return }
         for id in outgoing.copies.turns.takeAll() {
             guard let job = self.jobs[id] else { continue }
-            let lane = self.lane(of: job)
-            if self.lanes[lane].route == route {
+            let flow = self.flow(of: job)
+            if self.flows[flow].route == route {
                 self.jobs[id]?.way = .none
-                self.hold(id, lane: lane)
+                self.hold(id, flow: flow)
             } else {
                 outgoing.copies.turns.append(id, on: job.first.connection)
             }
@@ -208,7 +208,7 @@ extension Dispatch {
         guard outcome.mayLeaveConnectionOpen else { return }
         self.jobs[id]?.needsOther = true
         guard case .side(let number) = job.way else { return }
-        self.outgoing(of: self.lane(of: job)).side.leave(number)
+        self.outgoing(of: self.flow(of: job)).side.leave(number)
     }
 
     /// Gives up the copies that found no other connection in time.
@@ -229,13 +229,13 @@ extension Dispatch {
     }
 
     /// Lets a notification wait at the gate of its topic.
-    mutating func hold(_ id: JobID, lane: Int) {
+    mutating func hold(_ id: JobID, flow: Int) {
         if self.jobs[id]?.isGuess == true {
             self.jobs[id]?.isGuess = false
-            self.jobs[id]?.topic = self.lanes[lane].topic
-            self.jobs[id]?.firstTopic = self.lanes[lane].topic
+            self.jobs[id]?.topic = self.flows[flow].topic
+            self.jobs[id]?.firstTopic = self.flows[flow].topic
         }
-        self.held[self.lanes[lane].route].append(id, of: lane)
+        self.held[self.flows[flow].route].append(id, of: flow)
     }
 }
 
@@ -245,7 +245,7 @@ extension Outgoing {
         if self.wantsSide { self.side.dial(now: now) }
     }
 
-    /// When a side connection may be opened that something waits for.
+    /// When a side connection may be opened; nil: nothing waits for one.
     var dialAt: NIODeadline? { self.wantsSide ? self.side.dialAt : nil }
 
     private var wantsSide: Bool { !self.suspects.isEmpty || !self.copies.isEmpty }

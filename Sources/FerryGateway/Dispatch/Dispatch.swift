@@ -45,10 +45,10 @@ package struct Dispatch: ~Copyable {
     var routes: [Route]
     let outgoing: [Outgoing]
     var outages: [Outage]
-    /// The lanes of all clients: those of one client in a row.
-    var lanes: [TopicFlow]
-    /// The first lane of each client.
-    let firstLanes: [Int]
+    /// The flows of all clients: those of one client in a row.
+    var flows: [TopicFlow]
+    /// The first flow of each client.
+    let firstFlows: [Int]
     /// For each client, the notifications for tokens without a known topic.
     var guesses: [ConnectionTurns]
     /// For each client, the place of the topic that APNs took last.
@@ -95,15 +95,15 @@ package struct Dispatch: ~Copyable {
         self.routes = routes
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
         self.outages = (0..<upstreams).map { _ in Outage() }
-        var (lanes, firstLanes): ([TopicFlow], [Int]) = ([], [])
+        var (flows, firstFlows): ([TopicFlow], [Int]) = ([], [])
         for (number, identity) in identities.enumerated() {
-            firstLanes.append(lanes.count)
+            firstFlows.append(flows.count)
             for (topic, route) in identity.routes.enumerated() {
-                lanes.append(TopicFlow(route: route, topic: topic, identity: number))
+                flows.append(TopicFlow(route: route, topic: topic, identity: number))
             }
         }
-        self.lanes = lanes
-        self.firstLanes = firstLanes
+        self.flows = flows
+        self.firstFlows = firstFlows
         self.guesses = identities.map { _ in ConnectionTurns() }
         self.lastTopics = identities.map { _ in 0 }
         self.held = routes.map { _ in Held() }
@@ -232,19 +232,19 @@ package struct Dispatch: ~Copyable {
             self.jobs[id]?.topic = self.lastTopics[identity]
         }
         guard let job = self.jobs[id] else { return true }
-        let lane = self.lane(of: job)
-        guard self.routes[self.lanes[lane].route].gate.admits(now: now.monotonic) else {
-            self.hold(id, lane: lane)
+        let flow = self.flow(of: job)
+        guard self.routes[self.flows[flow].route].gate.admits(now: now.monotonic) else {
+            self.hold(id, flow: flow)
             return false
         }
-        self.line(up: id, job, now: now)
+        self.enqueue(id, job, now: now)
         return true
     }
 
     /// Takes an outcome. Returns nil if the job is not known, or goes out again.
     mutating func settle(_ id: JobID, _ outcome: Outcome, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
-        let route = self.lanes[self.lane(of: job)].route
+        let route = self.flows[self.flow(of: job)].route
         if let reason = outcome.reason { self.jobs[id]?.lastReason = reason }
         self.watch(self.routes[route].upstream, outcome, now: now)
         self.returned(job, id, Verdict(of: outcome), now: now)
@@ -280,7 +280,7 @@ package struct Dispatch: ~Copyable {
         case .blocked:
             if self.routes[route].gate.blocked(now: now.monotonic) { self.shut(route, outcome.reason) }
             guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
-            self.hold(id, lane: self.lane(of: job))
+            self.hold(id, flow: self.flow(of: job))
             return nil
         case .deadLetter:
             return self.bury(id, job, outcome)

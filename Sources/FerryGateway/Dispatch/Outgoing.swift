@@ -6,7 +6,7 @@ internal import FerryCore
 package enum UpstreamWay: Hashable, Sendable {
     /// The connection that all clients share.
     case common(upstream: Int)
-    /// The connection of clients whose tokens are refused.
+    /// A connection for suspicious flows and for copies.
     case side(SideID)
 }
 
@@ -16,28 +16,28 @@ package struct SideID: Hashable, Sendable {
     package let number: UInt64
 }
 
-/// What waits for an upstream to take it.
+/// The notifications that wait for an upstream, on two ways.
 ///
 /// ```
-///   lane 1 ─┐
-///   lane 3 ─┼─ turns ──▶ common connection
-///   lane 4 ─┘
-///   lane 2 ─┬─ turns ──▶ side connection
+///   flow 1 ─┐
+///   flow 3 ─┼─ turns ──▶ common connection
+///   flow 4 ─┘
+///   flow 2 ─┬─ turns ──▶ side connection
 ///   copies ─┘
 /// ```
 ///
 /// Without turns, a client that sends a million notifications at once would delay all others until they are gone.
 final class Outgoing {
-    /// The lanes that have something, and credit for it, the next one first.
+    /// The flows that have something, and credit for it, the next one first.
     var common: Deque<Int> = []
-    /// The suspicious lanes that have something, the next one first.
+    /// The suspicious flows that have something, the next one first.
     var suspects: Deque<Int> = []
-    /// What may have arrived over a connection that may still be open, and so goes over a side connection.
+    /// The copies of notifications that may have arrived over a connection that may still be open.
     var copies = Copies()
-    /// What goes next over the common connection.
+    /// The next notifications over the common connection.
     var batch = PushBatch()
     var side = SideConnection()
-    /// What goes next over the side connection ``sideNumber``.
+    /// The next notifications over the side connection ``sideNumber``.
     var sideBatch = PushBatch()
     var sideNumber: UInt64 = 0
 

@@ -1,6 +1,6 @@
 /// One client's notifications for one of its topics: what waits, and how far APNs' refusals let it go.
 ///
-/// A lane has its turns on the connection that all clients share, within its credit. A suspicious lane has its turns on
+/// A flow has its turns on the connection that all clients share, within its credit. A suspicious flow has its turns on
 /// the side connection.
 struct TopicFlow: Sendable {
     /// The number of the topic with its credential.
@@ -8,7 +8,7 @@ struct TopicFlow: Sendable {
     /// The place of the topic among the client's.
     let topic: Int
     let identity: Int
-    /// What may go out with this topic.
+    /// The notifications that wait for their turn with this topic.
     var turns = ConnectionTurns()
     var credit = Credit()
     var suspicion = Suspicion()

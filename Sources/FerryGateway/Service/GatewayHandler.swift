@@ -63,7 +63,7 @@ final class GatewayHandler: ChannelDuplexHandler {
     private func makeRoom() {
         guard let context = self.context else { return }
         self.driver.refused(self.address(context), GatewayDriver.tookPlace)
-        // What TLS says of the end is no news.
+        // The error of TLS that follows is not reported.
         if case .handshaking = self.state { self.state = .closed }
         SocketHandler.close(context.channel)
     }

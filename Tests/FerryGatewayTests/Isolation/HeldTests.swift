@@ -15,7 +15,7 @@ import Testing
         #expect(held.isEmpty)
     }
 
-    @Test func `lanes take turns, and what is taken back keeps its order`() {
+    @Test func `flows take turns, and what is taken back keeps its order`() {
         var held = Held()
         for job: UInt64 in 0..<100 { held.append(JobID(rawValue: job), of: 1) }
         held.append(JobID(rawValue: 1000), of: 2)

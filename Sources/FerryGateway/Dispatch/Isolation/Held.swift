@@ -9,43 +9,43 @@ internal import FerryBinary
 /// ```
 ///
 /// In the order of their arrival, a list that begins with 5,000 bad tokens would keep a gate shut for 83 minutes. So the
-/// tries come from several places, and the lanes take turns.
+/// tries come from several places, and the flows take turns.
 struct Held: Sendable {
     private struct Queue {
         var jobs: Deque<JobID> = []
         var tries = 0
     }
 
-    private var lanes: [Int: Queue] = [:]
-    /// The lanes that have something, the next one first.
+    private var flows: [Int: Queue] = [:]
+    /// The flows that have something, the next one first.
     private var order: Deque<Int> = []
 
     var isEmpty: Bool { self.order.isEmpty }
 
-    /// Appends a notification of a lane.
-    mutating func append(_ job: JobID, of lane: Int) {
-        if self.lanes[lane] == nil { self.order.append(lane) }
-        self.lanes[lane, default: Queue()].jobs.append(job)
+    /// Appends a notification of a flow.
+    mutating func append(_ job: JobID, of flow: Int) {
+        if self.flows[flow] == nil { self.order.append(flow) }
+        self.flows[flow, default: Queue()].jobs.append(job)
     }
 
     /// Removes and returns the notification that tries the gate next.
     ///
     /// Cost: the notifications behind its place, or before it, move.
     mutating func takeOne() -> JobID? {
-        guard let number = self.order.popFirst(), var lane = self.lanes.removeValue(forKey: number) else { return nil }
-        let job = lane.jobs.remove(at: Self.place(of: lane.tries, among: lane.jobs.count))
-        lane.tries += 1
-        if !lane.jobs.isEmpty {
-            self.lanes[number] = lane
+        guard let number = self.order.popFirst(), var flow = self.flows.removeValue(forKey: number) else { return nil }
+        let job = flow.jobs.remove(at: Self.place(of: flow.tries, among: flow.jobs.count))
+        flow.tries += 1
+        if !flow.jobs.isEmpty {
+            self.flows[number] = flow
             self.order.append(number)
         }
         return job
     }
 
-    /// Removes and returns everything, each lane in its order.
+    /// Removes and returns everything, each flow in its order.
     mutating func takeAll() -> [JobID] {
         defer { self = Held() }
-        return self.order.flatMap { self.lanes[$0]?.jobs ?? [] }
+        return self.order.flatMap { self.flows[$0]?.jobs ?? [] }
     }
 
     /// The place of a try: 0, 1/2, 1/4, 3/4, 1/8, … of what waits, in 64 steps.

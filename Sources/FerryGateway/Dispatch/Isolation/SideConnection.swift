@@ -36,9 +36,10 @@ struct SideConnection: Sendable {
     /// The notifications that may be under way on it. A new connection begins with ``Credit/floor``, and has one more for
     /// each that APNs took: it may be one on which APNs takes few refusals.
     static let underWayLimit = 64
-    /// The connections whose answers are awaited while another is open. With the common one, that makes three.
+    /// The connections whose last answers are awaited while another is open. With the common one, an upstream has
+    /// three.
     static let closingLimit = 1
-    /// A connection that ends so many answers after a refused token was closed because of refusals.
+    /// A connection that ends within this many answers after a refused token was closed because of refusals.
     static let closeness = 8
 
     private var budget = SideBudget()
@@ -108,7 +109,8 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Lets a connection take nothing more, because an answer on it stayed away: what may have arrived goes over another.
+    /// Lets a connection take nothing more, because an answer on it stayed away. The copy of that notification goes
+    /// over another.
     mutating func leave(_ number: UInt64) {
         if self.open?.number == number { self.retire() }
     }

@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// Whether so many tokens of one client and topic are refused that its notifications go over the side connection.
+/// The decision whether the notifications of one client and topic go over the side connection: too many of their tokens
+/// are refused.
 ///
 /// ```
 ///              4 refused among the last 8 answers
@@ -15,23 +16,24 @@ struct Suspicion: Sendable {
         case suspicious(takenInARow: Int)
     }
 
-    /// Of the last eight answers, which are the bits of a byte. Six were tried: the common connection was closed more
-    /// often.
+    /// The refusals among the last eight answers that make a flow suspicious. With six, APNs would close the common
+    /// connection more often.
     static let refusals = 4
-    /// The notifications in a row that APNs has to take before the first return, and the most.
+    /// The notifications in a row that APNs has to take before the first return. Each return doubles them, up to
+    /// ``lastReturn``.
     static let firstReturn = 128
     static let lastReturn = 4096
-    /// After each such time without suspicion, half as many are enough.
+    /// After each time of this length without suspicion, half as many are enough.
     static let forgiveness: TimeAmount = .hours(24)
 
     private var state = State.trusted(recent: 0)
     private var needed = Suspicion.firstReturn
-    /// When it was trusted again.
+    /// The time of the last return.
     private var trustedAt = NIODeadline.distantPast
 
     var isSuspicious: Bool { if case .suspicious = self.state { true } else { false } }
 
-    /// Whether the last answer refused the token, while the lane is trusted.
+    /// Whether the last answer refused the token, while the flow is trusted.
     var wasRefused: Bool { if case .trusted(let recent) = self.state { recent & 1 == 1 } else { false } }
 
     /// Notes an answer. Returns whether ``isSuspicious`` changed.
