@@ -210,10 +210,11 @@ final class GatewayMessages: Sendable {
         )
     }
 
-    /// Says which clients are closed while this topic waits.
+    /// Says which clients get no new connection while their notifications for this topic wait.
     private func closing(_ topic: Topic) -> String {
         let closed = zip(self.clients, self.firstTopics).filter { $0.1 == topic }.map(\.0)
-        return closed.isEmpty ? "" : " New connections of \(closed.listed) are closed meanwhile."
+        guard !closed.isEmpty else { return "" }
+        return " New connections of \(closed.listed) are closed while \(closed.count == 1 ? "its" : "their") own wait."
     }
 
     private func cause(_ upstream: Int, _ topic: String, _ reason: Reason?) -> String {

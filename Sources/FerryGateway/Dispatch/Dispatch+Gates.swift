@@ -18,8 +18,8 @@ extension Dispatch {
     }
 
     /// Takes back the notifications that have not gone out, because their gate has shut, and reports the alarm.
-    mutating func shut(_ route: Int, _ reason: Reason?) {
-        self.takeBack(route)
+    mutating func shut(_ route: Int, _ reason: Reason?, now: Moment) {
+        self.takeBack(route, now: now)
         let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
         self.events.append(.alarm(upstream: self.routes[route].upstream, topic: topic, reason))
     }

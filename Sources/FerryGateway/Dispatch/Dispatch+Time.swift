@@ -14,6 +14,7 @@ extension Dispatch {
             if let dialAt = outgoing.dialAt { next = min(next, dialAt) }
             if let deadline = outgoing.copies.deadline { next = min(next, deadline) }
         }
+        if self.underWay > 0 { next = min(next, self.nextTickAt) }
         return next == .distantFuture ? nil : next
     }
 
@@ -29,8 +30,20 @@ extension Dispatch {
             guard let id = self.held[route].takeOne() else { continue }
             self.sendUnlessExpired(id, now: now, &expired)
         }
+        if self.underWay > 0, self.nextTickAt <= now.monotonic { self.beginTick(now: now) }
         for outgoing in self.outgoing { outgoing.dialIfNeeded(now: now.monotonic) }
         return expired + self.giveUpCopies(now: now)
+    }
+
+    /// Lets late answers keep nothing more.
+    private mutating func beginTick(now: Moment) {
+        self.nextTickAt = now.monotonic + UnderWay.tick
+        self.tick &+= 1
+        for outgoing in self.outgoing { outgoing.side.tick() }
+        for flow in self.flows.indices {
+            self.flows[flow].credit.tick()
+            self.queue(flow)
+        }
     }
 
     private mutating func sendUnlessExpired(

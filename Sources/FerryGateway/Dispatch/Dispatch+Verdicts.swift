@@ -19,7 +19,9 @@ extension Dispatch {
     ) -> Settled {
         self.counts.refused += 1
         let isToken = status == .invalidToken
-        if isToken, self.routes[route].gate.refusedToken(now: now.monotonic) { self.shut(route, .badDeviceToken) }
+        if isToken, self.routes[route].gate.refusedToken(now: now.monotonic) {
+            self.shut(route, .badDeviceToken, now: now)
+        }
         // While nothing was accepted, a refused token may be the sign of a wrong environment: the client must not hear.
         let isTold = !isToken || self.routes[route].gate.isWarm
         let identity = job.scope.identity

@@ -48,12 +48,15 @@ extension Dispatch {
         var room = side == nil ? self.flows[flow].credit.room : outgoing.side.room
         // In place: a copy of the turns would be a copy of what waits.
         var turns = ConnectionTurns()
-        if self.flows[flow].turns.isEmpty {
+        if self.guessIsNext(flow, overSide: side != nil) {
+            let identity = self.flows[flow].identity
+            self.flows[flow].guessIsNext = false
             if side == nil { room = self.flows[flow].roomForGuesses }
-            swap(&turns, &self.guesses[self.flows[flow].identity])
+            swap(&turns, &self.guesses[identity])
             turns.takeTurn(atMost: room) { self.goOut($0, flow, outgoing, over: side) }
-            swap(&turns, &self.guesses[self.flows[flow].identity])
+            swap(&turns, &self.guesses[identity])
         } else {
+            self.flows[flow].guessIsNext = true
             swap(&turns, &self.flows[flow].turns)
             turns.takeTurn(atMost: room) { self.goOut($0, flow, outgoing, over: side) }
             swap(&turns, &self.flows[flow].turns)
@@ -87,6 +90,8 @@ extension Dispatch {
         }
         self.jobs[id]?.attempts += 1
         self.jobs[id]?.way = side.map { .side($0) } ?? .common
+        self.jobs[id]?.tick = self.tick
+        self.underWay += 1
         if side == nil { self.flows[flow].credit.wentOut() } else { outgoing.side.wentOut() }
         let topic = self.routes[self.flows[flow].route].topic
         outgoing.append(job, topic: topic, as: self.apnsID(of: id), tag: id.rawValue, to: side)
@@ -116,7 +121,7 @@ extension Dispatch {
     }
 
     /// Lets a flow have its turn, if it has something and may send it.
-    private mutating func queue(_ flow: Int) {
+    mutating func queue(_ flow: Int) {
         guard !self.flows[flow].isInOrder, self.hasSomething(flow) else { return }
         if self.flows[flow].suspicion.isSuspicious {
             self.outgoing(of: flow).suspects.append(flow)
@@ -129,7 +134,16 @@ extension Dispatch {
     }
 
     private func hasSomething(_ flow: Int) -> Bool {
-        if !self.flows[flow].turns.isEmpty { return true }
+        !self.flows[flow].turns.isEmpty || self.hasGuesses(flow)
+    }
+
+    /// Whether a token without a known topic has the turn. Those with one do not wait for it while it has no room.
+    private func guessIsNext(_ flow: Int, overSide: Bool) -> Bool {
+        guard self.hasGuesses(flow), !self.flows[flow].turns.isEmpty else { return self.flows[flow].turns.isEmpty }
+        return self.flows[flow].guessIsNext && (overSide || self.flows[flow].roomForGuesses > 0)
+    }
+
+    private func hasGuesses(_ flow: Int) -> Bool {
         let identity = self.flows[flow].identity
         return self.flows[flow].topic == self.lastTopics[identity] && !self.guesses[identity].isEmpty
     }
@@ -142,9 +156,11 @@ extension Dispatch {
         let outgoing = self.outgoing(of: flow)
         switch job.way {
         case .none, .waitsForSide: return
-        case .common: self.flows[flow].credit.returned(verdict)
-        case .side(let number): outgoing.side.returned(number, verdict, now: now.monotonic)
+        case .common: self.flows[flow].credit.returned(verdict, after: self.tick &- job.tick)
+        case .side(let number):
+            outgoing.side.returned(number, verdict, after: self.tick &- job.tick, now: now.monotonic)
         }
+        self.underWay -= 1
         self.jobs[id]?.way = .none
         if self.flows[flow].suspicion.answered(verdict, now: now.monotonic), self.flows[flow].isInOrder {
             // It takes its turns elsewhere.
@@ -169,22 +185,27 @@ extension Dispatch {
     }
 
     /// Lets a client's tokens begin with the next topic, if this one was wrong for too many. Otherwise APNs would
-    /// refuse all of them until it takes the first one with the other topic.
+    /// refuse all of them until it takes the first one with the other topic. A topic whose gate is shut would keep them.
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
-        guard self.lastTopics[identity] == job.topic, self.flows[self.flow(of: job)].suspicion.isSuspicious else {
-            return
-        }
+        guard self.lastTopics[identity] == job.topic, self.flows[self.flow(of: job)].suspicion.isSuspicious,
+            !self.routes[self.identities[identity].routes[next]].gate.isShut
+        else { return }
         self.took(next, of: identity, now: now)
     }
 
-    /// Moves the notifications that wait for their turn with this topic to its gate, which has shut.
-    mutating func takeBack(_ route: Int) {
+    /// Moves the notifications that wait for their turn with this topic to its gate, which has shut. Tokens without a known
+    /// topic begin with one that APNs takes, if there is one.
+    mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
             for id in self.flows[flow].turns.takeAll() { self.held[route].append(id, of: flow) }
             let identity = self.flows[flow].identity
             guard self.flows[flow].topic == self.lastTopics[identity] else { continue }
-            for id in self.guesses[identity].takeAll() { self.hold(id, flow: flow) }
+            if let warm = self.identities[identity].routes.firstIndex(where: { self.routes[$0].gate.isWarm }) {
+                self.took(warm, of: identity, now: now)
+            } else {
+                for id in self.guesses[identity].takeAll() { self.hold(id, flow: flow) }
+            }
         }
         let outgoing = self.outgoing[self.routes[route].upstream]
         guard !outgoing.copies.isEmpty else { return }

@@ -63,6 +63,12 @@ package struct Dispatch: ~Copyable {
     /// For each route, the jobs that wait for its gate.
     var held: [Held]
     var delayed = Heap<Due>()
+    /// The notifications that an upstream has.
+    var underWay = 0
+    /// The number of the present ``UnderWay/tick``.
+    var tick: UInt32 = 0
+    /// When the next begins.
+    var nextTickAt = NIODeadline.distantPast
     var knownBad = KnownBad()
     var tokenTopics = TokenTopics()
     var rejected: [JobID: Rejected] = [:]
@@ -124,10 +130,12 @@ package struct Dispatch: ~Copyable {
     /// Whether more may be read from this client.
     func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
 
-    /// Whether new connections of the identity are welcome: it has room, and its first topic is not refused.
+    /// Whether new connections of the identity are welcome: it has room, and nothing of it waits at a shut gate. With
+    /// nothing that tries the gate, it would stay shut.
     package func isOpen(identity: Int) -> Bool {
         guard self.hasRoom(for: identity) else { return false }
-        return self.identities[identity].routes.first.map { !self.routes[$0].gate.isShut } ?? false
+        let flow = self.firstFlows[identity]
+        return self.identities[identity].routes.first.map { !self.held[$0].has(flow: flow) } ?? false
     }
 
     func scope(of job: JobID) -> ReplayScope? { self.jobs[job]?.scope }
@@ -278,7 +286,7 @@ package struct Dispatch: ~Copyable {
         case .retry(let retry):
             return self.retry(id, job, retry, outcome, now: now)
         case .blocked:
-            if self.routes[route].gate.blocked(now: now.monotonic) { self.shut(route, outcome.reason) }
+            if self.routes[route].gate.blocked(now: now.monotonic) { self.shut(route, outcome.reason, now: now) }
             guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
             self.hold(id, flow: self.flow(of: job))
             return nil

@@ -30,6 +30,8 @@ struct Job: Sendable {
     var isGuess = false
     /// Where it is under way.
     var way = Way.none
+    /// The tick in which it went out the last time.
+    var tick: UInt32 = 0
     /// The device token, then the payload.
     let bytes: [UInt8]
     let tokenLength: Int

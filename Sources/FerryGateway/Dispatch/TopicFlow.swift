@@ -12,6 +12,8 @@ struct TopicFlow: Sendable {
     var turns = ConnectionTurns()
     var credit = Credit()
     var suspicion = Suspicion()
+    /// Whether a notification whose topic is open has the next turn. Without turns, it would wait behind all others.
+    var guessIsNext = false
     /// Whether it stands in one of the orders of its upstream.
     var isInOrder = false
 
@@ -21,6 +23,6 @@ struct TopicFlow: Sendable {
     /// one at a time goes out until APNs takes one. Otherwise each answer would let another one out, to be refused, too.
     var roomForGuesses: Int {
         guard self.suspicion.wasRefused else { return self.credit.room }
-        return self.credit.underWay == 0 ? 1 : 0
+        return self.credit.underWay.timely == 0 ? 1 : 0
     }
 }

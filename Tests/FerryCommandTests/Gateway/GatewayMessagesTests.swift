@@ -76,7 +76,7 @@ import Testing
         #expect(
             lines.all == [
                 "ferry: alarm: apns cannot be used with its credentials, so com.example.shop is not delivered. Notifications "
-                    + "wait (120 have no answer), and one a second tries. New connections of shop are closed meanwhile."
+                    + "wait (120 have no answer), and one a second tries. New connections of shop are closed while its own wait."
             ]
         )
     }

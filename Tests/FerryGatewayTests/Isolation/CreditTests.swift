@@ -31,7 +31,7 @@ import Testing
         var credit = Credit()
         credit.wentOut()
         credit.returned(.other)
-        #expect(credit.limit == Credit.floor && credit.underWay == 0)
+        #expect(credit.limit == Credit.floor && credit.underWay.count == 0)
         for _ in 0..<2 * Credit.cap {
             credit.wentOut()
             credit.returned(.taken)

@@ -150,7 +150,7 @@ import Testing
         scene.answer(.uncertain(.reset))
         // The next side connection may be dialled in a second.
         #expect(scene.sent.isEmpty)
-        scene.machine.dispatch.takeBack(0)
+        scene.machine.dispatch.takeBack(0, now: scene.now)
         #expect(scene.machine.dispatch.outgoing[0].copies.isEmpty && !scene.machine.dispatch.held[0].isEmpty)
         let deadline = scene.machine.dispatch.outgoing[0].copies.deadline
         #expect(deadline == nil)

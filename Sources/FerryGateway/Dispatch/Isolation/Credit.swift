@@ -18,18 +18,21 @@ struct Credit: Sendable {
     static let cap = 16_384
 
     private(set) var limit = Credit.floor
-    private(set) var underWay = 0
+    private(set) var underWay = UnderWay()
 
-    var room: Int { max(self.limit - self.underWay, 0) }
+    var room: Int { max(min(self.limit - self.underWay.timely, Self.cap - self.underWay.count), 0) }
 
-    mutating func wentOut() { self.underWay += 1 }
+    mutating func wentOut() { self.underWay.wentOut() }
 
-    mutating func returned(_ verdict: Verdict) {
-        self.underWay -= 1
+    /// - Parameter ticks: how many ticks ago it went out.
+    mutating func returned(_ verdict: Verdict, after ticks: UInt32 = 0) {
+        self.underWay.returned(after: ticks)
         switch verdict {
         case .taken: self.limit = min(self.limit + 1, Self.cap)
         case .countable: self.limit = max(self.limit - Self.price, Self.floor)
         case .other: break
         }
     }
+
+    mutating func tick() { self.underWay.tick() }
 }

@@ -22,6 +22,9 @@ struct Held: Sendable {
 
     var isEmpty: Bool { self.order.isEmpty }
 
+    /// Whether a notification of the flow waits.
+    func has(flow: Int) -> Bool { self.flows[flow] != nil }
+
     /// Appends a notification of a flow.
     mutating func append(_ job: JobID, of flow: Int) {
         if self.flows[flow] == nil { self.order.append(flow) }

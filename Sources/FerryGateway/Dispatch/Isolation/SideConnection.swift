@@ -16,12 +16,12 @@ struct SideConnection: Sendable {
         let number: UInt64
         var refusals = 0
         var taken = 0
-        var underWay = 0
+        var underWay = UnderWay()
         /// The answers since the last refused token.
         var answersSinceRefusal = Int.max
 
-        mutating func count(_ verdict: Verdict) {
-            self.underWay -= 1
+        mutating func count(_ verdict: Verdict, after ticks: UInt32) {
+            self.underWay.returned(after: ticks)
             guard verdict != .other else { return }
             if verdict == .countable {
                 self.refusals += 1
@@ -39,6 +39,8 @@ struct SideConnection: Sendable {
     /// The connections whose last answers are awaited while another is open. With the common one, an upstream has
     /// three.
     static let closingLimit = 1
+    /// The connections with late answers only that there may be beyond ``closingLimit``.
+    static let lateLimit = 3
     /// A connection that ends within this many answers after a refused token was closed because of refusals.
     static let closeness = 8
 
@@ -58,13 +60,16 @@ struct SideConnection: Sendable {
     /// How many notifications it takes now.
     var room: Int {
         guard let open else { return 0 }
-        let limit = min(Self.underWayLimit, Credit.floor + open.taken, self.budget.size - open.refusals)
-        return max(limit - open.underWay, 0)
+        let limit = min(Self.underWayLimit, Credit.floor + open.taken) - open.underWay.timely
+        // A late answer may be a refusal, too.
+        return max(min(limit, self.budget.size - open.refusals - open.underWay.count), 0)
     }
 
     /// When ``dial(now:)`` may open one; nil: one is open, or the answers of two are awaited.
     var dialAt: NIODeadline? {
-        self.open == nil && self.closing.count <= Self.closingLimit ? self.pace.nextAt : nil
+        let timely = self.closing.count { $0.underWay.timely > 0 }
+        let isFree = timely <= Self.closingLimit && self.closing.count <= Self.closingLimit + Self.lateLimit
+        return self.open == nil && isFree ? self.pace.nextAt : nil
     }
 
     /// Removes and returns the connections that are to be closed. Nothing is under way on them.
@@ -84,18 +89,20 @@ struct SideConnection: Sendable {
     }
 
     /// Notes that a notification goes over the open connection.
-    mutating func wentOut() { self.open?.underWay += 1 }
+    mutating func wentOut() { self.open?.underWay.wentOut() }
 
     /// Notes that a notification of this connection has its outcome.
-    mutating func returned(_ number: UInt64, _ verdict: Verdict, now: NIODeadline) {
+    ///
+    /// - Parameter ticks: how many ticks ago it went out.
+    mutating func returned(_ number: UInt64, _ verdict: Verdict, after ticks: UInt32 = 0, now: NIODeadline) {
         if self.open?.number == number {
-            self.open?.count(verdict)
+            self.open?.count(verdict, after: ticks)
             guard let open, open.refusals >= self.budget.threshold else { return }
             self.budget.wasUsed(now: now)
             self.retire()
         } else if let index = self.closing.firstIndex(where: { $0.number == number }) {
-            self.closing[index].count(verdict)
-            if self.closing[index].underWay == 0 { self.end(self.closing.remove(at: index)) }
+            self.closing[index].count(verdict, after: ticks)
+            if self.closing[index].underWay.count == 0 { self.end(self.closing.remove(at: index)) }
         }
     }
 
@@ -115,10 +122,17 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
+    /// Lets late answers keep nothing more. A connection that takes nothing because of them makes place for the next.
+    mutating func tick() {
+        self.open?.underWay.tick()
+        for index in self.closing.indices { self.closing[index].underWay.tick() }
+        if let open, self.room == 0, open.underWay.timely == 0 { self.retire() }
+    }
+
     private mutating func retire() {
         guard let open else { return }
         self.open = nil
-        if open.underWay == 0 { self.end(open) } else { self.closing.append(open) }
+        if open.underWay.count == 0 { self.end(open) } else { self.closing.append(open) }
     }
 
     private mutating func end(_ connection: Connection) {

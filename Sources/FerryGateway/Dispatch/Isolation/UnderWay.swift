@@ -1,0 +1,39 @@
+internal import NIOCore
+
+/// How many notifications have no answer yet, and how many of them are late.
+///
+/// ```
+///   went out ──▶ young ──tick──▶ old ──tick──▶ late
+/// ```
+///
+/// A late answer may come after minutes, or never. If it counted like others, four notifications that APNs never answers
+/// would keep all others of their client.
+struct UnderWay: Sendable {
+    /// The time between two ticks. So an answer is late after 5 to 10 s.
+    static let tick: TimeAmount = .seconds(5)
+
+    private var young = 0
+    private var old = 0
+    private var late = 0
+
+    var count: Int { self.timely + self.late }
+    /// Those whose answer is not late.
+    var timely: Int { self.young + self.old }
+
+    mutating func wentOut() { self.young += 1 }
+
+    /// - Parameter ticks: how many ticks ago it went out.
+    mutating func returned(after ticks: UInt32) {
+        switch ticks {
+        case 0: self.young -= 1
+        case 1: self.old -= 1
+        default: self.late -= 1
+        }
+    }
+
+    mutating func tick() {
+        self.late += self.old
+        self.old = self.young
+        self.young = 0
+    }
+}
