@@ -38,7 +38,7 @@ enum ServerAnswer {
         if let advice = code.advice {
             sentence += ". \(advice)"
         } else if let message = error?.string("errorMessage") {
-            sentence += ": \(String(message.printable.prefix(Self.messageLimit)))"
+            sentence += ": \(message.printable.beginning(utf8: Self.messageLimit))"
         } else {
             sentence += "."
         }

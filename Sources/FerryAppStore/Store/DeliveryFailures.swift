@@ -5,7 +5,7 @@ internal import FerrySQLite
 ///
 /// Not `Sendable`: the store's thread uses it.
 struct DeliveryFailures {
-    /// The longest reason in characters. Hosts are in it, and the system's words.
+    /// The longest reason in bytes. Hosts are in it, and the system's words.
     private static let longest = 400
 
     private let put: SQLiteStatement
@@ -35,7 +35,7 @@ struct DeliveryFailures {
         // The end of the process is no failure: the reason before it stays.
         case .again(_, nil): break
         case .again(_, let reason?), .dead(let reason):
-            try self.put.run(place + [.blob(Array(String(reason.printable.prefix(Self.longest)).utf8))])
+            try self.put.run(place + [.blob(Array(reason.printable.beginning(utf8: Self.longest).utf8))])
         }
     }
 }

@@ -3,7 +3,7 @@ internal import FerryCore
 /// One line of the list of rejections: a JSON object. The list promises its form to the programs that read it, so this is
 /// the one place that has it.
 struct RejectionLine {
-    /// The longest text in a line, in characters. APNs' reasons have 30, and names of clients 255 at most.
+    /// The longest text in a line, in bytes before its escapes. APNs' reasons have 30, and names of clients 255 at most.
     static let textLimit = 300
 
     /// The names of the clients, as JSON strings.
@@ -54,7 +54,7 @@ struct RejectionLine {
     /// A JSON string. A quotation mark of APNs must not end it: the rest could be a line of its own.
     private static func string(_ text: String) -> String {
         var string = "\""
-        for scalar in text.prefix(Self.textLimit).unicodeScalars {
+        for scalar in text.beginning(utf8: Self.textLimit).unicodeScalars {
             switch scalar {
             case "\"": string += #"\""#
             case "\\": string += #"\\"#

@@ -1,3 +1,4 @@
+internal import FerryCore
 internal import FerryOpenSSL
 
 #if canImport(FoundationEssentials)
@@ -8,12 +9,12 @@ internal import Foundation
 
 /// The sentence about a client's certificate that was refused.
 enum RefusalWords {
-    /// The longest name that is shown, in characters. A certificate may have one of many kilobytes.
+    /// The longest name that is shown, in bytes. A certificate may have one of many kilobytes.
     static let nameLimit = 200
 
     /// - Parameter finding: why the authorities do not vouch for a certificate whose user ID is known.
     static func of(_ certificate: CertificateSummary, _ finding: ChainFinding?) -> String {
-        let name = certificate.subject.prefix(Self.nameLimit)
+        let name = certificate.subject.beginning(utf8: Self.nameLimit)
         let cut = name.endIndex < certificate.subject.endIndex ? "…" : ""
         let words = "\(name)\(cut), SHA-256 \(certificate.fingerprintHex)"
         guard let finding else { return "No client of the configuration has this certificate: \(words)." }

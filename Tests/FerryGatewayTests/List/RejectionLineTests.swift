@@ -38,6 +38,12 @@ import Testing
         #expect((members["reason"] as? String)?.count == RejectionLine.textLimit)
     }
 
+    @Test func `a reason of one letter with thousands of accents is cut, too`() throws {
+        let reason = "a" + String(repeating: "\u{301}", count: 14_000)
+        let members = try self.members(self.refused(Reason(rawValue: reason)))
+        #expect((members["reason"] as? String)?.utf8.count == RejectionLine.textLimit - 1)
+    }
+
     @Test func `names and topics are JSON strings, whatever they contain`() throws {
         let event = GatewayEvent.gone(identity: 0, topic: "a\"b", token: [1], since: 7)
         let members = try self.members(event, clients: ["the \"old\" one\\"])

@@ -82,11 +82,12 @@ enum StatusCheck {
     }
 
     private static func needsLogin(_ response: HTTPClientResponse) -> Finding {
-        let scheme = response.headers.first(name: "WWW-Authenticate").map { $0.prefix { $0 != " " && $0 != "," } }
+        let scheme = response.headers.first(name: "WWW-Authenticate")
+            .map { String($0.prefix { $0 != " " && $0 != "," }) }
         return .fault(
             .answer,
             .needsLogin,
-            "It wants a user or a token (401\(scheme.map { ", \(String($0.prefix(20)).printable)" } ?? "")), and Apple has "
+            "It wants a user or a token (401\(scheme.map { ", \(String($0.beginning(utf8: 20)).printable)" } ?? "")), and Apple has "
                 + "none.",
             cure: "exempt the path from authentication: the signature of a notification is its proof"
         )
@@ -113,7 +114,7 @@ enum StatusCheck {
             .answer,
             .postNotAllowed,
             "It takes no POST under this path (\(response.status))"
-                + (allowed.isEmpty ? "." : ", only \(String(allowed.prefix(60)).printable)."),
+                + (allowed.isEmpty ? "." : ", only \(String(allowed.beginning(utf8: 60)).printable)."),
             cure: "have the route take POST; a path of static files behaves so, or one without its slash at the end"
         )
     }
