@@ -4,7 +4,8 @@ internal import NIOCore
 /// The number of connections that the gateway's listeners may have together. Upstreams, store and list then always find
 /// a free descriptor, whatever strangers do on both ports.
 package struct GatewayRoom: Hashable, Sendable {
-    /// The descriptors for an upstream: its connections, those that are dialled or end, and the look-up of its name.
+    /// The descriptors for an upstream: its connections, those that are dialled or end, and the look-up of its name. While a
+    /// peer answers PINGs and no requests, there are at most four common connections, and five side connections.
     package static let upstream = 16
     /// The fewest clients for which it is worth to start.
     package static let fewest = 32

@@ -67,6 +67,23 @@ struct Connections: ~Copyable {
         return taking < limit && queued >= window
     }
 
+    /// When a peer that answers PINGs and no requests may get one more connection; nil: at once.
+    ///
+    /// The second one may come at once. Each further one waits three times as long as the one before, so that few descriptors
+    /// are used: while late answers are awaited for 5 min, at most four connections, if `first` is 10 s.
+    func lateDeadline(after first: TimeAmount) -> NIODeadline? {
+        var late = 0
+        var newest = NIODeadline.distantPast
+        for index in self.all.indices {
+            guard !self.all[index].takesRequests else { return nil }
+            guard self.all[index].isLate, self.all[index].underWay > 0 else { continue }
+            late += 1
+            newest = max(newest, self.all[index].since)
+        }
+        guard late > 1 else { return nil }
+        return newest + (1..<min(late, 16)).reduce(first) { time, _ in time * 3 }
+    }
+
     /// The only connection, if it takes requests, is full, and has at most `limit` requests under way; otherwise nil.
     func bottleneck(atMost limit: Int) -> ConnectionID? {
         guard self.all.count == 1, !self.all[0].isLeaving, self.all[0].room == 0,

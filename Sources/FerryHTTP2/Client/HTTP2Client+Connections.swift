@@ -8,6 +8,7 @@ extension HTTP2Client {
     /// Makes a connection if there is work that no connection can take, as fast as dialling is allowed.
     mutating func connectIfNeeded(now: Moment) {
         guard self.dialling.current == nil, self.hasWork, !self.outage.isWaiting,
+            self.lateDeadline.map({ $0 <= now.monotonic }) ?? true,
             self.connections.needMore(
                 limit: max(self.options.maxConnections, 1),
                 queued: self.fresh.count + self.again.count
@@ -15,6 +16,15 @@ extension HTTP2Client {
             let id = self.dialling.begin(now: now.monotonic)
         else { return }
         self.act(.dial(id))
+    }
+
+    /// When the next connection may be made, because others wait for late answers only; nil: at once, or not before another
+    /// event.
+    var lateDeadline: NIODeadline? {
+        guard self.limits.waitsForLateAnswers, self.dialling.current == nil, self.dialling.deadline == nil else {
+            return nil
+        }
+        return self.connections.lateDeadline(after: self.limits.attemptTimeout)
     }
 
     /// Notes that a connection is made, TLS included.
@@ -78,6 +88,7 @@ extension HTTP2Client {
             while let attempt = self.connections[id].nextUnheard() { self.queueAgain(attempt) }
         }
         self.settle(id, error, handed: handed, now: now)
+        self.judgeConduct(of: id, hasRead: true, now: now)
         self.clearSuspects(of: id, now: now)
         var connection = self.connections.remove(id)
         self.report(.disconnected(id, open: self.connections.count))

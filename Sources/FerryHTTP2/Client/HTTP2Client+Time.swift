@@ -15,6 +15,7 @@ extension HTTP2Client {
         if let attempt = self.again.first { consider(attempt.submitted + self.deadline) }
         if self.hasWork {
             consider(self.dialling.deadline)
+            if !self.outage.isWaiting { consider(self.lateDeadline) }
             consider(self.breaker.deadline)
             consider(self.outage.deadline)
             if case .held(let until) = self.authorization, !self.connections.isEmpty { consider(until) }
@@ -88,6 +89,7 @@ extension HTTP2Client {
         if !self.connections[id].isLeaving { self.report(.socketError(id, error)) }
         self.outcomes.failed(error)
         self.countFailure(of: id, error, now: now)
+        self.connections[id].isLate = true
         self.leave(id, now: now)
     }
 

@@ -67,14 +67,20 @@ extension HTTP2Client {
         )
     }
 
-    /// Decides about a connection: leaves it if it is useless.
+    /// Decides about a connection: leaves it if it is useless. One that the peer closes after errors alone counts, too.
     ///
     /// - Parameter hasRead: whether its events were read now. Then, while sending is only tried, one error is enough.
     mutating func judgeConduct(of id: ConnectionID, hasRead: Bool, now: Moment) {
         self.connections[id].conduct.tick(now: now.monotonic, underWay: self.connections[id].underWay)
         let conduct = self.connections[id].conduct
-        if conduct.isUseless || hasRead && conduct.hasFailed && self.outage.isTrying {
+        guard !conduct.isCounted else { return }
+        let isOver = self.connections[id].isOverByPeer
+        let failsOnTrial =
+            self.outage.isTrying && conduct.hasFailed && (isOver || hasRead && !self.connections[id].isLeaving)
+        if conduct.isUseless || failsOnTrial {
             self.leaveUseless(id, now: now)
+        } else if isOver, conduct.isFruitless {
+            self.count(id, isUseless: false, now: now)
         } else if self.suspects.count > 0, self.connections[id].underWay == 0, !self.hasWork {
             // No other request can show whether the connection is at fault.
             self.clearSuspects(of: id, now: now)
@@ -82,21 +88,35 @@ extension HTTP2Client {
     }
 
     private mutating func leaveUseless(_ id: ConnectionID, now: Moment) {
-        guard !self.connections[id].isLeaving else { return }
-        let fault = "\(self.authority) \(self.connections[id].conduct.fault) on a connection"
-        let error = ProviderError(.connectionLost, "\(fault): new requests go to another.")
-        self.report(.socketError(id, error))
-        // The outage sets the time of the next connection.
-        self.connections[id].excuse()
-        self.leave(id, now: now)
+        if !self.connections[id].isLeaving {
+            let error = ProviderError(.connectionLost, "\(self.fault(of: id)): new requests go to another.")
+            self.report(.socketError(id, error))
+            // The outage sets the time of the next connection.
+            self.connections[id].excuse()
+            self.leave(id, now: now)
+        }
+        self.count(id, isUseless: true, now: now)
+    }
+
+    private func fault(of id: ConnectionID) -> String {
+        "\(self.authority) \(self.connections[id].conduct.fault) on a connection"
+    }
+
+    /// Tells the outage of a connection, and sends elsewhere what failed on it.
+    ///
+    /// - Parameter isUseless: whether it showed by itself that it is of no use. If not, others must show the same.
+    private mutating func count(_ id: ConnectionID, isUseless: Bool, now: Moment) {
+        self.connections[id].conduct.count()
         self.sendElsewhere(self.suspects.take(of: id))
-        let action = self.outage.foundUseless(
+        let action = self.outage.found(
             id,
+            isUseless: isUseless,
             newest: self.dialling.lastID,
             now: now.monotonic,
             using: &self.generator
         )
         guard action == .report else { return }
+        let fault = self.fault(of: id)
         let message =
             "\(fault) after the other, and does no work: sending pauses, and one notification at a time is tried. The others "
             + "wait until their deadline."

@@ -70,7 +70,7 @@ extension HTTP2Client {
         let onTrial = self.outageAllowance(on: id)
         if let onTrial { room = min(room, onTrial) }
         // Notifications that failed may be the fault themselves. So others show whether a new connection works.
-        let takesFreshOnly = onTrial != nil && !self.fresh.isEmpty
+        let takesFreshOnly = (onTrial != nil || self.outage.hasFruitless) && !self.fresh.isEmpty
         while made < room, !takesFreshOnly, let first = self.again.first {
             guard self.connections[id].sendsWhole(first.run.entries[0]) else { return made }
             let attempt = self.again.removeFirst()

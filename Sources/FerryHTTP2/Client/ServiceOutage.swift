@@ -12,18 +12,25 @@ internal import NIOCore
 ///    │                               │                                  ▼         │
 ///    └────────── an answer ──────────┴─────────── an answer ────────── trying ────┘
 /// ```
+///
+/// A connection that the peer closes after an error or a refusal, before it did any work, is fruitless. Five of them in a row
+/// lead from none or suspected to waiting.
 struct ServiceOutage {
     private enum State {
-        case none
+        /// So many connections in a row were fruitless.
+        case none(fruitless: Int)
         /// A connection was left. Connections after the one with this number have few requests until one brings an answer.
-        case suspected(after: UInt64)
+        case suspected(after: UInt64, fruitless: Int)
         /// Nothing is sent until that time.
         case waiting(until: NIODeadline)
         /// One request is under way at a time.
         case trying
     }
 
-    private var state = State.none
+    /// So many fruitless connections in a row are the fault of the peer.
+    static let fruitlessLimit = 5
+
+    private var state = State.none(fruitless: 0)
     private var pauses: BackOff
 
     /// - Parameter pauses: the first and the longest pause.
@@ -36,6 +43,14 @@ struct ServiceOutage {
         switch self.state {
         case .none, .suspected: false
         case .waiting, .trying: true
+        }
+    }
+
+    /// Whether the last connection was fruitless.
+    var hasFruitless: Bool {
+        switch self.state {
+        case .none(let count), .suspected(_, let count): count > 0
+        case .waiting, .trying: false
         }
     }
 
@@ -53,7 +68,7 @@ struct ServiceOutage {
     func allowance(on id: ConnectionID, underWay: Int, allUnderWay: @autoclosure () -> Int) -> Int? {
         switch self.state {
         case .none: nil
-        case .suspected(let last): id.rawValue > last ? max(Conduct.limit - underWay, 0) : nil
+        case .suspected(let last, _): id.rawValue > last ? max(Conduct.limit - underWay, 0) : nil
         case .waiting: 0
         case .trying: max(1 - allUnderWay(), 0)
         }
@@ -67,13 +82,13 @@ struct ServiceOutage {
     /// Notes an answer that is no server error, on a connection that is of use.
     mutating func served(on id: ConnectionID) {
         switch self.state {
-        case .none: return
+        case .none: self.state = .none(fruitless: 0)
         // An older connection proves nothing about newer ones.
-        case .suspected(let last) where id.rawValue <= last: return
-        case .suspected, .waiting, .trying: break
+        case .suspected(let last, _) where id.rawValue <= last: break
+        case .suspected, .waiting, .trying:
+            self.state = .none(fruitless: 0)
+            self.pauses.reset()
         }
-        self.state = .none
-        self.pauses.reset()
     }
 
     /// Whether a connection is left after one error or refusal, because sending is only tried.
@@ -85,22 +100,29 @@ struct ServiceOutage {
         case report
     }
 
-    /// Notes that a connection is useless.
+    /// Notes that a connection is useless or fruitless.
     ///
     /// - Parameter newest: the number of the newest connection.
-    mutating func foundUseless(
+    mutating func found(
         _ id: ConnectionID,
+        isUseless: Bool,
         newest: UInt64,
         now: NIODeadline,
         using generator: inout SplitMix64
     ) -> UselessAction {
         switch self.state {
-        case .none:
-            self.state = .suspected(after: newest)
+        case .none(let count) where !isUseless && count + 1 < Self.fruitlessLimit:
+            self.state = .none(fruitless: count + 1)
             return .nothing
-        case .suspected(let last) where id.rawValue <= last:
+        case .none where isUseless:
+            self.state = .suspected(after: newest, fruitless: 0)
             return .nothing
-        case .suspected:
+        case .suspected(let last, _) where id.rawValue <= last:
+            return .nothing
+        case .suspected(let last, let count) where !isUseless && count + 1 < Self.fruitlessLimit:
+            self.state = .suspected(after: last, fruitless: count + 1)
+            return .nothing
+        case .none, .suspected:
             self.state = .waiting(until: now + self.pauses.fail(using: &generator))
             return .report
         case .trying:

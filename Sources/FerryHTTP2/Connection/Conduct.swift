@@ -6,10 +6,11 @@ internal import NIOCore
 /// ```
 ///           fifth in a row, a refusal,                 nothing is under way,
 ///           and others are under way                   an error, or a second
-///   serving ─────────────────────────▶ suspended ──────────────────────────▶ useless
-///     │  ▲                                │                                     ▲
-///     │  └──────── another answer ────────┘                                     │
-///     └──────────────────────────── fifth in a row ─────────────────────────────┘
+///   serving ─────────────────────────▶ suspended ──────────────────────────▶ useless ───▶ counted
+///     │  ▲                                │                                     ▲             ▲
+///     │  └──────── another answer ────────┘                                     │             │
+///     ├──────────────────────────── fifth in a row ─────────────────────────────┘             │
+///     └───────────────── the peer has closed it, and did no work on it ───────────────────────┘
 /// ```
 ///
 /// A peer that allows fewer streams than its SETTINGS say refuses many at once, and answers the others soon. So after
@@ -22,6 +23,8 @@ struct Conduct {
         case suspended(until: NIODeadline)
         /// The connection gets no new request any more.
         case useless
+        /// The same, and the outage knows of it.
+        case counted
     }
 
     /// This many errors or refusals in a row are the connection's fault, and not that of single notifications.
@@ -32,11 +35,23 @@ struct Conduct {
     private var state = State.serving(inARow: 0)
     /// Whether the last in a row was a refused stream.
     private var wasRefused = false
+    /// Whether any answer was no server error.
+    private var hasServed = false
 
     /// Whether new requests may be written.
     var mayWrite: Bool { if case .serving = self.state { true } else { false } }
 
-    var isUseless: Bool { if case .useless = self.state { true } else { false } }
+    var isUseless: Bool {
+        switch self.state {
+        case .useless, .counted: true
+        case .serving, .suspended: false
+        }
+    }
+
+    var isCounted: Bool { if case .counted = self.state { true } else { false } }
+
+    /// Whether the peer has answered with errors or refusals alone.
+    var isFruitless: Bool { self.hasFailed && !self.hasServed }
 
     /// The number of errors and refusals since the last other answer.
     var inARow: Int { if case .serving(let inARow) = self.state { inARow } else { Self.limit } }
@@ -52,9 +67,10 @@ struct Conduct {
 
     /// Notes an answer that is no server error.
     mutating func served() {
+        self.hasServed = true
         switch self.state {
         case .serving, .suspended: self.state = .serving(inARow: 0)
-        case .useless: break
+        case .useless, .counted: break
         }
     }
 
@@ -64,7 +80,7 @@ struct Conduct {
         switch self.state {
         case .serving(let inARow) where inARow + 1 < Self.limit: self.state = .serving(inARow: inARow + 1)
         case .serving, .suspended: self.state = .useless
-        case .useless: break
+        case .useless, .counted: break
         }
     }
 
@@ -74,7 +90,7 @@ struct Conduct {
         switch self.state {
         case .serving(let inARow) where inARow + 1 < Self.limit: self.state = .serving(inARow: inARow + 1)
         case .serving: self.state = .suspended(until: now + Self.patience)
-        case .suspended, .useless: break
+        case .suspended, .useless, .counted: break
         }
     }
 
@@ -83,4 +99,7 @@ struct Conduct {
         guard case .suspended(let until) = self.state, underWay == 0 || until <= now else { return }
         self.state = .useless
     }
+
+    /// Notes that the outage knows of the connection. It must not know of one connection twice.
+    mutating func count() { self.state = .counted }
 }

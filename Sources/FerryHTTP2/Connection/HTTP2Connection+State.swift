@@ -55,6 +55,15 @@ extension HTTP2Connection {
             }
         }
 
+        /// Whether the peer has closed the connection, or said that it will when everything is answered.
+        var isClosedByPeer: Bool {
+            switch self {
+            case .leaving(let owesGoAway): !owesGoAway
+            case .ended(let wasFinished): !wasFinished
+            default: false
+            }
+        }
+
         /// When the connection is closed if it is still there; nil when its state sets no time.
         var closesAt: NIODeadline? {
             switch self {

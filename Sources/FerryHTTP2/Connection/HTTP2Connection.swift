@@ -22,6 +22,8 @@ struct HTTP2Connection: ~Copyable {
     var lastWord = LastWord.nothing
     var standing = Standing.untried
     var conduct = Conduct()
+    /// Whether the connection is left because its peer answered nothing in time.
+    var isLate = false
 
     init(id: ConnectionID, limits: ConnectionLimits, earned: EarnedWindow, now: Moment) throws(HTTP2Error) {
         self.id = id
@@ -47,6 +49,9 @@ struct HTTP2Connection: ~Copyable {
 
     /// Whether the owner was asked to end the connection.
     var isFinished: Bool { self.state.isFinished }
+
+    /// Whether the peer has closed the connection, and answers nothing more.
+    var isOverByPeer: Bool { self.state.isClosedByPeer && self.streams.count == 0 }
 
     /// Whether the session is over because the peer broke the protocol.
     var isViolated: Bool { self.streams.session.isViolated }

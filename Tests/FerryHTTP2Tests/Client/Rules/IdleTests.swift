@@ -187,6 +187,25 @@ import Testing
         #expect((2...3).allSatisfy { scenario.outcome($0) == .uncertain(.noAnswer) })
     }
 
+    @Test func `a peer that answers PINGs and no requests gets few connections`() {
+        let scenario = Scenario { $0.lateAnswerLimit = .seconds(300) }
+        var most = 0
+        for name in 1...290 as ClosedRange<UInt32> {
+            scenario.submit(name...name)
+            if !scenario.dials.isEmpty { scenario.connect() }
+            scenario.pass(.seconds(1))
+            most = max(most, scenario.links.count)
+        }
+        #expect(most == 4 && scenario.dialCount == 4)
+        // When it answers again, a new connection is made at once.
+        scenario.answerAll()
+        #expect(scenario.dials.count == 1)
+        scenario.connect()
+        scenario.submit(1000...1000)
+        scenario.answerAll()
+        #expect(scenario.outcome(1000) == .accepted(.confirmed))
+    }
+
     @Test func `requests without an answer that fill the window do not stop new ones`() {
         let scenario = Scenario {
             $0.lateAnswerLimit = .seconds(300)

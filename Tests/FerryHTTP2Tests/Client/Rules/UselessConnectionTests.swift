@@ -118,6 +118,60 @@ import Testing
         #expect(counts.accepted == 1000, "\(counts), \(scenario.queued) queued, \(scenario.underWay) under way")
     }
 
+    /// Answers one request of the newest connection with a server error, and closes the connection.
+    private func failAndClose(_ saysGoAway: Bool, _ scenario: Scenario) {
+        let id = scenario.current
+        guard let name = scenario.requests.first(where: { $0.connection == id })?.name else { return }
+        // Both come in one read.
+        if saysGoAway { scenario.links[id]?.server.goAway(lastStreamID: nil, errorCode: 0, debugData: []) }
+        scenario.answer(name, status: 500, "InternalServerError")
+        scenario.end(id)
+    }
+
+    private func closingScenario() -> Scenario {
+        let scenario = Scenario { $0.backOff = .seconds(1) ... .seconds(8) }
+        scenario.settings.maxConcurrentStreams = 1
+        scenario.submit(1...300)
+        scenario.connect()
+        return scenario
+    }
+
+    @Test(arguments: [true, false])
+    func `a peer that closes each connection after an error is told once, and tried with pauses`(saysGoAway: Bool) {
+        let scenario = self.closingScenario()
+        for _ in 1...4 {
+            self.failAndClose(saysGoAway, scenario)
+            scenario.connect()
+        }
+        #expect(scenario.errors.isEmpty)
+        self.failAndClose(saysGoAway, scenario)
+        #expect(scenario.errors == [.tooManyRejections])
+        let start = scenario.now
+        for _ in 1...5 {
+            let written = scenario.arrived.count
+            scenario.connect()
+            #expect(scenario.arrived.count == written + 1)
+            self.failAndClose(saysGoAway, scenario)
+        }
+        #expect(scenario.now - start >= .seconds(17))
+        #expect(scenario.errors == [.tooManyRejections])
+        #expect(scenario.client.outcomes.counts.rejected == 0)
+        scenario.connect()
+        scenario.answerAll()
+        guard saysGoAway else { return }
+        #expect(scenario.client.outcomes.counts.accepted == 300)
+    }
+
+    @Test func `a connection that did some work before it was closed is no sign of an outage`() {
+        let scenario = self.closingScenario()
+        for _ in 1...20 {
+            scenario.answerFirst(1)
+            self.failAndClose(true, scenario)
+            scenario.connect()
+        }
+        #expect(scenario.errors.isEmpty)
+    }
+
     @Test func `what every connection refused says so at its deadline`() throws {
         let scenario = self.scenario(20)
         self.fail(20, .refusal, scenario)
