@@ -5,6 +5,8 @@
 struct IdentifierRanges: Sendable {
     /// Disjoint, ascending, and not adjacent.
     private(set) var ranges: [ClosedRange<UInt32>] = []
+    /// Whether the set has exactly the numbers that were inserted: no ranges were joined over a gap.
+    private(set) var isExact = true
 
     var isFull: Bool { self.ranges.count >= GatewayBounds.identifierRanges }
 
@@ -35,6 +37,7 @@ struct IdentifierRanges: Sendable {
         guard let index = (0..<self.ranges.count - 1).min(by: { self.gap(after: $0) < self.gap(after: $1) }) else {
             return
         }
+        self.isExact = false
         self.join(index)
     }
 

@@ -2,7 +2,7 @@
 ///
 /// Clients count, so that a few ranges hold all identifiers. Some count in the byte order of their processor: then the
 /// reversed bytes count. A client with random identifiers needs too many ranges of both: an identifier may wrongly count
-/// as repeated, and never as unique.
+/// as repeated, and never as unique. Only a certain repeat says something about the client.
 struct IdentifierSet: Sendable {
     /// The identifiers with their bytes reversed.
     private enum Reversed {
@@ -20,12 +20,11 @@ struct IdentifierSet: Sendable {
     private var reversed = Reversed.unneeded
     private var repeated: Set<UInt32> = []
     private var isOverfull = false
+    /// Whether an identifier certainly came twice.
+    private(set) var hasRepeated = false
 
     /// Whether two different identifiers came, so that the client numbers its notifications.
     var hasSeveral: Bool { self.numbers.ranges.count > 1 || (self.numbers.ranges.first?.count ?? 0) > 1 }
-
-    /// Whether an identifier came twice.
-    var hasRepeated: Bool { self.isOverfull || !self.repeated.isEmpty }
 
     /// Whether exactly one notification so far has this identifier, provided that one has it at all.
     func isUnique(_ identifier: UInt32) -> Bool { !self.isOverfull && !self.repeated.contains(identifier) }
@@ -33,12 +32,16 @@ struct IdentifierSet: Sendable {
     mutating func insert(_ identifier: UInt32) {
         if case .unneeded = self.reversed, self.numbers.isFull { self.reverse() }
         var wasSeen = self.numbers.insert(identifier)
+        var isCertain = self.numbers.isExact
         if case .kept(var ranges) = self.reversed {
             // An identifier that either of them has not was never seen.
             wasSeen = ranges.insert(identifier.byteSwapped) && wasSeen
+            if ranges.isExact { isCertain = true }
             self.reversed = .kept(ranges)
         }
-        if wasSeen { self.noteRepeated(identifier) }
+        guard wasSeen else { return }
+        if isCertain { self.hasRepeated = true }
+        self.noteRepeated(identifier)
     }
 
     /// Reverses what there is, before ranges are joined.

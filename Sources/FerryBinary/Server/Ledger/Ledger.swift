@@ -97,7 +97,7 @@ package struct Ledger: Sendable {
     /// Whether the client gave two of its notifications different identifiers.
     package var hasSeveralIdentifiers: Bool { self.identifiers.hasSeveral }
 
-    /// Whether the client gave two of its notifications the same identifier.
+    /// Whether the client certainly gave two of its notifications the same identifier.
     package var repeatsIdentifiers: Bool { self.identifiers.hasRepeated }
 
     package var windowSize: Int { self.window.size }

@@ -171,6 +171,27 @@ import Testing
         }
     }
 
+    @Test func `random identifiers are no repeats, and a certain repeat is one`() {
+        for count in [10, 400, 5000] {
+            var generator = SplitMix64(seed: 1)
+            var identifiers = IdentifierSet()
+            var seen: Set<UInt32> = []
+            while seen.count < count {
+                let identifier = UInt32(truncatingIfNeeded: generator.next())
+                guard seen.insert(identifier).inserted else { continue }
+                identifiers.insert(identifier)
+            }
+            #expect(!identifiers.hasRepeated, "\(count)")
+        }
+        for identifier: UInt32 in [0, 7] {
+            var identifiers = IdentifierSet()
+            for number: UInt32 in 0..<5000 { identifiers.insert(number.byteSwapped) }
+            #expect(!identifiers.hasRepeated)
+            identifiers.insert(identifier.byteSwapped)
+            #expect(identifiers.hasRepeated)
+        }
+    }
+
     @Test func `a client that counts in its processor's byte order gives each notification an identifier of its own`() {
         var identifiers = IdentifierSet()
         for number: UInt32 in 0..<5000 { identifiers.insert(number.byteSwapped) }
