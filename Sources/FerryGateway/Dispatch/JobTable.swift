@@ -71,9 +71,8 @@ struct JobTable: Sendable {
     }
 
     private func index(_ id: JobID) -> Int? {
-        guard id.rawValue >= self.first else { return nil }
-        let index = Int(id.rawValue - self.first)
-        return index < self.recent.count ? index : nil
+        guard id.rawValue >= self.first, id.rawValue - self.first < UInt64(self.recent.count) else { return nil }
+        return Int(id.rawValue - self.first)
     }
 
     private mutating func dropEnded() {

@@ -66,6 +66,9 @@ package struct Journal {
     private var sweepAt: NIODeadline?
     private var events: [GatewayEvent] = []
 
+    /// The epochs whose numbers fit into 64 bits.
+    static let epochs: Range<UInt64> = 1..<1 << 24
+
     /// The first number of an epoch: for segments, connections and jobs. None is ever used twice.
     static func firstNumber(of epoch: UInt64) -> UInt64 { epoch << 40 }
 

@@ -41,8 +41,8 @@ struct ClientHabit {
         self.shownAt = shownAt
     }
 
-    /// UNIX seconds: when its class or a trait was last seen.
-    var lastSeen: UInt32 { max(self.shownAt, UInt32(self.habits.lastDay) * 86_400) }
+    /// UNIX seconds: when its class or a trait was last seen. A damaged row may have any day.
+    var lastSeen: UInt64 { max(UInt64(self.shownAt), UInt64(self.habits.lastDay) * 86_400) }
 
     /// The part of it that still counts at this time; nil: nothing does.
     func remains(now: UInt32) -> ClientHabit? {

@@ -53,6 +53,11 @@ extension GatewayMachine {
             try recovery.read(segments, hash.checksum)
             last = number
         }
+        guard Journal.epochs.contains(opening.epoch) else {
+            throw StoreError(
+                "The number of starts in the store is damaged. Restore the file, or move it away to begin anew."
+            )
+        }
         let first = Journal.firstNumber(of: opening.epoch)
         let dispatch = Dispatch(
             configuration,

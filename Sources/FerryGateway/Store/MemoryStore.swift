@@ -126,6 +126,11 @@ package final class MemoryStore: GatewayStore {
         for (then, answer) in answers { then(answer) }
     }
 
+    /// Changes a row, as a damaged disk does.
+    package func damage(_ change: StoreChange) {
+        self.state.withLock { $0.rows[change.table, default: [:]][change.key] = change.value }
+    }
+
     /// Changes a byte of a segment, as a damaged disk does.
     package func damage(_ number: UInt64) {
         self.state.withLock { state in

@@ -156,4 +156,21 @@ import Testing
         let older = StoreRow(key: row.key, value: row.value.dropLast(8))
         #expect(ClientHabit(older, identities: ["old": 0])?.habits == SendingHabits())
     }
+
+    @Test func `a damaged row of habits stops no start`() throws {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        scene.push(Self.token(1), 1, on: connection)
+        scene.push(Self.token(2), 2, on: connection)
+        scene.wait(.seconds(1))
+        let rows = scene.store.all(.habits)
+        let key = StoreTable.key(client: "old", [192, 0, 2, 9])
+        for damaged in [key, try #require(rows.first?.key)] {
+            // The time, the class, and a day after 2106.
+            let value: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
+            scene.store.damage(StoreChange(.habits, key: damaged, value: value))
+        }
+        try scene.kill()
+        #expect(scene.machine.isOpen(identity: 0, now: scene.now))
+    }
 }
