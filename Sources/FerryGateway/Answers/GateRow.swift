@@ -24,6 +24,20 @@ enum GateRow {
         self.key(of: route).map { StoreChange(.gates, key: $0, value: Array(buffer: ByteBuffer(integer: now))) }
     }
 
+    /// The rows that say nothing any more: a gate that was not warm for ``lifetime``, and a client that the configuration
+    /// does not name, if its gate has no other row.
+    static func outdated(_ rows: [StoreRow], clients: some Sequence<String>, now: UInt32) -> [StoreRow] {
+        let gates = Set(rows.filter { $0.key.first == 0 && self.time($0.value, now: now) != nil }.map(\.key))
+        let named = Set(clients.map { self.key(ofClient: $0) })
+        return rows.filter { row in
+            switch row.key.first {
+            case 0: !gates.contains(row.key)
+            case 1: !named.contains(row.key) && !gates.contains(row.value)
+            default: false
+            }
+        }
+    }
+
     /// The time of an acceptance; nil: it is too old.
     static func time(_ value: [UInt8], now: UInt32) -> UInt32? {
         var value = ByteBuffer(bytes: value)

@@ -48,6 +48,9 @@ extension GatewayMachine {
         }
         self.restore(habits, identities: numbers, now: now)
         let moved = self.dispatch.restoreGates(gates, now: now)
+        for row in GateRow.outdated(gates, clients: identities, now: now.epochSeconds) {
+            self.journal?.forget(row, in: .gates, now: now)
+        }
         let episodes = recovery.takeEpisodes()
         let segments = recovery.segments(now: now.monotonic)
         for segment in segments { self.journal?.segments.add(segment) }

@@ -74,6 +74,22 @@ import Testing
         #expect(Self.status(scene, [101]) == nil)
     }
 
+    @Test func `rows of gates that are cold, and of clients that are gone, are removed`() {
+        let now: UInt32 = 1_700_000_000
+        func gate(_ topic: String) -> [UInt8] { [0] + Self.key + [0] + topic.utf8 }
+        func time(_ days: UInt32) -> [UInt8] { (now - days * 86_400).bytes }
+        let rows = [
+            StoreRow(key: gate("a"), value: time(29)),
+            StoreRow(key: gate("b"), value: time(31)),
+            StoreRow(key: gate("c"), value: [1]),
+            StoreRow(key: GateRow.key(ofClient: "here"), value: gate("b")),
+            StoreRow(key: GateRow.key(ofClient: "gone for a while"), value: gate("a")),
+            StoreRow(key: GateRow.key(ofClient: "gone"), value: gate("b")),
+        ]
+        let outdated = GateRow.outdated(rows, clients: ["here"], now: now).map(\.key)
+        #expect(outdated == [gate("b"), gate("c"), GateRow.key(ofClient: "gone")])
+    }
+
     @Test func `tokens that another credential refused are tried with the new one`() throws {
         for (key, isKnown) in [(Self.key, true), (Array("other".utf8), false)] {
             let scene = try GatewayStoreScene(upstreamKey: Self.key)
@@ -127,4 +143,8 @@ import Testing
         try scene.kill()
         #expect(scene.sentTokens == (isRepeated ? [[1]] : []))
     }
+}
+
+extension UInt32 {
+    fileprivate var bytes: [UInt8] { withUnsafeBytes(of: self.bigEndian) { Array($0) } }
 }
