@@ -15,6 +15,7 @@ extension Dispatch {
         _ route: Int,
         _ outcome: Outcome,
         _ status: BinaryStatus,
+        mayHear: Bool,
         now: Moment
     ) -> Settled {
         self.counts.refused += 1
@@ -29,7 +30,7 @@ extension Dispatch {
             identity,
             Array(job.token),
             outcome.reason ?? .unknown,
-            isTold && job.isNamed ? status : nil,
+            isTold && mayHear && job.isNamed ? status : nil,
             apnsID: self.apnsID(of: id)
         )
         self.remember(id, identity, Array(job.token), status)
@@ -44,18 +45,18 @@ extension Dispatch {
     ///
     /// - Parameters:
     ///   - reason: nil: the one that the status stands for.
-    ///   - isNamed: whether it has an identifier: without one, no error response can tell its refusal.
+    ///   - isTellable: whether an error response can tell its refusal.
     mutating func refuse(
         _ identity: Int,
         token: [UInt8]?,
         _ status: BinaryStatus,
         _ reason: Reason? = nil,
-        isNamed: Bool,
+        isTellable: Bool,
         as id: JobID?
     ) {
         self.counts.refusedHere += 1
         let reason = reason ?? Reason(binaryStatus: status.rawValue)
-        self.list(identity, token, reason, isNamed ? status : nil, apnsID: nil)
+        self.list(identity, token, reason, isTellable ? status : nil, apnsID: nil)
         if let id, let token { self.remember(id, identity, token, status) }
     }
 
@@ -64,14 +65,14 @@ extension Dispatch {
         _ identity: Int,
         token: [UInt8],
         _ status: BinaryStatus,
-        isNamed: Bool,
+        isTellable: Bool,
         as id: JobID
     ) {
         self.counts.knownBad += 1
         if let route = self.identities[identity].routes.first {
             self.knownBad.remove(.init(route: route, token: token))
         }
-        self.list(identity, token, Reason(binaryStatus: status.rawValue), isNamed ? status : nil, apnsID: nil)
+        self.list(identity, token, Reason(binaryStatus: status.rawValue), isTellable ? status : nil, apnsID: nil)
         self.remember(id, identity, token, status)
     }
 

@@ -250,7 +250,9 @@ package struct Dispatch: ~Copyable {
     }
 
     /// Takes an outcome. Returns nil if the job is not known, or goes out again.
-    mutating func settle(_ id: JobID, _ outcome: Outcome, now: Moment) -> Settled? {
+    ///
+    /// - Parameter mayHear: whether an error response may tell the client something.
+    mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
         let route = self.flows[self.flow(of: job)].route
         if let reason = outcome.reason { self.jobs[id]?.lastReason = reason }
@@ -273,11 +275,11 @@ package struct Dispatch: ~Copyable {
             settled.isGone = true
             return settled
         case .refused(let status):
-            return self.refuse(id, job, route, outcome, status, now: now)
+            return self.refuse(id, job, route, outcome, status, mayHear: mayHear, now: now)
         case .tryOtherTopic:
             let next = (job.topic + 1) % self.identities[job.scope.identity].routes.count
             guard next != job.firstTopic else {
-                return self.refuse(id, job, route, outcome, .invalidToken, now: now)
+                return self.refuse(id, job, route, outcome, .invalidToken, mayHear: mayHear, now: now)
             }
             self.jobs[id]?.topic = next
             self.avoid(job, next, now: now)

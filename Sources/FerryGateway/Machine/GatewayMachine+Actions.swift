@@ -81,7 +81,7 @@ extension GatewayMachine {
             self.actions.append(Action(connection: id, work: .close))
         }
         if client.connection.waitingEpisode != client.journalled { self.giveUpJournalled(client, now: now) }
-        self.collect(client)
+        self.collect(client, filter, now: now)
         if client.isReading != client.connection.isReading {
             client.isReading.toggle()
             // A connection that is closed stops nothing.
@@ -100,16 +100,18 @@ extension GatewayMachine {
         self.journal?.untold(journalled, now: now)
     }
 
-    private func collect(_ client: GatewayClient) {
+    private func collect(_ client: GatewayClient, _ filter: borrowing ReplayFilter, now: Moment) {
         for rejection in client.connection.takeDeferred() { self.dispatch.deferRejection(of: rejection.job) }
         for job in client.connection.takeReleased() { self.dispatch.release(job) }
         for refusal in client.connection.takeRefused() {
             self.dispatch.counts.read += 1
+            // A probe is answered to any client: it waits for that.
+            let isHeard = refusal.fault == .missingToken || filter.standing(now: now.monotonic).mayHear
             self.dispatch.refuse(
                 client.identity,
                 token: nil,
                 refusal.status,
-                isNamed: refusal.identifier != nil,
+                isTellable: refusal.identifier != nil && isHeard,
                 as: nil
             )
         }

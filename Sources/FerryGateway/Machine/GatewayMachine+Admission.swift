@@ -41,7 +41,7 @@ extension GatewayMachine {
                     client.identity,
                     token: Array(token),
                     knownBad,
-                    isNamed: isNamed,
+                    isTellable: isNamed && filter.standing(now: now.monotonic).mayHear,
                     as: id
                 )
             } else if case .rejected(let status) = fate {
@@ -51,7 +51,7 @@ extension GatewayMachine {
                     token: Array(token),
                     status,
                     countsCharacters ? .payloadLengthInCharacters : nil,
-                    isNamed: isNamed,
+                    isTellable: isNamed && filter.standing(now: now.monotonic).mayHear,
                     as: id
                 )
             } else {

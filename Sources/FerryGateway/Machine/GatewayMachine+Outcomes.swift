@@ -18,7 +18,12 @@ extension GatewayMachine {
                 let standing = filter.standing(now: now.monotonic)
                 repeat {
                     let id = JobID(rawValue: records[index].tag.rawValue)
-                    if let settled = self.dispatch.settle(id, records[index].outcome, now: now) {
+                    if let settled = self.dispatch.settle(
+                        id,
+                        records[index].outcome,
+                        mayHear: standing.mayHear,
+                        now: now
+                    ) {
                         self.settled(settled, id, scope, &filter, standing, now: now)
                     }
                     index += 1

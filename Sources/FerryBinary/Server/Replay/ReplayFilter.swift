@@ -138,7 +138,7 @@ package struct ReplayFilter: Sendable {
     package struct Standing: Hashable, Sendable {
         package var replayClass = ReplayClass.unknown
         /// The connections on which it was seen to number its notifications.
-        package var numbering = Numbering.none
+        package var numbering = Numbering.unknown
         /// It opens a connection for each notification.
         package var isSingle = false
         /// Too much of the traffic is copies.
@@ -146,7 +146,13 @@ package struct ReplayFilter: Sendable {
 
         package init() {}
 
+        /// Whether an error response may tell it something, now or later: it may send again, and can find by an identifier
+        /// which notification is meant.
+        package var mayHear: Bool { self.replayClass != .never && self.numbering != .none }
+
         package enum Numbering: Hashable, Sendable {
+            case unknown
+            /// Its connections have one identifier for all.
             case none
             /// Some of its connections have numbers. Others have one identifier for all.
             case some
@@ -159,6 +165,8 @@ package struct ReplayFilter: Sendable {
         standing.replayClass = self.replayClass
         if self.habits.has(.numbers, on: self.today) {
             standing.numbering = self.habits.has(.repeatsIdentifiers, on: self.today) ? .some : .all
+        } else if self.habits.has(.repeatsIdentifiers, on: self.today) {
+            standing.numbering = .none
         }
         standing.isSingle = self.habits.isSingle(on: self.today)
         standing.isAmplified = self.amplification.isExcessive(now: now)
