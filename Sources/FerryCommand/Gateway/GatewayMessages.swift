@@ -129,7 +129,9 @@ final class GatewayMessages: Sendable {
         case .stranger(let address, let reason):
             self.write("ferry: \(address) was refused: \(self.advice(reason))")
         case .check(let address, .doctor):
-            self.write("ferry: \(address) is ferry doctor, which tries this gateway. Its further probes are not named.")
+            self.write(
+                "ferry: \(address) is ferry doctor, which tries this gateway. It is not named again for an hour."
+            )
         case .check(let address, .connection):
             self.write(
                 "ferry: \(address) connected and ended without a byte, as monitors and load balancers do. Its further checks are "
@@ -230,7 +232,7 @@ final class GatewayMessages: Sendable {
     }
 
     /// The reason as a word. APNs chooses it, so it is cut, and its control characters are escaped.
-    private static func name(_ reason: Reason) -> String { String(reason.rawValue.prefix(100)).printable }
+    private static func name(_ reason: Reason) -> String { String(reason.rawValue.beginning(utf8: 100)).printable }
 
     private func words(_ reason: Reason) -> String {
         reason == .unknown

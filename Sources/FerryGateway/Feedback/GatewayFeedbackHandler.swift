@@ -26,10 +26,14 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     private let tls: TLSHandler
     private var place: StrangerPlace
     private var claim: FeedbackRows.Claim?
+    /// Whether the handshake is over.
+    private var hasBegun = false
     private var isWritten = false
     private var ending = FeedbackEnding(rows: 0)
     private var timer: Scheduled<Void>?
     private var deadline: Scheduled<Void>?
+    /// The address of the reader. A socket that the reader has reset does not know it any more.
+    private var peer: String?
 
     init(driver: GatewayDriver, clients: GatewayClients, strangers: Strangers, tls: TLSHandler) {
         self.driver = driver
@@ -39,13 +43,14 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     }
 
     func channelActive(context: ChannelHandlerContext) {
+        self.peer = context.remoteAddress?.ipAddress
         self.place.begin(.handshaking) { self.makeRoom(context) }
         context.fireChannelActive()
     }
 
     /// Gives the place to another client. The list of this one stays, or was empty.
     private func makeRoom(_ context: ChannelHandlerContext) {
-        self.driver.refused(context.remoteAddress?.ipAddress ?? "a client", GatewayDriver.tookPlace)
+        self.driver.refused(self.address(context), GatewayDriver.tookPlace)
         SocketHandler.close(context.channel)
     }
 
@@ -58,10 +63,11 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     }
 
     private func begin(_ context: ChannelHandlerContext) {
+        self.hasBegun = true
         let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else { return context.close(promise: nil) }
         self.place.begin(.silent) { self.makeRoom(context) }
-        self.driver.claimFeedback(of: identity, for: context.remoteAddress?.ipAddress ?? "a client") { claim in
+        self.driver.claimFeedback(of: identity, for: self.address(context)) { claim in
             guard let claim else { return context.close(promise: nil) }
             // A reader that has gone meanwhile gets nothing.
             guard context.channel.isActive else { return self.driver.giveFeedbackBack(claim) }
@@ -144,6 +150,14 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Does nothing: after an error, TLS and the channel close by themselves.
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {}
+    /// Says who was refused. After an error, TLS and the channel close by themselves.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let certificate = self.clients.takeRefused()
+        guard !self.hasBegun, let error = error as? TLSError else { return }
+        self.driver.failed(self.address(context), self.tls, error, certificate)
+    }
+
+    private func address(_ context: ChannelHandlerContext) -> String {
+        context.remoteAddress?.ipAddress ?? self.peer ?? "a client"
+    }
 }

@@ -1,16 +1,13 @@
 internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
+internal import FerryOpenSSL
 internal import NIOCore
 
 /// Runs a ``GatewayMachine`` on an event loop: carries out its actions, and hands its batches to the upstreams.
 ///
 /// `@unchecked Sendable`: everything is used on the event loop only, but `eventLoop` and `sides`, which are set once.
 final class GatewayDriver: @unchecked Sendable {
-    private static let strangerPause: TimeAmount = .minutes(1)
-    private static let strangerLimit = 1000
-    /// The longest reason of a refusal, in characters: a stranger's handshake may have brought it.
-    private static let reasonLimit = 1000
     private static let isTaken = "Another gateway has taken the store."
     /// The reason for closing a connection that has shown nothing of itself.
     static let tookPlace = "It said nothing, all connections that may be open were open, and others wanted its place."
@@ -26,10 +23,7 @@ final class GatewayDriver: @unchecked Sendable {
     private let onEvent: (GatewayEvent, GatewayCounts) -> Void
     private var handlers: [ConnectionID: GatewayHandler] = [:]
     private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
-    /// When each address was last refused for each reason. One that tries all the time is named once a minute.
-    private var strangers: [String: NIODeadline] = [:]
-    /// The addresses and kinds of checks that were named.
-    private var checks: Set<String> = []
+    private var strangers = StrangerNames()
     /// The clients that the store has given to this process.
     private var opened: Set<Int> = []
     /// The connections for which the store is asked.
@@ -174,23 +168,26 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Notes a client that was refused.
     func refused(_ address: String, _ reason: String) {
-        let now = NIODeadline.now()
-        let reason = String(reason.prefix(Self.reasonLimit))
-        let refusal = "\(address) \(reason)"
-        if let last = self.strangers[refusal], now < last + Self.strangerPause { return }
-        if self.strangers.count >= Self.strangerLimit {
-            self.strangers = self.strangers.filter { now < $0.value + Self.strangerPause }
-            // With so many at once, the lines of the first ones say enough.
-            guard self.strangers.count < Self.strangerLimit else { return }
-        }
-        self.strangers[refusal] = now
+        guard let reason = self.strangers.name(address, refusedFor: reason, now: .now()) else { return }
         self.onEvent(.stranger(address: address, reason), self.counts)
     }
 
-    /// Notes a connection that carries no notification. A monitor makes one every few seconds, so each address is named
-    /// once.
+    /// Notes a connection whose handshake failed.
+    ///
+    /// - Parameter certificate: the sentence about the certificate that was refused for it.
+    func failed(_ address: String, _ tls: TLSHandler, _ error: TLSError, _ certificate: String?) {
+        if tls.isPeerDoctor {
+            self.checked(address, .doctor)
+        } else if error.code == .endOfStreamInHandshake, tls.ciphertextBytesConsumed == 0 {
+            self.checked(address, .connection)
+        } else {
+            self.refused(address, certificate ?? error.description)
+        }
+    }
+
+    /// Notes a connection that carries no notification.
     func checked(_ address: String, _ check: GatewayEvent.Check) {
-        guard self.checks.count < Self.strangerLimit, self.checks.insert("\(address) \(check)").inserted else { return }
+        guard self.strangers.names(address, for: check, now: .now()) else { return }
         self.onEvent(.check(address: address, check), self.counts)
     }
 

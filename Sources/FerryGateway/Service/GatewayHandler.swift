@@ -164,13 +164,10 @@ final class GatewayHandler: ChannelDuplexHandler {
 
     /// Says who was refused. After an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard case .handshaking = self.state, let tls = error as? TLSError else { return }
+        // In any case: the next error must not have its words.
         let certificate = self.clients.takeRefused()
-        if self.tls.isPeerDoctor { return self.driver.checked(self.address(context), .doctor) }
-        if tls.code == .endOfStreamInHandshake, self.tls.ciphertextBytesConsumed == 0 {
-            return self.driver.checked(self.address(context), .connection)
-        }
-        self.driver.refused(self.address(context), certificate ?? tls.description)
+        guard case .handshaking = self.state, let error = error as? TLSError else { return }
+        self.driver.failed(self.address(context), self.tls, error, certificate)
     }
 
     private func end() {

@@ -22,7 +22,8 @@ import Testing
         _ harness: GatewayHarness,
         as identity: TLSIdentity?,
         profile: TLSProfile = .modern,
-        saysDoctor: Bool = false
+        saysDoctor: Bool = false,
+        port: Int? = nil
     ) async throws {
         var client = TLSContext.Client(trustRoots: harness.credentials.trustRoots, identity: identity, profile: profile)
         client.saysDoctor = saysDoctor
@@ -34,7 +35,7 @@ import Testing
                     try channel.pipeline.syncOperations.addHandlers(handler, End())
                 }
             }
-            .connect(host: harness.gateway.host, port: harness.gateway.port).get()
+            .connect(host: harness.gateway.host, port: port ?? harness.gateway.port).get()
         try await channel.closeFuture.get()
     }
 
@@ -117,6 +118,26 @@ import Testing
             _ = await self.stranger(harness)
             #expect(harness.events.all.count == 2)
             #expect(harness.events.all.first == .check(address: "127.0.0.1", .doctor))
+        }
+    }
+
+    @Test func `a stranger on the feedback port is named there, and nobody else with its certificate`() async throws {
+        try await GatewayHarness.run {
+            $0.feedbackPort = 0
+        } _: { harness in
+            let stranger = try ThrowAwayCA().client()
+            try await self.connect(harness, as: stranger, port: try #require(harness.gateway.feedbackPort))
+            // It has no certificate at all.
+            try await self.connect(harness, as: nil)
+            var reasons: [String] = []
+            while reasons.count < 2 {
+                reasons = harness.events.all.compactMap { event in
+                    if case .stranger(_, let reason) = event { reason } else { nil }
+                }
+                await Task.yield()
+            }
+            #expect(reasons[0].contains(stranger.summary.fingerprintHex), "\(reasons)")
+            #expect(!reasons[1].contains(stranger.summary.fingerprintHex), "\(reasons)")
         }
     }
 
