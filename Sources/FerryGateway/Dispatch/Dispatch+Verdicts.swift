@@ -141,8 +141,7 @@ extension Dispatch {
         self.avoidConnection(of: job, id, outcome, now: now)
         self.counts.copies += 1
         self.doubted.append(id)
-        // The upstream is shut down: the next start sends it.
-        if !self.keepsUnknown { self.send(id, now: now) }
+        self.send(id, now: now)
         return nil
     }
 

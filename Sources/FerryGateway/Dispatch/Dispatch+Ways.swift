@@ -9,6 +9,7 @@ extension Dispatch {
 
     /// Hands the next notifications for an upstream to `body`, batch after batch, until it leaves some of one.
     package mutating func withBatches(for upstream: Int, _ body: (UpstreamWay, inout PushBatch) -> Void) {
+        guard !self.isAbandoned else { return }
         let outgoing = self.outgoing[upstream]
         repeat {
             while outgoing.batch.count < DispatchBounds.batch, let flow = outgoing.common.popFirst() {

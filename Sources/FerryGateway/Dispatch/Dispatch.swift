@@ -55,8 +55,8 @@ package struct Dispatch: ~Copyable {
     var lastTopics: [Int]
     /// The first half of every `apns-id`: no other gateway has it.
     private let node: UInt64
-    /// Whether a notification that may have arrived stays in the store.
-    var keepsUnknown = false
+    /// Whether nothing goes to an upstream any more. With a store, the next start sends what is left.
+    var isAbandoned = false
 
     var jobs: JobTable
     private var room: Room
@@ -328,17 +328,16 @@ package struct Dispatch: ~Copyable {
         }
     }
 
-    /// Gives up every notification that the store does not have, so that each stands in the list of dead letters.
+    /// Gives up every notification that the store does not have, so that each stands in the list of dead letters. Nothing
+    /// goes to an upstream any more: its answer could be heard too late for the store, and the next start would send the
+    /// notification again.
     ///
     /// - Parameter durable: the last segment that the store has; nil: there is no store.
     mutating func abandon(durable: UInt64?) {
-        self.keepsUnknown = durable != nil
-        // With a store, what goes out is durable.
-        if durable == nil {
-            for outgoing in self.outgoing {
-                outgoing.batch.removeAll()
-                outgoing.sideBatch.removeAll()
-            }
+        self.isAbandoned = true
+        for outgoing in self.outgoing {
+            outgoing.batch.removeAll()
+            outgoing.sideBatch.removeAll()
         }
         for id in self.jobs.ids {
             guard let job = self.jobs[id] else { continue }

@@ -228,6 +228,9 @@ package struct Journal {
 
     var isFenced: Bool { if case .fenced = self.state { true } else { false } }
 
+    /// Whether nothing waits to be written, or the store takes nothing.
+    var isOver: Bool { if case .good = self.state { self.isIdle } else { true } }
+
     /// Whether nothing waits to be written.
     var isIdle: Bool { self.openedAt == nil && self.pending.isEmpty }
 

@@ -33,8 +33,10 @@ extension GatewayMachine {
 
     // MARK: The end
 
-    /// Whether nothing is left to be written, or the file takes nothing.
-    package var isListOver: Bool { self.list.map { $0.isIdle || $0.isStuck } ?? true }
+    /// Whether nothing is left to be written, or store and file take nothing.
+    package var isWritten: Bool {
+        self.journal?.isOver ?? true && self.list.map { $0.isIdle || $0.isStuck } ?? true
+    }
 
     /// Lets the file be tried once more.
     package func tryList() { self.list?.tryNow() }

@@ -199,12 +199,12 @@ package final class Gateway: Sendable {
         deadline.cancel()
     }
 
-    /// Writes the rest of the list of rejections, and does not wait for a file that takes nothing.
-    private func endList() async {
+    /// Writes the rest of the journal and of the list of rejections, and does not wait for a disk that takes nothing.
+    private func writeRest() async {
         let driver = self.driver
         let promise = driver.eventLoop.makePromise(of: Void.self)
         let deadline = driver.eventLoop.scheduleTask(in: Self.storeLimit) { promise.succeed() }
-        driver.eventLoop.execute { driver.endList { promise.succeed() } }
+        driver.eventLoop.execute { driver.writeRest { promise.succeed() } }
         try? await promise.futureResult.get()
         deadline.cancel()
     }
@@ -229,11 +229,11 @@ package final class Gateway: Sendable {
         if !isKept || self.store != nil {
             // Answers that come now would be heard, and not be kept.
             for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
-            await driver.sides.shutDown(within: .seconds(1))
         }
-        await self.endList()
-        try? await driver.eventLoop.submit { driver.finish() }.get()
+        // The machine sends nothing any more, so no side connection is made after this.
         await driver.sides.shutDown(within: .seconds(1))
+        await self.writeRest()
+        try? await driver.eventLoop.submit { driver.finish() }.get()
         await self.closeStore()
         return isKept
     }

@@ -29,11 +29,21 @@ final class GatewayDriver: @unchecked Sendable {
     /// The connections for which the store is asked.
     private var openings = 0
     private var onIdle: [() -> Void] = []
-    private var onListEnd: (() -> Void)?
+    private var onWritten: (() -> Void)?
     private var isRunning = false
     private var runsAgain = false
-    private var isEnding = false
-    private var isFinished = false
+    private var stage = Stage.running
+
+    /// How far the end has come.
+    private enum Stage {
+        case running
+        /// No connection is welcome. What was read is still sent, until the machine is abandoned.
+        case ending
+        /// Nothing goes to an upstream, to the store or to the list.
+        case finished
+    }
+
+    private var isFinished: Bool { if case .finished = self.stage { true } else { false } }
 
     init(
         _ machine: GatewayMachine,
@@ -71,7 +81,7 @@ final class GatewayDriver: @unchecked Sendable {
     func isOpen(for address: String) -> Bool {
         let isOpen = self.machine.isOpen(now: .now)
         // At the end the listener closes, and nobody wonders.
-        if !isOpen, !self.isEnding {
+        if !isOpen, case .running = self.stage {
             self.refused(address, "There is no room for its notifications, or the store cannot be written.")
         }
         return isOpen
@@ -110,7 +120,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Ends what was opened after ``shutDown(then:)``, too.
     private func joinEnd() {
-        if self.isEnding { self.run { $0.shutDown(now: $1) } }
+        if case .ending = self.stage { self.run { $0.shutDown(now: $1) } }
     }
 
     private func claim(_ claim: StoreClaim, then body: @escaping (StoreAnswer) -> Void) {
@@ -219,7 +229,7 @@ final class GatewayDriver: @unchecked Sendable {
         self.isRunning = false
         self.schedule()
         self.checkIdle()
-        self.checkListEnd()
+        self.checkWritten()
     }
 
     private func carryOut() {
@@ -241,6 +251,7 @@ final class GatewayDriver: @unchecked Sendable {
     }
 
     private func forward() {
+        guard !self.isFinished else { return }
         for (index, upstream) in self.upstreams.enumerated() {
             self.machine.withBatches(for: index) { way, batch in
                 switch way {
@@ -275,7 +286,7 @@ final class GatewayDriver: @unchecked Sendable {
             machine.sealJournal(now: now)
             machine.abandonList()
         }
-        self.isFinished = true
+        self.stage = .finished
         self.stopTimer()
         self.list?.close()
     }
@@ -287,15 +298,15 @@ final class GatewayDriver: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` when the list of rejections has everything, or takes nothing.
-    func endList(then body: @escaping () -> Void) {
-        self.onListEnd = body
+    /// Calls `body` when the store and the file of the list of rejections have everything, or take nothing.
+    func writeRest(then body: @escaping () -> Void) {
+        self.onWritten = body
         self.run { machine, _ in machine.tryList() }
     }
 
-    private func checkListEnd() {
-        guard let body = self.onListEnd, self.machine.isListOver else { return }
-        self.onListEnd = nil
+    private func checkWritten() {
+        guard let body = self.onWritten, self.machine.isWritten else { return }
+        self.onWritten = nil
         body()
     }
 
@@ -333,11 +344,11 @@ final class GatewayDriver: @unchecked Sendable {
     /// answer.
     func shutDown(then body: @escaping () -> Void) {
         self.onIdle.append(body)
-        self.isEnding = true
+        if case .running = self.stage { self.stage = .ending }
         self.run { $0.shutDown(now: $1) }
     }
 
-    /// Gives up what has no last answer.
+    /// Gives up what has no last answer: nothing goes to an upstream any more. Outcomes are still heard, and kept.
     ///
     /// - Returns: whether nothing was lost.
     func abandon() -> Bool {

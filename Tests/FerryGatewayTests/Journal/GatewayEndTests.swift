@@ -1,0 +1,66 @@
+import FerryBinary
+import FerryCore
+import NIOCore
+import Testing
+
+@testable import FerryGateway
+
+/// The end of a gateway with a store, while notifications wait.
+@Suite struct GatewayEndTests {
+    private static let key = Array("api.push.apple.com:443 TEAM KEY".utf8)
+    private static let bad = Outcome.rejected(Rejection(reason: .badDeviceToken, origin: .apns, status: 400))
+
+    /// More than a client's credit lets out.
+    private func scene() throws -> GatewayStoreScene {
+        let scene = try GatewayStoreScene()
+        let connection = scene.connect()
+        for name: UInt8 in 1...20 { scene.push([name], UInt32(name), on: connection) }
+        return scene
+    }
+
+    @Test func `after the end nothing goes out that the next start sends`() throws {
+        let scene = try self.scene()
+        let out = scene.sentTokens
+        #expect(out.count == 4)
+        #expect(scene.machine.abandon())
+        // An answer makes room for the next, a notification comes back, and another may have arrived.
+        scene.answer(out[0])
+        scene.answer(out[1], .undelivered(.shutDown))
+        scene.answer(out[2], .uncertain(.shutDown))
+        scene.wait(.seconds(10))
+        #expect(scene.sentTokens == [out[3]])
+        let uncertain = scene.events.compactMap { if case .uncertain(let item, _) = $0 { item.token } else { nil } }
+        #expect(uncertain == [out[2]])
+        try scene.kill()
+        #expect(scene.acceptAll().sorted { $0[0] < $1[0] } == (2...20).map { [$0] })
+    }
+
+    @Test func `after the end nothing goes out over a side connection, either`() throws {
+        let scene = try GatewayStoreScene(upstreamKey: Self.key)
+        scene.warm()
+        let connection = scene.connect()
+        for name: UInt8 in 1...40 { scene.push([name], UInt32(name), on: connection) }
+        for _ in 0..<3 { for token in scene.sentTokens { scene.answer(token, Self.bad) } }
+        let out = scene.sentTokens
+        #expect(!out.isEmpty && scene.machine.jobCount > out.count)
+        #expect(scene.machine.abandon())
+        for token in out { scene.answer(token, .undelivered(.shutDown)) }
+        scene.wait(.seconds(10))
+        #expect(scene.sentTokens.isEmpty)
+        #expect(scene.machine.counts.isConserved)
+    }
+
+    @Test func `what the store has not answered yet is waited for at the end`() throws {
+        let scene = try self.scene()
+        scene.wait(.seconds(1))
+        #expect(scene.machine.isWritten)
+        scene.store.hold()
+        scene.answer([1])
+        #expect(!scene.machine.isWritten)
+        scene.wait(.milliseconds(20))
+        #expect(!scene.machine.isWritten)
+        scene.store.release()
+        scene.collect()
+        #expect(scene.machine.isWritten)
+    }
+}
