@@ -38,7 +38,8 @@ package enum GatewayBounds {
     package static let doubtDelay: TimeAmount = .seconds(2)
     /// The first followers that have to come again in a row on the connection that was told, under new identifiers, before
     /// they count as copies, or the followers that have to come on other connections: a program may repeat itself on
-    /// purpose. Those before are doubled. For frames like those of Pushy, which is known for it, one is enough.
+    /// purpose. Those before are doubled. For frames like those of Pushy, which is known for it, one is enough. As many
+    /// copies in a row, under their old identifiers, show behind the drain that the very last follower may come next.
     package static let circle = 3
     /// The last followers of an episode, by which the class is judged: a small cache still has them.
     package static let evidence = 32
@@ -50,8 +51,8 @@ package enum GatewayBounds {
     package static let missLimit = 2
     /// The time for copies on the connection that was told: a path, or a balancer, may bring the error response late.
     package static let ownCopies: TimeAmount = .seconds(30)
-    /// The followers that may be missing between two copies of a row: they expired in the client's cache, or came
-    /// elsewhere.
+    /// The followers that may be missing between two copies of a row, and before the first one of Pushy: they expired in
+    /// the client's cache, or came elsewhere.
     package static let leftOut = 3
     /// The round trips that a client needs before its first copy comes on a new connection. An episode without a match lives
     /// as much longer.

@@ -65,6 +65,24 @@ import Testing
         }
     }
 
+    /// The last copy of apns4erl comes behind a cache that forgot all before it.
+    @Test func `a late client whose cache keeps the first ones and the very last doubles nothing`() throws {
+        for seed in Self.seeds {
+            var path = Wire.Path()
+            path.delay = .milliseconds(1500)
+            path.delayFrom = 50
+            let tally = try Self.run(Self.manner("apns4erl"), seed: seed, count: 2000, bad: [200], path)
+            #expect(!tally.isFaulty && tally.told == 1, "seed \(seed): \(tally)")
+        }
+    }
+
+    @Test func `Pushy on four connections doubles nothing when it is told in the middle of its pushes`() throws {
+        for seed in Self.seeds {
+            let tally = try Self.run(Self.manner("Pushy"), seed: seed, count: 2000, bad: [500, 501, 502], Wire.Path())
+            #expect(!tally.isFaulty && tally.told > 0, "seed \(seed): \(tally)")
+        }
+    }
+
     @Test(arguments: [false, true])
     func `trouble of APNs in the middle doubles nothing, though the copies wait for the gateway`(isDown: Bool) throws {
         for seed in Self.seeds {

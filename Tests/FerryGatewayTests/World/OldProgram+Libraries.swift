@@ -115,7 +115,7 @@ extension OldProgram.Manner {
         .init(name: "go-libapns", numbering: .goesOn, cacheLength: 10_000, delays: 0...2000),
         .init(name: "uniqush", numbering: .goesOn, reaction: .nothing),
         .init(name: "Net::APNs", reading: .afterSilence(.seconds(3)), reaction: .nothing, command: 1),
-        .init(name: "apns4erl", numbering: .goesOn, cacheLength: 1000, staysUntilEnd: true),
+        .init(name: "apns4erl", numbering: .goesOn, cacheLength: 1000, keepsFirst: true, staysUntilEnd: true),
         .init(name: "script that exits", reading: .never, numbering: .fromOne, reaction: .nothing, exits: true),
     ]
 }

@@ -48,6 +48,9 @@ final class OldProgram {
         var beginsWithIdentifier = false
         /// The notifications that a connection remembers.
         var cacheLength = 1000
+        /// Whether a full cache forgets the newest notification for the next one, so that it has the first ones and the
+        /// last.
+        var keepsFirst = false
         /// Whether the error response is taken to name the notification that is written at the time.
         var blamesCurrent = false
         /// The time before it sends again, in milliseconds.
@@ -161,7 +164,9 @@ final class OldProgram {
         let identifier = item.identifier ?? self.nextIdentifier(on: socket)
         socket.count += 1
         socket.cache.append((identifier, push))
-        if socket.cache.count > self.manner.cacheLength { socket.cache.removeFirst() }
+        if socket.cache.count > self.manner.cacheLength {
+            socket.cache.remove(at: self.manner.keepsFirst ? socket.cache.count - 2 : 0)
+        }
         socket.lastWrite = self.now
         let command = isCopy ? self.manner.commandOfCopies : self.manner.command
         let bytes = push.bytes(

@@ -8,8 +8,9 @@ extension Episode {
         /// Any notifications. `repeated` of the first followers came again just now, one after the other; nil: the
         /// notification that the error response names came again, as in a list that is sent twice.
         case on(repeated: Int?)
-        /// Its followers, under their old identifiers, and not on the next connection. The next one is expected here.
-        case inPlace(next: Int)
+        /// Its followers, under their old identifiers, and not on the next connection. The next one is expected here;
+        /// `row` copies came one after the other just now.
+        case inPlace(next: Int, row: Int)
         /// Its followers, under new identifiers, until it sees the end of the connection. They come on the next one, too.
         case inCircles
         /// The same, found behind the drain.
@@ -46,33 +47,40 @@ extension Episode {
     /// Consumes the follower with this key and this identifier, which came again under its old identifier.
     ///
     /// Behind the drain, identifiers may name a client's users, so that a repeat on purpose looks the same. Copies come in
-    /// their old order, from the first follower on; a few may have expired in the client's cache.
+    /// their old order, from the first follower on; a few may have expired in the client's cache. apns4erl's cache, when
+    /// it is full, forgets its newest notification for the next one. So behind a row of copies, the very last follower may
+    /// come next.
     mutating func matchInPlace(_ key: ReplayKey, identifier: UInt32, now: NIODeadline) -> Match? {
-        var places = 0..<self.log.count
-        if !self.isDraining {
-            var next = 0
-            switch self.writing {
-            case .inPlace(let place): next = place
-            case .on: break
-            case .inCircles, .inLateCircles: return nil
-            }
-            places = min(next, places.upperBound)..<min(next + GatewayBounds.leftOut + 1, places.upperBound)
-        }
-        let position = self.log.first(key) { places.contains($0) && $1.identifier == identifier }
-        guard let position else { return nil }
+        var (next, row) = (0, 0)
         switch self.writing {
-        case .on, .inPlace: self.writing = .inPlace(next: position + 1)
+        case .on: break
+        case .inPlace(let place, let length): (next, row) = (place, length)
+        case .inCircles, .inLateCircles:
+            guard self.isDraining else { return nil }
+        }
+        let near = next..<(next + GatewayBounds.leftOut + 1)
+        let last = row >= GatewayBounds.circle ? self.log.count - 1 : nil
+        let position = self.log.first(key) { [isDraining] place, entry in
+            entry.identifier == identifier && (isDraining || near.contains(place) || place == last)
+        }
+        switch self.writing {
+        case .on where position == nil: break
+        case .on, .inPlace:
+            let isNext = position.map(near.contains) ?? false
+            self.writing = .inPlace(next: position.map { $0 + 1 } ?? next, row: isNext ? row + 1 : 0)
         case .inCircles, .inLateCircles: break
         }
-        return self.consume(position, isProven: true, now: now)
+        return position.map { self.consume($0, isProven: true, now: now) }
     }
 
     /// Returns whether this is a follower that came again on the connection that was told, under a new identifier, because the
     /// client circles: it has read the error response, but not the end behind it, and takes all that it writes there for
     /// unprocessed. A row of the first followers tells that from a repeat on purpose.
     ///
-    /// - Parameter row: the length of the row; nil: none is needed.
-    mutating func circled(_ offered: Follower, row: Int?, isProven: Bool) -> Bool {
+    /// - Parameters:
+    ///   - row: the length of the row; nil: none is needed.
+    ///   - leftOut: the first followers that may be missing at its beginning.
+    mutating func circled(_ offered: Follower, row: Int?, leftOut: Int, isProven: Bool) -> Bool {
         guard self.mayCircle, let position = self.log.earliest(offered.key) else {
             if case .on = self.writing { self.writing = .on(repeated: offered.key == self.named ? nil : 0) }
             return false
@@ -81,7 +89,8 @@ extension Episode {
         case .inPlace:
             return false
         case .on(let repeated):
-            let count = position == repeated ? position + 1 : position == 0 && repeated != nil ? 1 : 0
+            let isInRow = position == repeated || position <= leftOut && repeated != nil
+            let count = isInRow ? position + 1 : 0
             self.writing = .on(repeated: offered.key == self.named ? nil : count)
             guard repeated != nil, !offered.isConstant || isProven, count >= row ?? 0 else { return false }
             self.writing = .inCircles

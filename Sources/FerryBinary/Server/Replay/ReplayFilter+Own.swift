@@ -18,7 +18,9 @@ extension ReplayFilter {
     private mutating func isCircle(_ offered: Follower, _ origin: Origin, _ index: Int) -> Bool {
         let isProven = if case .resends = self.replayClass { true } else { false }
         let row = self.rowOfCircle(origin, index, isProven: isProven)
-        if self.episodes[index].circled(offered, row: row, isProven: isProven) { return true }
+        // Pushy's connections take turns, so that the first ones may go round elsewhere.
+        let leftOut = origin.resemblesPushy ? GatewayBounds.leftOut : 0
+        if self.episodes[index].circled(offered, row: row, leftOut: leftOut, isProven: isProven) { return true }
         if origin.resemblesPushy {
             let isOthers = self.episodes.indices.contains { $0 != index && self.episodes[$0].had(offered.key) }
             let isLate = self.episodes[index].circledLate(offered, isProven: isProven, isOthers: isOthers)

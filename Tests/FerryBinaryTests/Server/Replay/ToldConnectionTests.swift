@@ -68,6 +68,40 @@ import Testing
         }
     }
 
+    @Test func `a cache that keeps the first ones and the very last leaves out all between`() {
+        let scenario = FilterScenario()
+        let episode = Self.told(scenario, 10..<1010)
+        for name in [10, 11, 12, 1009] as [UInt64] {
+            #expect(scenario.push(name, on: 1, draining: episode, identifier: UInt32(name)) != .forward, "\(name)")
+        }
+    }
+
+    @Test func `only a row of copies shows such a cache, and its last one follows at once`() {
+        let rows: [[UInt64]] = [[1009], [10, 1009], [10, 11, 1009], [10, 11, 12, 2000, 1009], [10, 11, 12, 1008]]
+        for row in rows {
+            let scenario = FilterScenario()
+            let episode = Self.told(scenario, 10..<1010)
+            for name in row.dropLast() {
+                _ = scenario.push(name, on: 1, draining: episode, identifier: UInt32(name))
+            }
+            let last = row.last ?? 0
+            let admission = scenario.push(last, on: 1, draining: episode, identifier: UInt32(last))
+            #expect(admission == .forward, "\(row)")
+        }
+    }
+
+    @Test func `a row that began during the drain shows such a cache, too`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<1010, named: 9, drains: true)
+        for name in 10..<12 as Range<UInt64> {
+            scenario.push(name, on: 1, draining: episode, identifier: UInt32(name))
+        }
+        scenario.filter.drained(episode, now: scenario.now)
+        for name in [12, 1009] as [UInt64] {
+            #expect(scenario.push(name, on: 1, draining: episode, identifier: UInt32(name)) != .forward, "\(name)")
+        }
+    }
+
     // MARK: In circles
 
     @Test func `frames like those of Pushy circle from the second copy on`() {
