@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import FerryBinary
+internal import FerryCore
 internal import FerryMachine
 
 /// The actions of connections and replay filters.
@@ -10,6 +11,7 @@ extension GatewayMachine {
             filter.today = SendingHabits.day(now.epochSeconds)
             let (replayClass, habits) = (filter.replayClass, filter.habits)
             body(&filter)
+            if filter.habits != habits { self.lookAgain(scope, &filter, now: now) }
             if filter.replayClass != replayClass { filter.classShownAt = now.epochSeconds }
             if filter.replayClass != replayClass || filter.habits != habits {
                 self.journal?.learned(ClientHabit(scope, filter), now: now)
@@ -23,6 +25,18 @@ extension GatewayMachine {
                 self.filterTimers[forgotten] = nil
                 self.journal?.forget(forgotten, now: now)
             }
+        }
+    }
+
+    /// Passes on the first trait of a client to its connections that wait for it.
+    private func lookAgain(_ scope: ReplayScope, _ filter: inout ReplayFilter, now: Moment) {
+        guard let waiting = self.undecided.removeValue(forKey: scope) else { return }
+        for id in waiting.sorted(by: { $0.rawValue < $1.rawValue }) {
+            guard let client = self.clients[id] else { continue }
+            client.connection.spool = self.spool(for: client.identity, now: now)
+            let standing = filter.standing(now: now.monotonic)
+            let action = client.connection.timePassed(now: now.monotonic, standing: standing)
+            self.perform(action, client, &filter, now: now)
         }
     }
 
@@ -76,12 +90,17 @@ extension GatewayMachine {
             if let episode { filter.drained(episode, now: now.monotonic) }
             filter.closed(id, now: now.monotonic)
             self.clients[id] = nil
+            self.undecided[client.scope]?.remove(id)
+            if self.undecided[client.scope]?.isEmpty ?? false { self.undecided[client.scope] = nil }
             self.left.append(client.scope)
             if client.isJournalled { self.journal?.closed(id, now: now) }
             self.actions.append(Action(connection: id, work: .close))
         }
         if client.connection.waitingEpisode != client.journalled { self.giveUpJournalled(client, now: now) }
         self.collect(client, filter, now: now)
+        if client.connection.waitsAlone, filter.standing(now: now.monotonic).mayBeSingle {
+            self.undecided[client.scope, default: []].insert(id)
+        }
         if client.isReading != client.connection.isReading {
             client.isReading.toggle()
             // A connection that is closed stops nothing.

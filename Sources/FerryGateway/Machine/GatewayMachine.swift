@@ -58,6 +58,8 @@ package final class GatewayMachine {
     var touched: [GatewayClient] = []
     /// The notifications of this turn that wait at a shut gate.
     var heldBack: [Job.Reader] = []
+    /// The connections whose only notification was rejected, of clients of which no trait is known.
+    var undecided: [ReplayScope: Set<ConnectionID>] = [:]
     /// The scopes of the connections that ended in this turn.
     var left: [ReplayScope] = []
     var actions: [Action] = []

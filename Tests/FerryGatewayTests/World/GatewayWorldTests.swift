@@ -74,4 +74,21 @@ import Testing
             manner.exits = true
         }
     }
+
+    @Test func `a connection for each notification is told although it opened before the first one ended`() throws {
+        var apns = GatewayWorld.APNs()
+        // Few enough for the side connection's first budget.
+        apns.bad = Set(stride(from: 20, to: 220, by: 5))
+        let world = try GatewayWorld(seed: 1, .init(), apns)
+        let manner = try #require(OldProgram.Manner.libraries.first { $0.name == "PHP script" })
+        let program = OldProgram(world, manner, Wire.Path(), address: [192, 0, 2, 1])
+        for name in 0..<220 as Range<UInt32> {
+            world.simulation.after(.milliseconds(5 * Int64(name))) { program.push(Push(number: Int(name), name: name)) }
+        }
+        world.run(for: .minutes(1))
+        program.exit()
+        world.run(for: .minutes(1))
+        if let broken = world.brokenPromise() { Issue.record("\(broken)") }
+        #expect(!world.tally.isFaulty && world.tally.told == 40, "\(world.tally)")
+    }
 }

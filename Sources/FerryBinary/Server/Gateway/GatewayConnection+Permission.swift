@@ -38,6 +38,20 @@ extension GatewayConnection {
 
     private func isAlone(_ standing: ReplayFilter.Standing) -> Bool { standing.isSingle && self.ledger.next == 1 }
 
+    /// Whether only one thing prevents the error response: the client may open a connection for each notification, and has
+    /// ended none so far. Its first connections are all open at the same time, as long as it waits for an error response.
+    func mayBecomeAlone(_ candidate: Candidate, _ standing: ReplayFilter.Standing, now: NIODeadline) -> Bool {
+        guard self.mayBecomeAlone(candidate, standing) else { return false }
+        var known = standing
+        known.isSingle = true
+        return self.response(to: candidate, known, now: now) != nil
+    }
+
+    private func mayBecomeAlone(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> Bool {
+        guard case .rejection(let rejection) = candidate.word, !rejection.isProbe else { return false }
+        return standing.mayBeSingle && self.ledger.next == 1
+    }
+
     private func unique(_ identifier: UInt32?) -> UInt32? {
         identifier.flatMap { self.ledger.isUnique($0) ? $0 : nil }
     }
@@ -47,7 +61,7 @@ extension GatewayConnection {
     /// read. While the gateway does not read, silence says nothing about the client.
     func calmAt(_ candidate: Candidate, _ standing: ReplayFilter.Standing) -> NIODeadline {
         guard case .rejection = candidate.word else { return .distantPast }
-        guard self.isReading else { return .distantFuture }
+        guard self.isReading, !self.mayBecomeAlone(candidate, standing) else { return .distantFuture }
         if self.isAlone(standing) { return self.pace.heardAt + GatewayBounds.singleCalm }
         let twoRoundTrips = self.roundTrip + self.roundTrip
         if case .resends(let reach) = standing.replayClass {

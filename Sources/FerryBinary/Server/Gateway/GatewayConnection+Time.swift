@@ -47,6 +47,8 @@ extension GatewayConnection {
                 let response = self.response(to: candidate, standing, now: now)
                 guard let response, !self.isOverruled(candidate) else {
                     guard case .rejection = candidate.word else { return self.closeOutput(now: now) }
+                    let isOpen = !self.isOverruled(candidate) && self.mayBecomeAlone(candidate, standing, now: now)
+                    guard !isOpen else { return .none }
                     self.giveUp()
                     continue
                 }

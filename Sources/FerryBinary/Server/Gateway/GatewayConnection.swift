@@ -282,6 +282,12 @@ package struct GatewayConnection: ~Copyable, Sendable {
         }
     }
 
+    /// Whether a rejection of its only notification waits to be told.
+    package var waitsAlone: Bool {
+        guard case .calming(let candidate) = self.state, case .rejection = candidate.word else { return false }
+        return self.ledger.next == 1
+    }
+
     /// The job of a notification that is kept.
     package func job(of sequence: UInt64) -> JobID? { self.ledger.job(of: sequence) }
 

@@ -141,6 +141,8 @@ package struct ReplayFilter: Sendable {
         package var numbering = Numbering.unknown
         /// It opens a connection for each notification.
         package var isSingle = false
+        /// Nothing shows so far whether it does, or has other habits.
+        package var mayBeSingle = false
         /// Too much of the traffic is copies.
         package var isAmplified = false
 
@@ -169,6 +171,7 @@ package struct ReplayFilter: Sendable {
             standing.numbering = .none
         }
         standing.isSingle = self.habits.isSingle(on: self.today)
+        standing.mayBeSingle = self.habits.mayBeSingle(on: self.today)
         standing.isAmplified = self.amplification.isExcessive(now: now)
         return standing
     }

@@ -48,6 +48,12 @@ package struct SendingHabits: Hashable, Sendable {
         self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day) && !self.has(.keepsSingles, on: day)
     }
 
+    /// Whether the client may turn out to be one: no trait shows so far how it uses its connections.
+    func mayBeSingle(on day: UInt16) -> Bool {
+        !self.has(.numbers, on: day) && !self.has(.endsSingles, on: day) && !self.has(.repeatsIdentifiers, on: day)
+            && !self.has(.keepsSingles, on: day)
+    }
+
     // MARK: On disk
 
     package var rawValue: UInt64 {

@@ -35,6 +35,55 @@ import Testing
         #expect(scenario.told == [.init(connection: second, status: .invalidToken, identifier: 1)])
     }
 
+    @Test func `the connections that are open when it ends the first one are told, too`() {
+        let scenario = GatewayScenario()
+        var connections: [UInt64] = []
+        for name in 1...40 as ClosedRange<UInt32> {
+            connections.append(scenario.connect())
+            scenario.push(name, 1, on: connections[Int(name) - 1])
+            scenario.wait(.milliseconds(5))
+            if name % 2 == 0 { scenario.reject(name) } else { scenario.accept([name]) }
+        }
+        #expect(scenario.told.isEmpty && scenario.deferred.isEmpty)
+        scenario.end(connections[0])
+        scenario.wait(.milliseconds(50))
+        #expect(Set(scenario.told.map(\.connection)) == Set(stride(from: 2, through: 40, by: 2)))
+        #expect(scenario.deferred.isEmpty)
+    }
+
+    @Test func `what nothing shows in 2.5 s is deferred`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.push(1, 1, on: connection)
+        scenario.reject(1)
+        scenario.wait(.milliseconds(2400))
+        #expect(scenario.deferred.isEmpty)
+        scenario.wait(.milliseconds(200))
+        #expect(scenario.deferred == [1] && scenario.told.isEmpty)
+    }
+
+    @Test func `a second notification with the same identifier ends the wait`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.push(1, 0, on: connection)
+        scenario.reject(1)
+        #expect(scenario.deferred.isEmpty)
+        scenario.push(2, 0, on: connection)
+        #expect(scenario.deferred == [1])
+    }
+
+    @Test func `a second notification with another one shows that the client can find the first`() {
+        let scenario = GatewayScenario()
+        let connection = scenario.connect()
+        scenario.push(1, 1, on: connection)
+        scenario.reject(1)
+        scenario.wait(.milliseconds(100))
+        scenario.push(2, 2, on: connection)
+        scenario.accept([2])
+        scenario.wait(.seconds(1))
+        #expect(scenario.told.map(\.identifier) == [1] && scenario.deferred.isEmpty)
+    }
+
     @Test(arguments: [1, 300] as [Int64])
     func `it waits for 200 ms and no longer, so that it is told 50 ms after its notification`(roundTrip: Int64) {
         let scenario = GatewayScenario()
