@@ -79,6 +79,8 @@ import Testing
         upstream.options.circuitBreaker = nil
         upstream.options.queueLimit = GatewayUpstream.queueLimit
         upstream.options.delayLimit = 0
+        // A slow machine makes nothing uncertain.
+        upstream.options.attemptTimeout = .seconds(60)
         let provider = try HTTP2Provider(upstream)
         var configuration = Gateway.Configuration(
             identity: credentials.server,
