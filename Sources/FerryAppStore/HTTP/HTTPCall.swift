@@ -120,7 +120,7 @@ final class HTTPCall: @unchecked Sendable {
         }
     }
 
-    /// The error of a request that needs TLS while there is no context; nil: there is none.
+    /// The reason why a request cannot use TLS; nil: it needs none, or can.
     private var tlsFault: HTTPFault? {
         guard self.request.url.scheme == .https, case .failure(let error) = self.context else { return nil }
         return .tls(error)

@@ -17,7 +17,7 @@ internal import NIOCore
 /// lead from none or suspected to waiting.
 struct ServiceOutage {
     private enum State {
-        /// So many connections in a row were fruitless.
+        /// The number of fruitless connections in a row.
         case none(fruitless: Int)
         /// A connection was left. Connections after the one with this number have few requests until one brings an answer.
         case suspected(after: UInt64, fruitless: Int)
@@ -27,7 +27,7 @@ struct ServiceOutage {
         case trying
     }
 
-    /// So many fruitless connections in a row are the fault of the peer.
+    /// The number of fruitless connections in a row that is an outage.
     static let fruitlessLimit = 5
 
     private var state = State.none(fruitless: 0)

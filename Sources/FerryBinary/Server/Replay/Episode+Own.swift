@@ -46,7 +46,7 @@ extension Episode {
 
     /// Consumes the follower with this key and this identifier, which came again under its old identifier.
     ///
-    /// Behind the drain, identifiers may name a client's users, so that a repeat on purpose looks the same. Copies come in
+    /// Identifiers may name a client's users. Behind the drain, a repeat on purpose then looks the same. Copies come in
     /// their old order, from the first follower on; a few may have expired in the client's cache. apns4erl's cache, when
     /// it is full, forgets its newest notification for the next one. So behind a row of copies, the very last follower may
     /// come next.

@@ -17,7 +17,7 @@ struct UnderWay: Sendable {
     private var late = 0
 
     var count: Int { self.timely + self.late }
-    /// Those whose answer is not late.
+    /// The notifications whose answer is not late.
     var timely: Int { self.young + self.old }
 
     mutating func wentOut() { self.young += 1 }
