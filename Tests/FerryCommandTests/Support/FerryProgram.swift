@@ -42,14 +42,19 @@ final class FerryProgram: Sendable {
         process.executableURL = shell == nil ? Self.url : URL(filePath: "/bin/sh")
         process.arguments = shell.map { ["-c", $0, "sh", Self.url.path] + arguments } ?? arguments
         process.standardInput = input
-        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).out", "")))
-        process.standardError = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).err", "")))
+        let result = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).out", "")))
+        let messages = try FileHandle(forWritingTo: URL(filePath: directory.write("\(name).err", "")))
+        process.standardOutput = result
+        process.standardError = messages
         let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
         process.terminationHandler = { process in
             continuation.yield(process.terminationStatus)
             continuation.finish()
         }
         try process.run()
+        // The process keeps both for ever. With 1,300 open files, Foundation crashes when it starts a program.
+        try result.close()
+        try messages.close()
         self.process = Mutex(process)
         self.exit = Task {
             for await status in statuses { return status }
