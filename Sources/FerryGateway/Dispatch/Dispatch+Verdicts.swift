@@ -137,7 +137,7 @@ extension Dispatch {
             self.counts.unknown += 1
             return self.end(id, job, .accepted)
         }
-        self.jobs[id]?.doubts += 1
+        self.jobs.change(id) { $0.doubts += 1 }
         self.avoidConnection(of: job, id, outcome, now: now)
         self.counts.copies += 1
         self.doubted.append(id)

@@ -83,19 +83,18 @@ extension Dispatch {
             self.counts.waiting -= 1
             self.counts.forwarded += 1
         }
-        if job.isGuess {
+        let (topic, tick) = (self.flows[flow].topic, self.tick)
+        self.jobs.change(id) { job in
             // The topic was left open until now.
-            self.jobs[id]?.isGuess = false
-            self.jobs[id]?.topic = self.flows[flow].topic
-            self.jobs[id]?.firstTopic = self.flows[flow].topic
+            if job.isGuess { job.begin(with: topic) }
+            job.attempts += 1
+            job.way = side.map { .side($0) } ?? .common
+            job.tick = tick
         }
-        self.jobs[id]?.attempts += 1
-        self.jobs[id]?.way = side.map { .side($0) } ?? .common
-        self.jobs[id]?.tick = self.tick
         self.underWay += 1
         if side == nil { self.flows[flow].credit.wentOut() } else { outgoing.side.wentOut() }
-        let topic = self.routes[self.flows[flow].route].topic
-        outgoing.append(job, topic: topic, as: self.apnsID(of: id), tag: id.rawValue, to: side)
+        let name = self.routes[self.flows[flow].route].topic
+        outgoing.append(job, topic: name, as: self.apnsID(of: id), tag: id.rawValue, to: side)
     }
 
     // MARK: Flows
@@ -110,7 +109,7 @@ extension Dispatch {
         let flow = self.flow(of: job)
         if job.needsOther {
             let until = now.monotonic + DispatchBounds.otherConnection
-            self.jobs[id]?.way = .waitsForSide(until: until)
+            self.jobs.change(id) { $0.way = .waitsForSide(until: until) }
             self.outgoing(of: flow).copies.append(id, on: job.first.connection, until: until)
         } else if job.isGuess {
             self.guesses[job.scope.identity].append(id, on: job.first.connection)
@@ -162,7 +161,7 @@ extension Dispatch {
             outgoing.side.returned(number, verdict, after: self.tick &- job.tick, now: now.monotonic)
         }
         self.underWay -= 1
-        self.jobs[id]?.way = .none
+        self.jobs.change(id) { $0.way = .none }
         if self.flows[flow].suspicion.answered(verdict, now: now.monotonic), self.flows[flow].isInOrder {
             // It takes its turns elsewhere.
             if self.flows[flow].suspicion.isSuspicious {
@@ -214,7 +213,7 @@ extension Dispatch {
             guard let job = self.jobs[id] else { continue }
             let flow = self.flow(of: job)
             if self.flows[flow].route == route {
-                self.jobs[id]?.way = .none
+                self.jobs.change(id) { $0.way = .none }
                 self.hold(id, flow: flow)
             } else {
                 outgoing.copies.turns.append(id, on: job.first.connection)
@@ -228,7 +227,7 @@ extension Dispatch {
     /// Lets the copy of a notification go over another connection than before, if that one may still be open.
     mutating func avoidConnection(of job: borrowing Job, _ id: JobID, _ outcome: Outcome, now: Moment) {
         guard outcome.mayLeaveConnectionOpen else { return }
-        self.jobs[id]?.needsOther = true
+        self.jobs.change(id) { $0.needsOther = true }
         guard case .side(let number) = job.way else { return }
         self.outgoing(of: self.flow(of: job)).side.leave(number)
     }
@@ -252,11 +251,8 @@ extension Dispatch {
 
     /// Lets a notification wait at the gate of its topic.
     mutating func hold(_ id: JobID, flow: Int) {
-        if self.jobs[id]?.isGuess == true {
-            self.jobs[id]?.isGuess = false
-            self.jobs[id]?.topic = self.flows[flow].topic
-            self.jobs[id]?.firstTopic = self.flows[flow].topic
-        }
+        let topic = self.flows[flow].topic
+        self.jobs.change(id) { if $0.isGuess { $0.begin(with: topic) } }
         self.held[self.flows[flow].route].append(id, of: flow)
     }
 }

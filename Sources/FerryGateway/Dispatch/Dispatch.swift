@@ -212,19 +212,15 @@ package struct Dispatch: ~Copyable {
     }
 
     /// Changes a job that has no last answer.
-    mutating func withJob(_ id: JobID, _ body: (inout Job) -> Void) {
-        guard var job = self.jobs[id] else { return }
-        body(&job)
-        self.jobs[id] = job
-    }
+    mutating func withJob(_ id: JobID, _ body: (inout Job) -> Void) { self.jobs.change(id, body) }
 
     /// Notes a copy that gets the job's result.
-    mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs[id]?.joined.append(reader) }
+    mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs.change(id) { $0.joined.append(reader) } }
 
     /// Notes that the client counts the notification as accepted.
     mutating func release(_ id: JobID) {
         guard self.jobs[id]?.isReleased == false else { return }
-        self.jobs[id]?.isReleased = true
+        self.jobs.change(id) { $0.isReleased = true }
         self.counts.released += 1
     }
 
@@ -236,10 +232,12 @@ package struct Dispatch: ~Copyable {
     /// Sends a notification, as soon as its topic's gate is open. Returns false if the gate is shut.
     @discardableResult
     mutating func send(_ id: JobID, now: Moment) -> Bool {
-        if self.jobs[id]?.isGuess == true, let identity = self.jobs[id]?.scope.identity {
-            self.jobs[id]?.topic = self.lastTopics[identity]
+        guard var job = self.jobs[id] else { return true }
+        if job.isGuess {
+            let topic = self.lastTopics[job.scope.identity]
+            job.topic = topic
+            self.jobs.change(id) { $0.topic = topic }
         }
-        guard let job = self.jobs[id] else { return true }
         let flow = self.flow(of: job)
         guard self.routes[self.flows[flow].route].gate.admits(now: now.monotonic) else {
             self.hold(id, flow: flow)
@@ -255,7 +253,7 @@ package struct Dispatch: ~Copyable {
     mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
         guard let job = self.jobs[id] else { return nil }
         let route = self.flows[self.flow(of: job)].route
-        if let reason = outcome.reason { self.jobs[id]?.lastReason = reason }
+        if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
         self.watch(self.routes[route].upstream, outcome, now: now)
         self.returned(job, id, Verdict(of: outcome), now: now)
         switch Answer(to: outcome) {
@@ -281,7 +279,7 @@ package struct Dispatch: ~Copyable {
             guard next != job.firstTopic else {
                 return self.refuse(id, job, route, outcome, .invalidToken, mayHear: mayHear, now: now)
             }
-            self.jobs[id]?.topic = next
+            self.jobs.change(id) { $0.topic = next }
             self.avoid(job, next, now: now)
             self.send(id, now: now)
             return nil

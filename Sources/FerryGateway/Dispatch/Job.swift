@@ -62,6 +62,13 @@ struct Job: Sendable {
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
 
+    /// Lets the notification begin with this topic, which was left open.
+    mutating func begin(with topic: Int) {
+        self.isGuess = false
+        self.topic = topic
+        self.firstTopic = topic
+    }
+
     init(
         scope: ReplayScope,
         token: UnsafeBufferPointer<UInt8>,

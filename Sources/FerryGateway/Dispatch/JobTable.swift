@@ -1,18 +1,28 @@
-internal import DequeModule
 internal import FerryBinary
 
 /// The jobs that have no last answer, by their numbers.
 ///
-/// Numbers are given in order, and most jobs end soon and nearly in order: those are found by their place. Few jobs live
-/// long; they move to a table, so that the places between them are freed.
+/// Numbers are given in order, and most jobs end soon and nearly in order: those stand in a ring, and are found by their
+/// place. Few jobs live long; they move to a table, so that the places between them are freed.
 ///
-/// Cost: constant, and without a hash for a recent job.
+/// ```
+///             first
+///               ▼
+///   ring  ░░░░░░▓▓ ▓▓▓▓ ▓▓▓▓▓▓░░░░░     a gap: a job that has ended
+/// ```
+///
+/// Cost: constant, and without a hash for a recent job. No accessor yields a job, neither here nor in a `Deque`: each
+/// access would allocate memory for it.
 struct JobTable: Sendable {
     /// The number of places that are kept.
     private static let recentLimit = 131_072
 
-    /// The jobs from ``first`` on; nil: ended.
-    private var recent: Deque<Job?> = []
+    /// Its length is a power of two; nil: the job has ended, or no number belongs to the place.
+    private var ring: [Job?] = Array(repeating: nil, count: 64)
+    /// The place of the job with the number ``first``.
+    private var head = 0
+    /// The number of places from ``head`` on that belong to numbers.
+    private var recentCount = 0
     private var first: UInt64
     private var old: [JobID: Job] = [:]
     private(set) var count = 0
@@ -23,46 +33,39 @@ struct JobTable: Sendable {
     /// All numbers, ascending.
     var ids: [JobID] {
         let old = self.old.keys.sorted { $0.rawValue < $1.rawValue }
-        return old
-            + self.recent.indices.filter { self.recent[$0] != nil }.map { JobID(rawValue: self.first + UInt64($0)) }
+        let recent = (0..<self.recentCount).filter { self.ring[self.place($0)] != nil }
+        return old + recent.map { JobID(rawValue: self.first + UInt64($0)) }
     }
 
     /// Returns the next number. Without ``insert(_:as:)`` before the next call it stays unused.
     mutating func reserve() -> JobID {
         self.dropEnded()
-        if self.recent.count >= Self.recentLimit { self.retire() }
-        self.recent.append(nil)
-        return JobID(rawValue: self.first + UInt64(self.recent.count) - 1)
+        if self.recentCount >= Self.recentLimit { self.retire() }
+        if self.recentCount == self.ring.count { self.grow() }
+        self.recentCount += 1
+        return JobID(rawValue: self.first + UInt64(self.recentCount) - 1)
     }
 
     /// Adds a job with a reserved number.
     mutating func insert(_ job: consuming Job, as id: JobID) {
         self.count += 1
-        if let index = self.index(id) { self.recent[index] = job } else { self.old[id] = job }
+        if let place = self.place(of: id) { self.ring[place] = job } else { self.old[id] = job }
     }
 
-    /// Changes a job in place with optional chaining. Use ``remove(_:)`` to remove one.
+    /// A copy of the job.
     subscript(id: JobID) -> Job? {
-        _read {
-            if let index = self.index(id) {
-                yield self.recent[index]
-            } else {
-                yield self.old[id]
-            }
-        }
-        _modify {
-            if let index = self.index(id) {
-                yield &self.recent[index]
-            } else {
-                yield &self.old[id]
-            }
-        }
+        if let place = self.place(of: id) { self.ring[place] } else { self.old[id] }
+    }
+
+    /// Changes the job in place, if it has not ended.
+    mutating func change(_ id: JobID, _ body: (inout Job) -> Void) {
+        if let place = self.place(of: id) { self.ring[place]?.change(body) } else { self.old[id]?.change(body) }
     }
 
     mutating func remove(_ id: JobID) {
-        if let index = self.index(id) {
-            guard self.recent[index] != nil else { return }
-            self.recent[index] = nil
+        if let place = self.place(of: id) {
+            guard self.ring[place] != nil else { return }
+            self.ring[place] = nil
             self.dropEnded()
         } else if self.old.removeValue(forKey: id) == nil {
             return
@@ -70,22 +73,41 @@ struct JobTable: Sendable {
         self.count -= 1
     }
 
-    private func index(_ id: JobID) -> Int? {
-        guard id.rawValue >= self.first, id.rawValue - self.first < UInt64(self.recent.count) else { return nil }
-        return Int(id.rawValue - self.first)
+    private func place(_ index: Int) -> Int { (self.head + index) & (self.ring.count - 1) }
+
+    private func place(of id: JobID) -> Int? {
+        guard id.rawValue >= self.first, id.rawValue - self.first < UInt64(self.recentCount) else { return nil }
+        return self.place(Int(id.rawValue - self.first))
     }
 
     private mutating func dropEnded() {
-        while case .some(.none) = self.recent.first {
-            self.recent.removeFirst()
-            self.first += 1
-        }
+        while self.recentCount > 0, self.ring[self.head] == nil { self.dropFirst() }
+    }
+
+    private mutating func dropFirst() {
+        self.head = self.place(1)
+        self.recentCount -= 1
+        self.first += 1
     }
 
     /// Moves the oldest job to the table.
     private mutating func retire() {
-        guard let job = self.recent.popFirst() else { return }
-        if let job { self.old[JobID(rawValue: self.first)] = job }
-        self.first += 1
+        guard let job = self.ring[self.head] else { return self.dropFirst() }
+        self.old[JobID(rawValue: self.first)] = job
+        self.ring[self.head] = nil
+        self.dropFirst()
     }
+
+    private mutating func grow() {
+        var ring: [Job?] = []
+        ring.reserveCapacity(self.ring.count * 2)
+        for index in self.ring.indices { ring.append(self.ring[self.place(index)]) }
+        ring.append(contentsOf: repeatElement(nil, count: self.ring.count))
+        self.ring = ring
+        self.head = 0
+    }
+}
+
+extension Job {
+    fileprivate mutating func change(_ body: (inout Job) -> Void) { body(&self) }
 }

@@ -37,7 +37,7 @@ import Testing
         #expect(table.count == kept.count)
         #expect(table.ids == kept)
         for id in kept { #expect(table[id]?.first.sequence == id.rawValue - 1) }
-        table[kept[0]]?.attempts = 7
+        table.change(kept[0]) { $0.attempts = 7 }
         #expect(table[kept[0]]?.attempts == 7)
         for id in kept + kept { table.remove(id) }
         #expect(table.count == 0)
