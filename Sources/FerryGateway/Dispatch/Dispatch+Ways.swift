@@ -156,13 +156,16 @@ extension Dispatch {
         let outgoing = self.outgoing(of: flow)
         switch job.way {
         case .none, .waitsForSide: return
-        case .common: self.flows[flow].credit.returned(verdict, after: self.tick &- job.tick)
+        case .common:
+            self.flows[flow].credit.returned(verdict, after: self.tick &- job.tick)
+            if verdict == .taken { outgoing.taken += 1 }
         case .side(let number):
             outgoing.side.returned(number, verdict, after: self.tick &- job.tick, now: now.monotonic)
         }
         self.underWay -= 1
         self.jobs.change(id) { $0.way = .none }
-        if self.flows[flow].suspicion.answered(verdict, now: now.monotonic), self.flows[flow].isInOrder {
+        let isChanged = self.flows[flow].suspicion.answered(verdict, taken: outgoing.taken, now: now.monotonic)
+        if isChanged, self.flows[flow].isInOrder {
             // It takes its turns elsewhere.
             if self.flows[flow].suspicion.isSuspicious {
                 outgoing.common.removeAll { $0 == flow }

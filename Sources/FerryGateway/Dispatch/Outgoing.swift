@@ -30,6 +30,8 @@ package struct SideID: Hashable, Sendable {
 final class Outgoing {
     /// The flows that have something, and credit for it, the next one first.
     var common: Deque<Int> = []
+    /// The number of notifications that APNs has taken over the common connection.
+    var taken: UInt64 = 0
     /// The suspicious flows that have something, the next one first.
     var suspects: Deque<Int> = []
     /// The copies of notifications that may have arrived over a connection that may still be open.

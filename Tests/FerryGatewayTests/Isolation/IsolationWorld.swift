@@ -98,6 +98,10 @@ final class IsolationWorld {
     private(set) var commonRefusals = 0
     /// For each client, what happens to a notification that arrives for the first time, although its connection lives on.
     var trouble: (_ client: Int, _ index: Int) -> Outcome.UncertainCause? = { _, _ in nil }
+    /// For each client, whether APNs answers a notification with a server error.
+    var fails: (_ client: Int, _ index: Int) -> Bool = { _, _ in false }
+    /// For each client, the server errors on the connection that all clients share.
+    private(set) var commonErrors: [Int]
     /// The connections over which each notification arrived, by client and place.
     private(set) var paths: [[Int: [Int]]]
     private(set) var refusedRequests = 0
@@ -107,6 +111,7 @@ final class IsolationWorld {
         self.close = close
         self.results = clients.map { _ in Result() }
         self.paths = clients.map { _ in [:] }
+        self.commonErrors = clients.map { _ in 0 }
         self.written = clients.map { _ in 0 }
         self.writtenAt = clients.map { _ in [] }
         self.isRead = clients.map { _ in true }
@@ -239,6 +244,11 @@ final class IsolationWorld {
         self.paths[number][index, default: []].append(link.number)
         if self.paths[number][index]?.count == 1, let cause = self.trouble(number, index) {
             return self.simulation.after(Self.halfRoundTrip) { self.answer(submission, .uncertain(cause)) }
+        }
+        if self.fails(number, index) {
+            if case .common = way { self.commonErrors[number] += 1 }
+            let error = Outcome.rejected(Rejection(reason: .internalServerError, origin: .apns, status: 500))
+            return self.simulation.after(Self.halfRoundTrip) { self.answer(submission, error) }
         }
         let outcome = self.outcome(submission)
         if outcome == .accepted(.confirmed) {

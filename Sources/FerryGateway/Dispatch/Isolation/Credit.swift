@@ -4,15 +4,15 @@
 ///            +1 for each that APNs took
 ///   4 ─────────────────────────────────────▶ cap
 ///   ▲                                         │
-///   └─────────── −8 for each refused token ◀──┘
+///   └── −8 for each refused token, or error ◀─┘
 /// ```
 ///
 /// A client that begins with bad tokens has four under way: APNs does not close the connection for them. A client with
 /// good tokens has twice as many after each round trip.
 struct Credit: Sendable {
     static let floor = 4
-    /// The price of a refused token. If it were half of the credit, a client with 1 % bad tokens would wait for
-    /// seconds.
+    /// The price of a refused token, and of a server error: what waits for the end of an outage delays others. If it
+    /// were half of the credit, a client with 1 % bad tokens would wait for seconds.
     static let price = 8
     /// Far more than a provider takes at a time.
     static let cap = 16_384
@@ -29,7 +29,7 @@ struct Credit: Sendable {
         self.underWay.returned(after: ticks)
         switch verdict {
         case .taken: self.limit = min(self.limit + 1, Self.cap)
-        case .countable: self.limit = max(self.limit - Self.price, Self.floor)
+        case .countable, .failed: self.limit = max(self.limit - Self.price, Self.floor)
         case .other: break
         }
     }

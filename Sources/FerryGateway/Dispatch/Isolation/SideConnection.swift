@@ -22,13 +22,15 @@ struct SideConnection: Sendable {
 
         mutating func count(_ verdict: Verdict, after ticks: UInt32) {
             self.underWay.returned(after: ticks)
-            guard verdict != .other else { return }
-            if verdict == .countable {
-                self.refusals += 1
-                self.answersSinceRefusal = 0
-            } else {
+            switch verdict {
+            case .taken:
                 self.taken += 1
                 if self.answersSinceRefusal < .max { self.answersSinceRefusal += 1 }
+            case .countable:
+                self.refusals += 1
+                self.answersSinceRefusal = 0
+            case .failed, .other:
+                break
             }
         }
     }

@@ -1,24 +1,28 @@
 internal import NIOCore
 
 /// The decision whether the notifications of one client and topic go over the side connection: too many of their tokens
-/// are refused.
+/// are refused, or APNs fails for them alone.
 ///
 /// ```
-///              4 refused among the last 8 answers
-///   trusted ──────────────────────────────────────▶ suspicious
-///      ▲                                                │
-///      └────────── 128 taken in a row, then 256, … ◀────┘
+///              4 refused among the last 8 answers,
+///              or 8 server errors in a row while APNs took others
+///   trusted ──────────────────────────────────────────────────────▶ suspicious
+///      ▲                                                                │
+///      └────────────────── 128 taken in a row, then 256, … ◀────────────┘
 /// ```
 struct Suspicion: Sendable {
     private enum State {
         /// One bit for each of the last answers; 1: refused.
-        case trusted(recent: UInt8)
+        case trusted(recent: UInt8, errors: ErrorRow)
         case suspicious(takenInARow: Int)
     }
 
     /// The refusals among the last eight answers that make a flow suspicious. With six, APNs would close the common
     /// connection more often.
     static let refusals = 4
+    /// The server errors in a row that make a flow suspicious, if APNs took a notification of another flow meanwhile.
+    /// With fewer, an APNs that fails now and then would make every flow suspicious.
+    static let errors = 8
     /// The notifications in a row that APNs has to take before the first return. Each return doubles them, up to
     /// ``lastReturn``.
     static let firstReturn = 128
@@ -26,7 +30,14 @@ struct Suspicion: Sendable {
     /// After each time of this length without suspicion, half as many are enough.
     static let forgiveness: TimeAmount = .hours(24)
 
-    private var state = State.trusted(recent: 0)
+    /// The server errors since the last other answer.
+    private struct ErrorRow {
+        var count = 0
+        /// The number of notifications that APNs had taken from all flows when the row began.
+        var takenBefore: UInt64 = 0
+    }
+
+    private var state = State.trusted(recent: 0, errors: ErrorRow())
     private var needed = Suspicion.firstReturn
     /// The time of the last return.
     private var trustedAt = NIODeadline.distantPast
@@ -34,21 +45,29 @@ struct Suspicion: Sendable {
     var isSuspicious: Bool { if case .suspicious = self.state { true } else { false } }
 
     /// Whether the last answer refused the token, while the flow is trusted.
-    var wasRefused: Bool { if case .trusted(let recent) = self.state { recent & 1 == 1 } else { false } }
+    var wasRefused: Bool { if case .trusted(let recent, _) = self.state { recent & 1 == 1 } else { false } }
 
     /// Notes an answer. Returns whether ``isSuspicious`` changed.
-    mutating func answered(_ verdict: Verdict, now: NIODeadline) -> Bool {
+    ///
+    /// - Parameter taken: the number of notifications that APNs has taken from all flows.
+    mutating func answered(_ verdict: Verdict, taken: UInt64 = 0, now: NIODeadline) -> Bool {
         switch (self.state, verdict) {
         case (_, .other):
             return false
-        case (.trusted(let recent), _):
-            let last = recent << 1 | (verdict == .countable ? 1 : 0)
-            self.state = .trusted(recent: last)
-            guard last.nonzeroBitCount >= Self.refusals else { return false }
-            self.forgive(now: now)
-            self.state = .suspicious(takenInARow: 0)
+        case (.trusted(let recent, var errors), .failed):
+            if errors.count == 0 { errors.takenBefore = taken }
+            errors.count += 1
+            self.state = .trusted(recent: recent, errors: errors)
+            guard errors.count >= Self.errors, taken > errors.takenBefore else { return false }
+            self.suspect(now: now)
             return true
-        case (.suspicious, .countable):
+        case (.trusted(let recent, _), _):
+            let last = recent << 1 | (verdict == .countable ? 1 : 0)
+            self.state = .trusted(recent: last, errors: ErrorRow())
+            guard last.nonzeroBitCount >= Self.refusals else { return false }
+            self.suspect(now: now)
+            return true
+        case (.suspicious, .countable), (.suspicious, .failed):
             self.state = .suspicious(takenInARow: 0)
             return false
         case (.suspicious(let count), .taken):
@@ -56,9 +75,14 @@ struct Suspicion: Sendable {
             guard count + 1 >= self.needed else { return false }
             self.needed = min(self.needed * 2, Self.lastReturn)
             self.trustedAt = now
-            self.state = .trusted(recent: 0)
+            self.state = .trusted(recent: 0, errors: ErrorRow())
             return true
         }
+    }
+
+    private mutating func suspect(now: NIODeadline) {
+        self.forgive(now: now)
+        self.state = .suspicious(takenInARow: 0)
     }
 
     private mutating func forgive(now: NIODeadline) {
