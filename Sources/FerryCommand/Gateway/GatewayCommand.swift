@@ -111,7 +111,10 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
 
     private func upstream(_ configuration: HTTP2Configuration, _ name: String) throws -> GatewayUpstream {
         do {
-            return try GatewayUpstream.over(http2: configuration)
+            return try GatewayUpstream.over(
+                http2: configuration,
+                sideLogger: UpstreamLog.sideLogger("upstreams.\(name)")
+            )
         } catch {
             throw CommandFailure.usage("upstreams.\(name): \(Sentence.of(error))")
         }

@@ -2,6 +2,7 @@ internal import Ferry
 internal import FerryCore
 internal import FerryGateway
 internal import FerryOpenSSL
+internal import Logging
 
 extension GatewayUpstream {
     /// The time that a written notification waits for its answer while the upstream answers PINGs. Its old client does
@@ -10,10 +11,11 @@ extension GatewayUpstream {
 
     /// Makes an upstream: its provider, and the closure that makes the providers of its side connections.
     ///
-    /// - Parameter configuration: its outcomes are set here, and the options for which the gateway has rules of its
-    ///   own.
+    /// - Parameters:
+    ///   - configuration: its outcomes are set here, and the options for which the gateway has rules of its own.
+    ///   - sideLogger: the log of the side connections; nil: that of the upstream.
     /// - Throws: what ``HTTP2Provider`` throws for a configuration that cannot be used.
-    static func over(http2 configuration: HTTP2Configuration) throws -> GatewayUpstream {
+    static func over(http2 configuration: HTTP2Configuration, sideLogger: Logger? = nil) throws -> GatewayUpstream {
         var configuration = configuration
         configuration.options.queueLimit = GatewayUpstream.queueLimit
         configuration.options.delayLimit = 0
@@ -27,6 +29,7 @@ extension GatewayUpstream {
             let outcomes = UpstreamOutcomes()
             var side = configuration
             side.outcomes = .sink(outcomes)
+            if let sideLogger { side.logger = sideLogger }
             side.observer = ConnectionEnds(ended)
             // Another connection would have a count of refusals of its own.
             side.options.maxConnections = 1

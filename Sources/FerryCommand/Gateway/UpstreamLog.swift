@@ -1,4 +1,6 @@
+internal import FerryCore
 internal import Logging
+internal import NIOCore
 
 /// A log of an upstream, in the gateway's own form: one line that begins with the name of the upstream.
 ///
@@ -20,6 +22,17 @@ struct UpstreamLog: LogHandler {
 
     /// A logger for the upstream with this name.
     static func logger(_ name: String) -> Logger { Logger(label: "ferry.upstream") { _ in UpstreamLog(name: name) } }
+
+    /// A logger for the side connections of the upstream with this name. Each is a provider of its own, and would log the
+    /// trouble of the last one anew.
+    static func sideLogger(_ name: String) -> Logger {
+        let recent = RecentLines()
+        return Logger(label: "ferry.upstream") { _ in
+            UpstreamLog(name: "\(name), side connection") { line in
+                if recent.add(line, now: .now()) { MessageWriter.shared.write(line) }
+            }
+        }
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { self.metadata[key] }

@@ -1,5 +1,6 @@
 import FerryCore
 import Logging
+import NIOCore
 import Synchronization
 import Testing
 
@@ -233,5 +234,17 @@ import Testing
                 "ferry: upstreams.apns: connection failed: It is down.", "ferry: upstreams.apns: alone",
             ]
         )
+    }
+
+    @Test func `a line of the last minute is not written again, and a hundred others are enough`() {
+        let recent = RecentLines()
+        let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+        #expect(recent.add("a", now: start))
+        #expect(!recent.add("a", now: start + .seconds(59)))
+        #expect(recent.add("b", now: start + .seconds(59)))
+        #expect(recent.add("a", now: start + .seconds(60)))
+        let count = (0..<200).count { recent.add("\($0)", now: start + .seconds(61)) }
+        #expect(count == 98)
+        #expect(recent.add("c", now: start + .minutes(5)))
     }
 }
