@@ -84,6 +84,22 @@ package final class BatchStorage: @unchecked Sendable {
         return copy
     }
 
+    /// The memory in bytes.
+    package var byteCapacity: Int { self.capacity * MemoryLayout<BatchEntry>.stride + self.arenaCapacity }
+
+    /// Whether a quarter of the memory would do.
+    package var isMostlyRoom: Bool { self.count <= self.capacity / 4 && self.arenaCount <= self.arenaCapacity / 4 }
+
+    /// Copies everything to a new storage, which has no room for more.
+    package func tightCopy() -> BatchStorage {
+        let copy = BatchStorage(capacity: self.count, arenaCapacity: self.arenaCount)
+        copy.entries.initialize(from: self.entries, count: self.count)
+        copy.arena.initialize(from: self.arena, count: self.arenaCount)
+        copy.count = self.count
+        copy.arenaCount = self.arenaCount
+        return copy
+    }
+
     /// Appends a copy of the entry at `index` of `other`. The caller has reserved the room.
     package func append(from other: BatchStorage, at index: Int) {
         let bytes = other.byteCount(at: index)

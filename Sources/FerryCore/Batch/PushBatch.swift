@@ -141,7 +141,13 @@ public struct PushBatch: ~Copyable, Sendable {
 
     /// Takes the first `count` notifications, or all if there are fewer.
     package mutating func takeFirst(_ count: Int) -> BatchRun {
-        let run = BatchRun(storage: self.storage, start: self.start, count: min(max(count, 0), self.count))
+        let count = min(max(count, 0), self.count)
+        // The run keeps all memory until its last outcome. A caller with one notification in each batch would fill a queue
+        // with 50 KB for each.
+        if count > 0, count == self.storage.count, self.storage.isMostlyRoom {
+            self.replaceStorage(with: self.storage.tightCopy())
+        }
+        let run = BatchRun(storage: self.storage, start: self.start, count: count)
         self.start += run.count
         self.isShared = true
         if self.isEmpty {

@@ -29,6 +29,20 @@ import Testing
         #expect(run.entries[1].fields == BatchEntry.Fields())
     }
 
+    @Test func `One notification keeps no room for others once it was handed over`() throws {
+        let notification = try PushNotification(json: #"{"aps":{}}"#.utf8)
+        let device = try DeviceToken([1, 2, 3])
+        var batch = PushBatch()
+        try batch.append(notification, to: device, tag: 7)
+        let run = batch.takeFirst(1)
+        #expect(run.storage.byteCapacity <= 128)
+        #expect(run.notification(at: 0) == notification && run.device(at: 0) == device && run.entries[0].tag == 7)
+        // The batch can be filled again.
+        try batch.append(notification, to: device, tag: 8)
+        let second = batch.takeFirst(1)
+        #expect(second.notification(at: 0) == notification && second.entries[0].tag == 8)
+    }
+
     @Test func `An entry has 32 bytes`() {
         #expect(MemoryLayout<BatchEntry>.stride == 32)
     }
