@@ -19,8 +19,9 @@ struct Copies: Sendable {
     var turns = ConnectionTurns()
     /// In the order of their times.
     private var entries: Deque<Entry> = []
-    /// Whether a copy has the next turn, and not a suspicious flow.
-    private var isNext = true
+    /// Whether a copy has the next turn, and not a suspicious flow. The answer to a copy may stay away, too: it must not be
+    /// the first on a new connection each time.
+    private var isNext = false
 
     var isEmpty: Bool { self.turns.isEmpty }
 

@@ -39,7 +39,7 @@ extension Dispatch {
     private mutating func beginTick(now: Moment) {
         self.nextTickAt = now.monotonic + UnderWay.tick
         self.tick &+= 1
-        for outgoing in self.outgoing { outgoing.side.tick() }
+        for outgoing in self.outgoing { outgoing.side.tick(isWanted: outgoing.wantsSide) }
         for flow in self.flows.indices {
             self.flows[flow].credit.tick()
             self.queue(flow)

@@ -31,7 +31,7 @@ extension Dispatch {
         body(.side(SideID(upstream: upstream, number: outgoing.sideNumber)), &outgoing.sideBatch)
     }
 
-    /// Removes and returns the side connections that are to be closed. Nothing is under way on them.
+    /// Removes and returns the side connections that are to be closed. Only late answers are under way on them, if any.
     package mutating func takeEndedSides(of upstream: Int) -> [SideID] {
         self.outgoing[upstream].side.takeEnded().map { SideID(upstream: upstream, number: $0) }
     }
@@ -269,7 +269,8 @@ extension Outgoing {
     /// When a side connection may be opened; nil: nothing waits for one.
     var dialAt: NIODeadline? { self.wantsSide ? self.side.dialAt : nil }
 
-    private var wantsSide: Bool { !self.suspects.isEmpty || !self.copies.isEmpty }
+    /// Whether something waits for a side connection.
+    var wantsSide: Bool { !self.suspects.isEmpty || !self.copies.isEmpty }
 }
 
 extension Outcome {

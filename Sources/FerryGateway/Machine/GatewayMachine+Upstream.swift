@@ -12,7 +12,8 @@ extension GatewayMachine {
         self.dispatch.withBatches(for: upstream, body)
     }
 
-    /// Removes and returns the side connections that are to be closed. Nothing is under way on them.
+    /// Removes and returns the side connections that are to be closed. Only late answers are under way on them,
+    /// if any.
     package func takeEndedSides(of upstream: Int) -> [SideID] { self.dispatch.takeEndedSides(of: upstream) }
 
     /// Notes that a side connection ended by itself. The outcomes of what was under way on it may come later.

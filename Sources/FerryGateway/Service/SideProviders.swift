@@ -1,11 +1,11 @@
 internal import FerryCore
 internal import Synchronization
 
-/// The providers of the side connections that are open, or being closed: one or two for each upstream.
+/// The providers of the side connections that are open, or whose last answers are awaited.
 final class SideProviders: Sendable {
     private let sides = Mutex<[SideID: GatewayUpstream.Side]>([:])
 
-    /// The time for a provider to close its connection. Nothing is under way on it.
+    /// The time for a provider to close its connection. What is under way there, and late, may have arrived.
     private static let limit: Duration = .seconds(1)
 
     subscript(id: SideID) -> GatewayUpstream.Side? { self.sides.withLock { $0[id] } }

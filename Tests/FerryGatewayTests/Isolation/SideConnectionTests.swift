@@ -78,6 +78,29 @@ import Testing
         #expect(side.number == 3)
     }
 
+    @Test func `when late answers keep every place, the oldest connection is given up for the next`() {
+        var side = SideConnection()
+        var (now, numbers) = (Self.start, [UInt64]())
+        while side.dialAt != nil, numbers.count < 100 {
+            side.dial(now: now)
+            numbers.append(side.number ?? 0)
+            // One answer stays away.
+            side.wentOut()
+            _ = Self.send(.max, .countable, &side, now: now)
+            now = now + .seconds(10)
+            for _ in 0..<2 { side.tick(isWanted: false) }
+        }
+        #expect(numbers.count == SideConnection.closingLimit + SideConnection.lateLimit + 1)
+        #expect(side.takeEnded().isEmpty)
+        side.tick(isWanted: true)
+        #expect(side.takeEnded() == [numbers[0]])
+        side.dial(now: now)
+        #expect(side.number != nil)
+        // Its answer comes after all.
+        side.returned(numbers[0], .taken, now: now)
+        #expect(side.takeEnded().isEmpty)
+    }
+
     @Test func `a budget that was used grows, and one that APNs cut stays small for a day`() {
         var side = SideConnection()
         var now = Self.start

@@ -10,7 +10,8 @@ internal import NIOCore
 /// ```
 ///
 /// A connection takes no more than its budget leaves. So when APNs closes it for the last refusal, nothing is under way
-/// on it. While the answers of one are awaited, another may be open: a late answer must not stop every suspicious client.
+/// on it. While the answers of one are awaited, another may be open, and when late answers keep all places, the oldest
+/// connection is given up: answers that stay away must not stop every suspicious client.
 struct SideConnection: Sendable {
     private struct Connection {
         let number: UInt64
@@ -70,11 +71,12 @@ struct SideConnection: Sendable {
     /// When ``dial(now:)`` may open one; nil: one is open, or the answers of two are awaited.
     var dialAt: NIODeadline? {
         let timely = self.closing.count { $0.underWay.timely > 0 }
-        let isFree = timely <= Self.closingLimit && self.closing.count <= Self.closingLimit + Self.lateLimit
-        return self.open == nil && isFree ? self.pace.nextAt : nil
+        return self.open == nil && timely <= Self.closingLimit && self.hasPlace ? self.pace.nextAt : nil
     }
 
-    /// Removes and returns the connections that are to be closed. Nothing is under way on them.
+    private var hasPlace: Bool { self.closing.count <= Self.closingLimit + Self.lateLimit }
+
+    /// Removes and returns the connections that are to be closed. Only late answers are under way on them, if any.
     mutating func takeEnded() -> [UInt64] {
         defer { self.ended = [] }
         return self.ended
@@ -124,11 +126,18 @@ struct SideConnection: Sendable {
         if self.open?.number == number { self.retire() }
     }
 
-    /// Lets late answers keep nothing more. A connection that takes nothing because of them makes place for the next.
-    mutating func tick() {
+    /// Lets late answers keep nothing more. A connection that takes nothing because of them makes place for the next, and
+    /// so does the oldest one that waits for nothing else.
+    ///
+    /// - Parameter isWanted: whether something waits for a side connection.
+    mutating func tick(isWanted: Bool) {
         self.open?.underWay.tick()
         for index in self.closing.indices { self.closing[index].underWay.tick() }
         if let open, self.room == 0, open.underWay.timely == 0 { self.retire() }
+        guard isWanted, self.open == nil, !self.hasPlace,
+            let oldest = self.closing.firstIndex(where: { $0.underWay.timely == 0 })
+        else { return }
+        self.end(self.closing.remove(at: oldest))
     }
 
     private mutating func retire() {
