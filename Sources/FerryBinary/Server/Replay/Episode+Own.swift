@@ -6,7 +6,8 @@ extension Episode {
     /// The client's writing on the connection that was told.
     enum Writing {
         /// Any notifications. `repeated` of the first followers came again just now, one after the other; nil: the
-        /// notification that the error response names came again, as in a list that is sent twice.
+        /// notification that the error response names came again, and only followers behind it, as in a list that is sent
+        /// twice.
         case on(repeated: Int?)
         /// Its followers, under their old identifiers, and not on the next connection. The next one is expected here;
         /// `row` copies came one after the other just now.
@@ -91,7 +92,8 @@ extension Episode {
         case .on(let repeated):
             let isInRow = position == repeated || position <= leftOut && repeated != nil
             let count = isInRow ? position + 1 : 0
-            self.writing = .on(repeated: offered.key == self.named ? nil : count)
+            // Behind the named notification, the rest of the list comes again.
+            self.writing = .on(repeated: repeated == nil || offered.key == self.named ? nil : count)
             guard repeated != nil, !offered.isConstant || isProven, count >= row ?? 0 else { return false }
             self.writing = .inCircles
             return true

@@ -19,7 +19,8 @@ extension ReplayFilter {
         let isProven = if case .resends = self.replayClass { true } else { false }
         let row = self.rowOfCircle(origin, index, isProven: isProven)
         // Pushy's connections take turns, so that the first ones may go round elsewhere.
-        let leftOut = origin.resemblesPushy ? GatewayBounds.leftOut : 0
+        let goRoundElsewhere = self.episodes.count > 1 || self.episodes[index].copyCount > 0
+        let leftOut = origin.resemblesPushy && goRoundElsewhere ? GatewayBounds.leftOut : 0
         if self.episodes[index].circled(offered, row: row, leftOut: leftOut, isProven: isProven) { return true }
         if origin.resemblesPushy {
             let isOthers = self.episodes.indices.contains { $0 != index && self.episodes[$0].had(offered.key) }

@@ -139,6 +139,26 @@ import Testing
         }
     }
 
+    @Test func `nor is one of a client with frames like those of Pushy`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<18, named: 9, drains: true)
+        for (offset, name) in (9..<18 as Range<UInt64>).enumerated() {
+            let identifier = UInt32(100 + offset)
+            let copy = scenario.push(name, on: 1, draining: episode, identifier: identifier, resemblesPushy: true)
+            #expect(copy == .forward, "\(name)")
+        }
+    }
+
+    @Test func `two repeats on the only connection are no circle, unless the first of them is the first follower`() {
+        let scenario = FilterScenario()
+        let episode = scenario.tell(1, 10..<18, named: 9, drains: true)
+        for (offset, name) in ([12, 16] as [UInt64]).enumerated() {
+            let identifier = UInt32(100 + offset)
+            let copy = scenario.push(name, on: 1, draining: episode, identifier: identifier, resemblesPushy: true)
+            #expect(copy == .forward, "\(name)")
+        }
+    }
+
     @Test func `a message that is sent again and again is no circle`() {
         let scenario = FilterScenario()
         let episode = scenario.tell(1, [10, 11], drains: true)
