@@ -30,6 +30,11 @@ struct Dialling {
     /// The waits after ENHANCE_YOUR_CALM. A peer may answer requests before it says that. So an answer ends the waits
     /// only on a connection that has lasted as long as the longest of them.
     private var calmBackOff: BackOff
+    /// The time between two connections that take the place of useless ones. The first is made at once. A peer that
+    /// fails half of all requests would otherwise get several new connections each second.
+    private static let replacementPause: TimeAmount = .seconds(1)
+    /// When the next useless connection may have its successor.
+    private var replacementAt = NIODeadline.distantPast
 
     init(_ options: HTTP2Options, register: DialRegister) {
         self.register = register
@@ -103,6 +108,12 @@ struct Dialling {
     }
 
     // MARK: Waits
+
+    /// Notes that a connection is left because the peer does no work on it.
+    mutating func leftUseless(now: NIODeadline) {
+        if now < self.replacementAt { self.wait(self.replacementAt - now, now: now) }
+        self.replacementAt = max(now, self.replacementAt) + Self.replacementPause
+    }
 
     /// Allows no connection for this time. A longer wait from before continues.
     private mutating func wait(_ wait: TimeAmount, now: NIODeadline) {

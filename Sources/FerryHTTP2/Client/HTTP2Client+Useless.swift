@@ -93,6 +93,7 @@ extension HTTP2Client {
             self.report(.socketError(id, error))
             // The outage sets the time of the next connection.
             self.connections[id].excuse()
+            self.dialling.leftUseless(now: now.monotonic)
             self.leave(id, now: now)
         }
         self.count(id, isUseless: true, now: now)

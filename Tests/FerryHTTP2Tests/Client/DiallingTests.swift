@@ -39,6 +39,25 @@ import Testing
         #expect(late == ConnectionID(11))
     }
 
+    @Test func `the first useless connection has its successor at once, and the next ones one a second`() {
+        var (dialling, now) = (self.dialling(), self.start)
+        var times: [NIODeadline] = []
+        while now < self.start + .seconds(3) {
+            dialling.tick(now: now)
+            if let id = dialling.begin(now: now) {
+                times.append(now)
+                _ = dialling.end(id)
+                dialling.leftUseless(now: now)
+            }
+            now = now + .milliseconds(100)
+        }
+        #expect(times.map { ($0 - self.start).nanoseconds / 1_000_000 } == [0, 100, 1000, 2000])
+        // After a while without trouble, the next one has its successor at once.
+        dialling.tick(now: now + .seconds(5))
+        dialling.leftUseless(now: now + .seconds(5))
+        #expect(dialling.deadline == nil)
+    }
+
     @Test mutating func `a wait that is asked for while a connection is made holds for the one after it`() throws {
         var dialling = self.dialling()
         let begun = dialling.begin(now: self.start)
