@@ -131,7 +131,9 @@ extension Dispatch {
     /// The second time it is a dead letter.
     mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
         guard job.doubts < DispatchBounds.unknownCopies else { return self.bury(id, job, outcome) }
-        let isRepeated = self.identities[job.scope.identity].repeatsUnknown
+        var isRepeated = self.identities[job.scope.identity].repeatsUnknown
+        // Nothing would send it again.
+        if case .abandoned(isKept: false) = self.stage { isRepeated = false }
         self.events.append(.uncertain(self.item(id, job), again: isRepeated))
         guard isRepeated else {
             self.counts.unknown += 1

@@ -55,8 +55,14 @@ package struct Dispatch: ~Copyable {
     var lastTopics: [Int]
     /// The first half of every `apns-id`: no other gateway has it.
     private let node: UInt64
-    /// Whether nothing goes to an upstream any more. With a store, the next start sends what is left.
-    var isAbandoned = false
+    /// How far the end has come.
+    enum Stage: Sendable {
+        case running
+        /// Nothing goes to an upstream any more. The next start sends what is left, if it is kept.
+        case abandoned(isKept: Bool)
+    }
+
+    private(set) var stage = Stage.running
 
     var jobs: JobTable
     private var room: Room
@@ -326,19 +332,29 @@ package struct Dispatch: ~Copyable {
         }
     }
 
-    /// Gives up every notification that the store does not have, so that each stands in the list of dead letters. Nothing
-    /// goes to an upstream any more: its answer could be heard too late for the store, and the next start would send the
-    /// notification again.
+    /// Whether nothing goes to an upstream any more.
+    var isAbandoned: Bool { if case .abandoned = self.stage { true } else { false } }
+
+    /// Gives up every notification that the store does not have and no upstream has, so that each stands in the list of
+    /// dead letters. Nothing goes to an upstream any more: its answer could be heard too late for the store, and the next
+    /// start would send the notification again.
     ///
     /// - Parameter durable: the last segment that the store has; nil: there is no store.
     mutating func abandon(durable: UInt64?) {
-        self.isAbandoned = true
+        self.stage = .abandoned(isKept: durable != nil)
         for outgoing in self.outgoing {
-            outgoing.batch.removeAll()
-            outgoing.sideBatch.removeAll()
+            for id in outgoing.takeTags() { self.jobs.change(JobID(rawValue: id)) { $0.way = .none } }
         }
+        self.giveUp(durable: durable) { $0.isUnderWay }
+    }
+
+    /// Gives up every notification that has no answer after the end of the upstreams. Without a store, nothing else is
+    /// left of it.
+    mutating func giveUpUnanswered() { self.giveUp(durable: nil) { _ in false } }
+
+    private mutating func giveUp(durable: UInt64?, unless isExcepted: (Job) -> Bool) {
         for id in self.jobs.ids {
-            guard let job = self.jobs[id] else { continue }
+            guard let job = self.jobs[id], !isExcepted(job) else { continue }
             if let durable, job.segment <= durable { continue }
             _ = self.bury(id, job, .undelivered(.shutDown))
         }

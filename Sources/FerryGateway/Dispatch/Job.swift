@@ -62,6 +62,14 @@ struct Job: Sendable {
 
     var token: ArraySlice<UInt8> { self.bytes[..<self.tokenLength] }
 
+    /// Whether an upstream has it.
+    var isUnderWay: Bool {
+        switch self.way {
+        case .common, .side: true
+        case .none, .waitsForSide: false
+        }
+    }
+
     /// Lets the notification begin with this topic, which was left open.
     mutating func begin(with topic: Int) {
         self.isGuess = false

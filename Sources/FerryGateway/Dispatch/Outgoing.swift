@@ -52,6 +52,16 @@ final class Outgoing {
         }
     }
 
+    /// Removes the notifications that no provider has taken, and returns their numbers.
+    func takeTags() -> [UInt64] {
+        [Self.takeTags(&self.batch), Self.takeTags(&self.sideBatch)].flatMap(\.self)
+    }
+
+    private static func takeTags(_ batch: inout PushBatch) -> [UInt64] {
+        let run = batch.takeFirst(.max)
+        return (0..<run.count).map { run.entries[$0].tag }
+    }
+
     private static func append(
         _ job: borrowing Job,
         topic: [UInt8],

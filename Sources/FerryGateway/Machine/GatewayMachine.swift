@@ -66,6 +66,8 @@ package final class GatewayMachine {
     /// The jobs that error responses have named, until their episodes end.
     var named: [EpisodeID: JobID] = [:]
     private var isShuttingDown = false
+    /// The number of lost notifications when the machine was abandoned.
+    private var lostBefore = 0
     var lastSpool = GatewayConnection.Spool.open
 
     /// - Parameters:
@@ -215,12 +217,25 @@ package final class GatewayMachine {
         }
     }
 
-    /// Gives up what has no last answer. It comes as events, and is lost. What the store has stays there.
+    /// Gives up what has no last answer, but for what an upstream has. It comes as events, and is lost. What the store has
+    /// stays there.
     ///
     /// - Returns: whether nothing was lost.
     package func abandon() -> Bool {
-        let before = self.dispatch.counts.deadLetters
+        self.lostBefore = self.lost
         self.dispatch.abandon(durable: self.journal?.durable)
-        return self.dispatch.counts.deadLetters == before
+        return self.lost == self.lostBefore
     }
+
+    /// Gives up what has no last answer after the end of the upstreams. With a store, it stays there.
+    ///
+    /// - Returns: whether nothing was lost since ``abandon()``, and all that an upstream had was answered.
+    package func giveUpUnanswered() -> Bool {
+        guard self.journal == nil else { return self.lost == self.lostBefore }
+        self.dispatch.giveUpUnanswered()
+        return self.lost == self.lostBefore
+    }
+
+    /// The notifications that nobody sends again.
+    private var lost: Int { self.dispatch.counts.deadLetters + self.dispatch.counts.unknown }
 }

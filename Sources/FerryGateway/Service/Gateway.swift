@@ -221,17 +221,21 @@ package final class Gateway: Sendable {
         let deadline = driver.eventLoop.scheduleTask(in: TimeAmount(limit)) { promise.succeed(false) }
         driver.eventLoop.execute { driver.shutDown { promise.succeed(true) } }
         // The promise never fails.
-        var isKept = (try? await promise.futureResult.get()) ?? false
+        let isAnswered = (try? await promise.futureResult.get()) ?? false
         deadline.cancel()
-        if !isKept { isKept = (try? await driver.eventLoop.submit { driver.abandon() }.get()) ?? false }
+        var isKept = isAnswered
+        if !isAnswered { isKept = (try? await driver.eventLoop.submit { driver.abandon() }.get()) ?? false }
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
-        if !isKept || self.store != nil {
+        if !isAnswered || self.store != nil {
             // Answers that come now would be heard, and not be kept.
             for upstream in driver.upstreams { _ = await upstream.provider.shutDown(within: .seconds(1)) }
         }
         // The machine sends nothing any more, so no side connection is made after this.
         await driver.sides.shutDown(within: .seconds(1))
+        if !isAnswered {
+            isKept = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false
+        }
         await self.writeRest()
         try? await driver.eventLoop.submit { driver.finish() }.get()
         await self.closeStore()

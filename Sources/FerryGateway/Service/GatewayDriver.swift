@@ -348,12 +348,22 @@ final class GatewayDriver: @unchecked Sendable {
         self.run { $0.shutDown(now: $1) }
     }
 
-    /// Gives up what has no last answer: nothing goes to an upstream any more. Outcomes are still heard, and kept.
+    /// Gives up what has no last answer, and is not under way: nothing goes to an upstream any more. Outcomes are still
+    /// heard, and kept.
     ///
     /// - Returns: whether nothing was lost.
     func abandon() -> Bool {
         var isKept = false
         self.run { machine, _ in isKept = machine.abandon() }
+        return isKept
+    }
+
+    /// Gives up what has no last answer after the end of the upstreams.
+    ///
+    /// - Returns: whether nothing was lost.
+    func giveUpUnanswered() -> Bool {
+        var isKept = false
+        self.run { machine, _ in isKept = machine.giveUpUnanswered() }
         return isKept
     }
 
