@@ -16,12 +16,14 @@ package enum GatewayBounds {
     /// The entries with the same key that one look-up compares. Only a client that repeats itself has more than one.
     package static let equalKeys = 64
 
-    /// How long an episode lives after its last match. A client that re-sends does so without a pause.
+    /// How long an episode lives after its last match, or after a copy of another episode whose follower it had, too. A
+    /// client that re-sends does so without a pause.
     package static let matchedLifetime: TimeAmount = .seconds(20)
     /// How long an episode without a match lives after its drain. A client of unknown class that repeats itself on new
     /// connections would otherwise lose its repeats.
     package static let unmatchedLifetime: TimeAmount = .seconds(60)
-    /// The same for a client that is known to re-send: its caller may retry late.
+    /// The same for a client that is known to re-send: its caller may retry late. Copies of other episodes make no
+    /// episode live longer than this.
     package static let provenLifetime: TimeAmount = .minutes(10)
     /// The matches that show from which follower on a client re-sends. One match may be a deliberate repeat.
     package static let matchesThatTrim = 3

@@ -206,6 +206,13 @@ struct Episode: Sendable {
         return Match(position: position, job: entry.job, fate: entry.fate, isEvidenceOnly: isEvidenceOnly)
     }
 
+    /// Notes that the client sends again, for another error, what it has sent again for this one. It comes to the rest of
+    /// the followers later.
+    mutating func prolong(now: NIODeadline) {
+        guard let drainedAt, self.matchedAt != nil, now - drainedAt < GatewayBounds.provenLifetime else { return }
+        self.matchedAt = now
+    }
+
     /// The last follower with this key that was not consumed.
     func newest(_ key: ReplayKey) -> Int? { self.log.last(key) }
 

@@ -32,6 +32,7 @@ extension ReplayFilter {
             }
             let isAhead = self.isAhead(origin, of: index)
             self.episodes[index].planTrim(at: now + GatewayBounds.trimDelay)
+            if !match.isEvidenceOnly { self.prolong(offered.key, besides: index, now: now) }
             self.conclude(index, now: now)
             self.running[match.job] = nil
             // It goes out as a notification of its own, so that no copy tells the follower's rejection.
@@ -39,6 +40,14 @@ extension ReplayFilter {
             return (match, isAhead)
         }
         return nil
+    }
+
+    /// Lets the other episodes that had this follower wait on for the rest of theirs. A client that hears of one error after
+    /// the other sends the same first followers again and again, and comes to the last ones late.
+    private mutating func prolong(_ key: ReplayKey, besides index: Int, now: NIODeadline) {
+        for other in self.episodes.indices where other != index && self.episodes[other].had(key) {
+            self.episodes[other].prolong(now: now)
+        }
     }
 
     /// Whether so many others came before on its connection that a single notification that equals a follower is rather a

@@ -4,6 +4,32 @@ import NIOCore
 import Testing
 
 @Suite struct ReplayFilterTests {
+    @Test func `followers that a client comes to late, because it hears of one error after the other, are copies`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 10..<200)
+        #expect(scenario.pushAll(10..<130, on: 2) == 0)
+        _ = scenario.tell(2, 11..<130)
+        for step in 0..<60 as Range<UInt64> {
+            scenario.wait(.milliseconds(500))
+            #expect(scenario.pushAll((11 + step)..<(27 + step), on: 3 + step) == 0)
+            _ = scenario.tell(3 + step, (12 + step)..<(27 + step))
+        }
+        #expect(scenario.pushAll(72..<200, on: 100) == 0)
+    }
+
+    @Test func `followers that nothing reminds of are forgotten after 20 s`() {
+        let scenario = FilterScenario()
+        _ = scenario.tell(1, 10..<200)
+        #expect(scenario.pushAll(10..<130, on: 2) == 0)
+        // An error among new notifications.
+        for step in 0..<11 as Range<UInt64> {
+            scenario.wait(.seconds(2))
+            _ = scenario.tell(3 + step, (1000 + 10 * step)..<(1008 + 10 * step))
+            #expect(scenario.pushAll((1000 + 10 * step)..<(1008 + 10 * step), on: 50 + step) == 0)
+        }
+        #expect(scenario.pushAll(130..<200, on: 100) == 70)
+    }
+
     @Test func `a copy joins the job of its follower, once`() {
         let scenario = FilterScenario()
         _ = scenario.tell(1, [10, 11])
