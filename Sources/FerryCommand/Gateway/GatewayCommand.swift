@@ -142,7 +142,9 @@ struct GatewayCommand: AsyncParsableCommand, ListeningCommand {
         do {
             try GatewayMembers.check(JSONDecoder().decode(GatewayMembers.self, from: Data(bytes)))
             let file = try JSONDecoder().decode(GatewayFile.self, from: Data(bytes))
-            return try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
+            let plan = try GatewayPlan(file, directory: URL(filePath: self.config).deletingLastPathComponent())
+            try plan.requireOwnFiles(beside: self.config)
+            return plan
         } catch let error as DecodingError {
             throw CommandFailure.usage("\(self.config): \(Sentence.of(error))")
         }

@@ -93,7 +93,15 @@ struct GatewayPlan {
 
     /// - Throws: ``CommandFailure`` that names the member at fault.
     init(_ file: GatewayFile, directory: URL) throws {
-        func path(_ name: String) -> String { URL(filePath: name, relativeTo: directory).path }
+        func output(_ name: String) -> String { URL(filePath: name, relativeTo: directory).path }
+        func path(_ name: String, _ member: String) throws -> String {
+            let path = output(name)
+            // It may be the secret itself. The errors of what reads the file know only the whole path.
+            let file = FileName(path, givenAs: name)
+            guard file.shown != nil else { throw Self.fault(file.sentence("does not exist", option: "'\(member)'")) }
+            return path
+        }
+        guard !file.upstreams.isEmpty else { throw Self.fault("'upstreams' is empty: nothing could be delivered") }
         guard !file.clients.isEmpty else { throw Self.fault("'clients' is empty: no client could connect") }
         let upstreamNames = file.upstreams.keys.sorted()
         self.upstreamNames = upstreamNames
@@ -126,7 +134,9 @@ struct GatewayPlan {
                         )
                     }
                     guard PushNotification.faults(topic: topic).isEmpty else {
-                        throw Self.fault("a topic is malformed")
+                        throw Self.fault(
+                            "the topic '\(topic.printable)' is malformed: an app's bundle ID has no spaces"
+                        )
                     }
                     // APNs' answers about a topic with a credential hold for all clients.
                     let known = routes.firstIndex { $0.upstream == upstream && $0.topic.elementsEqual(topic.utf8) }
@@ -160,12 +170,15 @@ struct GatewayPlan {
         let listen = file.listen
         let identity = try Self.named("listen") {
             // A listener reads it again; here its faults are found by --check, too.
-            if let clientCA = listen.clientCA.map(path) {
+            if let clientCA = try listen.clientCA.map({ try path($0, "clientCA") }) {
                 _ = try CertificateChain(certificates: OptionFile("'clientCA'", clientCA).bytes(), source: clientCA)
             }
-            return try TLSIdentity(certificatePath: path(listen.cert), privateKeyPath: path(listen.key))
+            return try TLSIdentity(
+                certificatePath: path(listen.cert, "cert"),
+                privateKeyPath: path(listen.key, "key")
+            )
         }
-        let clients = GatewayClients(signs, trustRoots: listen.clientCA.map { .file(path($0)) })
+        let clients = GatewayClients(signs, trustRoots: listen.clientCA.map { .file(output($0)) })
         var gateway = Gateway.Configuration(
             identity: identity,
             clients: clients,
@@ -184,15 +197,15 @@ struct GatewayPlan {
         }
         gateway.tlsProfile = listen.legacyTLS == true ? .legacy : .modern
         self.gateway = gateway
-        self.rejections = file.rejections.map(path)
-        self.store = file.store.map { (path($0.path), $0.fsync ?? false) }
-        self.note(key: listen.key, "'listen.key'", path)
+        self.rejections = file.rejections.map(output)
+        self.store = file.store.map { (output($0.path), $0.fsync ?? false) }
+        self.note(key: output(listen.key), "'listen.key'")
         for name in upstreamNames {
             let upstream = file.upstreams[name]
             if let p8 = upstream?.p8 {
-                self.note(key: p8, "'upstreams.\(name).p8'", path)
+                self.note(key: output(p8), "'upstreams.\(name).p8'")
             } else if let key = upstream?.key ?? upstream?.cert {
-                self.note(key: key, "'upstreams.\(name).key'", path)
+                self.note(key: output(key), "'upstreams.\(name).key'")
             }
         }
         if clients.takesAnyone, !["127.0.0.1", "::1", "localhost"].contains(gateway.host) {
@@ -209,8 +222,25 @@ struct GatewayPlan {
         }
     }
 
-    private mutating func note(key name: String, _ option: String, _ path: (String) -> String) {
-        let file = OptionFile(option, path(name))
+    /// Refuses one file for two purposes: the lines of the list in the store, or in the configuration, would destroy it.
+    ///
+    /// - Parameter configuration: the path of the configuration.
+    func requireOwnFiles(beside configuration: String) throws(CommandFailure) {
+        var others = [("the configuration", configuration)] + self.keys.map { ($0.option, $0.path) }
+        for (member, path) in [("'store.path'", self.store?.path), ("'rejections'", self.rejections)] {
+            guard let path else { continue }
+            let identity = FileIdentity(path: path)
+            if let (other, _) = others.first(where: {
+                $0.1 == path || identity != nil && FileIdentity(path: $0.1) == identity
+            }) {
+                throw Self.fault("\(member) is the same file as \(other): give it one of its own")
+            }
+            others.append((member, path))
+        }
+    }
+
+    private mutating func note(key path: String, _ option: String) {
+        let file = OptionFile(option, path)
         if !self.keys.contains(where: { $0.path == file.path }) { self.keys.append(file) }
     }
 
@@ -236,7 +266,7 @@ struct GatewayPlan {
 
     private static func sign(
         of client: GatewayFile.Client,
-        _ path: (String) -> String
+        _ path: (String, String) throws -> String
     ) throws -> GatewayClients.Sign {
         if client.anyone == true { return .anyone }
         if let userID = client.userID { return .userID(userID) }
@@ -249,7 +279,7 @@ struct GatewayPlan {
             fingerprints.insert(token.bytes)
         }
         if let cert = client.cert {
-            let file = path(cert)
+            let file = try path(cert, "cert")
             let chain = try CertificateChain(certificates: OptionFile("'cert'", file).bytes(), source: file)
             if let own = chain.certificates.first { fingerprints.insert(own.fingerprint) }
         }
@@ -261,7 +291,7 @@ struct GatewayPlan {
 
     private static func configuration(
         _ upstream: GatewayFile.Upstream,
-        _ path: (String) -> String
+        _ path: (String, String) throws -> String
     ) throws -> HTTP2Configuration {
         let credentials: HTTP2Configuration.Credentials
         if let p8 = upstream.p8 {
@@ -269,11 +299,11 @@ struct GatewayPlan {
                 throw self.fault("'p8' needs 'keyID' and 'teamID'")
             }
             credentials = .token(
-                try ProviderTokenSource(key: ES256Key(path: path(p8)), keyID: keyID, teamID: teamID)
+                try ProviderTokenSource(key: ES256Key(path: path(p8, "p8")), keyID: keyID, teamID: teamID)
             )
         } else if let cert = upstream.cert {
             credentials = .certificate(
-                try TLSIdentity(certificatePath: path(cert), privateKeyPath: path(upstream.key ?? cert))
+                try TLSIdentity(certificatePath: path(cert, "cert"), privateKeyPath: path(upstream.key ?? cert, "key"))
             )
         } else {
             throw self.fault("give 'p8', 'keyID' and 'teamID', or 'cert' and 'key'")
@@ -288,7 +318,7 @@ struct GatewayPlan {
             configuration.host = endpoint.host
             configuration.port = endpoint.port ?? HTTP2Configuration.defaultPort
         }
-        if let ca = upstream.ca { configuration.trustRoots = .file(path(ca)) }
+        if let ca = upstream.ca { configuration.trustRoots = .file(try path(ca, "ca")) }
         for (name, seconds) in [("pingInterval", upstream.pingInterval), ("idleCheck", upstream.idleCheck)] {
             guard let seconds, !(1...86_400).contains(seconds) else { continue }
             throw Self.fault("'\(name)' must be 1 to 86400 seconds")

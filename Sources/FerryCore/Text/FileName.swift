@@ -18,11 +18,17 @@ internal import Darwin
 /// * its directory exists and is not `/` alone;
 /// * it has an ending of credentials or of Ferry's own files, such as `.pem`, and only characters of plain names.
 package struct FileName: Hashable, Sendable {
-    /// The text as it was given.
     package let path: String
+    /// The text as it was given.
+    private let text: String
 
-    package init(_ path: String) {
+    package init(_ path: String) { self.init(path, givenAs: path) }
+
+    /// - Parameter text: what the path was made of, in front of which stands a directory that was not given. It exists,
+    ///   and proves nothing of the text.
+    package init(_ path: String, givenAs text: String) {
         self.path = path
+        self.text = text
     }
 
     /// The name for a message; nil if the text may be a secret. Asks the file system each time.
@@ -61,7 +67,7 @@ package struct FileName: Hashable, Sendable {
     }
 
     private var hasDirectory: Bool {
-        guard let slash = self.path.lastIndex(of: "/") else { return false }
+        guard self.text.contains("/"), let slash = self.path.lastIndex(of: "/") else { return false }
         let directory = self.path[..<slash]
         // Every absolute path begins with `/`, so the existence of `/` proves nothing.
         return directory.contains { $0 != "/" } && Self.exists(String(directory), asDirectory: true)

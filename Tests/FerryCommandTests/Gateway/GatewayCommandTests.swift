@@ -83,6 +83,39 @@ import Testing
         }
     }
 
+    @Test func `a key in place of the name of its file is not shown`() async throws {
+        try await GatewayHarness.run { harness in
+            let text = try harness.directory.read("key.p8")
+            let base64 = Data(text.utf8).base64EncodedString()
+            let ids = #""keyID": "ABCDE12345", "teamID": "FGHIJ67890""#
+            for (member, value, name) in [
+                ("upstreams", #"{"apns": {"p8": "\#(base64)", \#(ids)}}"#, "p8"),
+                ("upstreams", #"{"apns": {"p8": "a/\#(base64)", \#(ids)}}"#, "p8"),
+                ("upstreams", #"{"apns": {"cert": "server.pem", "key": "hunter2secret"}}"#, "key"),
+                ("listen", #"{"cert": "server.pem", "key": "hunter2secret"}"#, "key"),
+            ] {
+                let output = try await harness.check([member: value])
+                #expect(output.status == 2)
+                #expect(output.messages.contains("The file of '\(name)' does not exist. What was given is not shown"))
+                #expect(!output.messages.contains("hunter2") && !output.messages.contains(base64.prefix(20)))
+            }
+        }
+    }
+
+    @Test func `one file for two purposes is refused`() async throws {
+        try await GatewayHarness.run { harness in
+            for (members, words) in [
+                (["rejections": #""a""#, "store": #"{"path": "a"}"#], "'rejections' is the same file as 'store.path'"),
+                (["rejections": #""gateway.json""#], "'rejections' is the same file as the configuration"),
+                (["store": #"{"path": "key.p8"}"#], "'store.path' is the same file as 'upstreams.apns.p8'"),
+            ] {
+                let output = try await harness.check(members)
+                #expect(output.status == 2)
+                #expect(output.messages.contains("\(words): give it one of its own"), "\(output.messages)")
+            }
+        }
+    }
+
     @Test func `an archive in place of each file is named, with what to do`() async throws {
         try await GatewayHarness.run { harness in
             _ = try harness.directory.write("push.p12", harness.credentials.client.pkcs12(passphrase: "x"))
