@@ -1,3 +1,4 @@
+internal import FerryBinary
 internal import FerryCore
 internal import FerryGateway
 internal import Synchronization
@@ -49,6 +50,8 @@ final class GatewayMessages: Sendable {
     private let losses = Mutex<[Loss: Int]>([:])
     /// The clients whose lengths count characters.
     private let miscounting = Mutex<Set<Int>>([])
+    /// The clients that sent what is no notification.
+    private let violators = Mutex<Set<Int>>([])
     /// The clients with notifications that may have arrived.
     private let doubts = Mutex<Set<Doubt>>([])
     /// The topics that wait.
@@ -126,6 +129,15 @@ final class GatewayMessages: Sendable {
             self.write("ferry: the alarm for the list of rejections is over")
         case .listFull(let limit):
             self.write("ferry: alarm: \(limit) lines wait for the list of rejections. The oldest are lost.")
+        case .violation(let identity, let violation):
+            // A payload whose length counts characters ends like this, and was named as that.
+            guard !self.miscounting.withLock({ $0.contains(identity) }),
+                self.violators.withLock({ $0.insert(identity).inserted })
+            else { break }
+            self.write(
+                "ferry: \(self.clients[identity]) sent what is no notification: \(Self.words(violation)). Its connection ended, as "
+                    + "with Apple's gateway. It is not named again."
+            )
         case .stranger(let address, let reason):
             self.write("ferry: \(address) was refused: \(self.advice(reason))")
         case .check(let address, .doctor):
@@ -165,6 +177,15 @@ final class GatewayMessages: Sendable {
             (", or the legacy profile", ""),
         ]
         return words.reduce(reason) { $0.replacing($1.0, with: $1.1) }
+    }
+
+    private static func words(_ violation: NotificationViolation) -> String {
+        switch violation {
+        case .unknownCommand(let command):
+            "a frame that begins with \(command) in place of a command (0, 1 or 2). Either a length in the frame before it "
+                + "is wrong, or the client speaks another protocol"
+        case .frameTooLong(let length): "a frame of \(length) bytes, too long for one notification"
+        }
     }
 
     func sayStart(_ counts: GatewayCounts) {

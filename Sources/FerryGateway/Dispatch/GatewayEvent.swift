@@ -1,4 +1,4 @@
-internal import FerryBinary
+package import FerryBinary
 package import FerryCore
 
 /// What an owner of the gateway has to write down. Each rejection comes once, whether or not an error response tells it.
@@ -39,6 +39,8 @@ package enum GatewayEvent: Hashable, Sendable {
     /// `limit` lines wait for the file of the list of rejections: the oldest are given up.
     case listFull(limit: Int)
 
+    /// A client sent what is no notification, and its connection ends without a word.
+    case violation(identity: Int, NotificationViolation)
     /// A client was refused in the handshake: its address, and the reason as a sentence.
     case stranger(address: String, String)
     /// A connection that carried no notification, once for each address: its address, and its purpose.

@@ -190,6 +190,9 @@ package final class GatewayMachine {
             let action = client.connection.received(bytes, now: now.monotonic, standing: standing) { offer, span in
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
             }
+            if let violation = client.connection.takeViolation() {
+                self.dispatch.events.append(.violation(identity: client.identity, violation))
+            }
             self.perform(action, client, &filter, now: now)
             self.releaseHeldBack(client, &filter, now: now)
         }

@@ -1,3 +1,4 @@
+import FerryBinary
 import FerryCore
 import Logging
 import NIOCore
@@ -200,6 +201,16 @@ import Testing
                 $0 == "ferry: 4 lines of the list of rejections wait in the store for the next start"
             } == 1
         )
+    }
+
+    @Test func `a client that sends what is no notification is named once`() {
+        let lines = Lines()
+        let messages = Self.messages(lines)
+        for command: UInt8 in [71, 72] {
+            messages.say(.violation(identity: 1, .unknownCommand(command)), GatewayCounts())
+        }
+        #expect(lines.all.count == 1)
+        #expect(lines.all[0].contains("news sent what is no notification: a frame that begins with 71 in place of "))
     }
 
     @Test func `a client whose lengths count characters is named once`() {

@@ -395,6 +395,16 @@ import Testing
         #expect(scene.machine.connectionCount == 0)
     }
 
+    @Test func `bytes that are no notification are reported, and end the connection`() {
+        let scene = Scene()
+        let connection = scene.connect()
+        scene.machine.received(connection, ByteBuffer(string: "GET / HTTP/1.0\r\n"), now: scene.now)
+        scene.collect()
+        #expect(scene.events == [.violation(identity: 0, .unknownCommand(UInt8(ascii: "G")))])
+        scene.wait(.seconds(15))
+        #expect(scene.machine.connectionCount == 0)
+    }
+
     @Test func `what is left at the end stands in the list of dead letters`() {
         let scene = Scene()
         let connection = scene.connect()

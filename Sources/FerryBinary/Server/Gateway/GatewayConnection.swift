@@ -127,6 +127,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
     var deferred: [DeferredRejection] = []
     var released: [JobID] = []
     private var refused: [NotificationRefusal] = []
+    private var violation: NotificationViolation?
     /// Bytes that belong to no whole notification.
     package internal(set) var discardedBytes = 0
 
@@ -178,7 +179,7 @@ package struct GatewayConnection: ~Copyable, Sendable {
         var reader = NotificationReader(NotificationDecoder())
         swap(&reader, &self.reader)
         var count = 0
-        var isViolated = false
+        var violation: NotificationViolation?
         reader.read(bytes) { item, span in
             count += 1
             switch item {
@@ -187,14 +188,15 @@ package struct GatewayConnection: ~Copyable, Sendable {
                 self.append(frame, admit(offer, span), now: now)
             case .refused(let refusal):
                 self.append(refusal, now: now)
-            case .violation:
-                isViolated = true
+            case .violation(let found):
+                violation = found
             }
             return .goOn
         }
         self.reader = reader
         self.pace.heard(count, now: now)
-        guard isViolated else { return self.proceed(now: now, standing: standing) }
+        guard let violation else { return self.proceed(now: now, standing: standing) }
+        self.violation = violation
         guard self.state.mayTell, self.ledger.endsWithRejection else { return self.violated(now: now) }
         self.brokenEnd = now + GatewayBounds.age
         return self.proceed(now: now, standing: standing)
@@ -305,6 +307,12 @@ package struct GatewayConnection: ~Copyable, Sendable {
     package mutating func takeReleased() -> [JobID] {
         defer { self.released = [] }
         return self.released
+    }
+
+    /// Removes and returns what ended the reading, because it is no notification.
+    package mutating func takeViolation() -> NotificationViolation? {
+        defer { self.violation = nil }
+        return self.violation
     }
 
     /// Removes and returns the faulty notifications that were read and never offered.
