@@ -58,7 +58,7 @@ public final class AppStoreServer: Service {
         settings.tls = try configuration.identity.map { try TLSContext(server: .init(identity: $0)) }
         let path = configuration.path
         let waiting = WaitingConnections()
-        settings.whenFull = { waiting.closeLongest() }
+        settings.onWait = { if $0 { waiting.closeLongest() } }
         let listener = try await Listener.bind(settings, on: nil) { _ in
             HTTPServerHandler(bodyLimit: receiver.bodyLimit, waiting: waiting) { request, received in
                 guard request.path == path else { return .init(status: receiver.misdirected(404)) }

@@ -153,7 +153,7 @@ package final class Gateway: Sendable {
         listening.limits.connections = min(listening.limits.connections, room.clients)
         let clients = configuration.clients
         let strangers = Strangers(on: eventLoop)
-        listening.whenFull = { strangers.makeRoom() }
+        listening.onWait = { strangers.placeIsWanted($0) }
         let listener = try await Listener.bind(listening, on: eventLoop) { connection in
             connection.tls.map { GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: $0) }
         }
@@ -162,7 +162,7 @@ package final class Gateway: Sendable {
             listening.port = port
             listening.limits.connections = room.readers
             let strangers = Strangers(on: eventLoop)
-            listening.whenFull = { strangers.makeRoom() }
+            listening.onWait = { strangers.placeIsWanted($0) }
             do {
                 feedback = try await Listener.bind(listening, on: eventLoop) { connection in
                     connection.tls.map {

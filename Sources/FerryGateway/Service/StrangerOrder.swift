@@ -8,7 +8,7 @@ internal import NIOCore
 ///   ─────────▶ handshaking ─────────▶ silent ──────────────────────────▶ known
 ///                   │                    │
 ///                   ▼ first              ▼ if no handshake is under way
-///             closed, when all connections that may be open are open
+///             closed, one for each connection that waits for a place
 /// ```
 ///
 /// Otherwise clients that say nothing would keep every other one out. Each has a moment: with none, a crowd that connects
@@ -33,13 +33,12 @@ struct StrangerOrder: Sendable {
         }
     }
 
-    enum Action: Hashable {
-        /// Nothing waits.
+    /// Whether a connection waits for a place in the listener.
+    private enum Demand {
         case none
-        /// Close the connection of this wait, which is over.
-        case close(Wait)
-        /// Ask again at this time.
-        case wait(until: NIODeadline)
+        case open
+        /// Another connection was closed for it.
+        case met
     }
 
     private struct Entry {
@@ -51,6 +50,7 @@ struct StrangerOrder: Sendable {
     private var orders = Stage.allCases.map { _ in Deque<Entry>() }
     private var stages: [Wait: Stage] = [:]
     private var last: Wait = 0
+    private var demand = Demand.none
 
     mutating func begin(_ stage: Stage, now: NIODeadline) -> Wait {
         self.last += 1
@@ -64,15 +64,31 @@ struct StrangerOrder: Sendable {
         self.compact(stage)
     }
 
-    /// Returns the connection that gives its place to another.
-    mutating func makeRoom(now: NIODeadline) -> Action {
-        for stage in Stage.allCases {
-            guard let first = self.first(of: stage) else { continue }
-            guard first.since + stage.patience <= now else { return .wait(until: first.since + stage.patience) }
-            self.stages[first.wait] = nil
-            return .close(first.wait)
+    /// Notes whether a connection waits for a place. With each `true` another one does.
+    mutating func placeIsWanted(_ isWanted: Bool) { self.demand = isWanted ? .open : .none }
+
+    /// When the next connection must give its place. Nil: no place is wanted, or every client has shown itself.
+    var nextDeadline: NIODeadline? {
+        mutating get { self.next?.deadline }
+    }
+
+    /// Returns the connection that gives its place now. Its wait has ended.
+    mutating func makeRoom(now: NIODeadline) -> Wait? {
+        guard let next, next.deadline <= now else { return nil }
+        self.demand = .met
+        self.stages[next.wait] = nil
+        return next.wait
+    }
+
+    private var next: (wait: Wait, deadline: NIODeadline)? {
+        mutating get {
+            guard case .open = self.demand else { return nil }
+            for stage in Stage.allCases {
+                guard let first = self.first(of: stage) else { continue }
+                return (first.wait, first.since + stage.patience)
+            }
+            return nil
         }
-        return .none
     }
 
     private mutating func first(of stage: Stage) -> Entry? {

@@ -8,7 +8,7 @@ final class Strangers: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private var order = StrangerOrder()
     private var closers: [StrangerOrder.Wait: () -> Void] = [:]
-    private var timer: Scheduled<Void>?
+    private var timer: (deadline: NIODeadline, task: Scheduled<Void>)?
 
     init(on eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
@@ -16,8 +16,9 @@ final class Strangers: @unchecked Sendable {
     ///
     /// - Parameter close: closes the connection. Called once at most.
     func begin(_ stage: StrangerOrder.Stage, _ close: @escaping () -> Void) -> StrangerOrder.Wait {
-        let wait = self.order.begin(stage, now: .now())
+        let wait = self.order.begin(stage, now: self.eventLoop.now)
         self.closers[wait] = close
+        self.schedule()
         return wait
     }
 
@@ -26,19 +27,31 @@ final class Strangers: @unchecked Sendable {
         self.order.end(wait)
     }
 
-    /// Closes the connection that has waited longest, now or when its moment is over. The listener asks each time that it
-    /// cannot accept.
-    func makeRoom() {
-        switch self.order.makeRoom(now: .now()) {
-        case .none: break
-        case .close(let wait): self.closers.removeValue(forKey: wait)?()
-        case .wait(let until):
-            guard self.timer == nil else { return }
-            self.timer = self.eventLoop.assumeIsolated().scheduleTask(deadline: until) {
-                self.timer = nil
-                self.makeRoom()
-            }
+    /// Notes that a connection waits for a place in the listener, or that none does.
+    func placeIsWanted(_ isWanted: Bool) {
+        self.order.placeIsWanted(isWanted)
+        self.schedule()
+    }
+
+    /// Keeps a timer that is early: it sets the next one.
+    private func schedule() {
+        guard let deadline = self.order.nextDeadline else {
+            self.timer?.task.cancel()
+            self.timer = nil
+            return
         }
+        if let timer, timer.deadline <= deadline { return }
+        self.timer?.task.cancel()
+        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.timer = nil
+            self.timePassed()
+        }
+        self.timer = (deadline, task)
+    }
+
+    private func timePassed() {
+        if let wait = self.order.makeRoom(now: self.eventLoop.now) { self.closers.removeValue(forKey: wait)?() }
+        self.schedule()
     }
 }
 

@@ -1,33 +1,46 @@
-/// A machine without I/O that decides when a listener accepts. At most `limit` connections are open at a time.
+/// A machine without I/O that decides when a listener accepts, and which connections it serves. At most `limit` are served
+/// at a time.
 ///
 /// ```
-///                 wantsToAccept while `limit` are open
-///    ┌──────┐ ───────────────────────────────────────▶ ┌─────────┐
-///    │ open │                                          │ waiting │
-///    └──────┘ ◀─────────────────────────────────────── └─────────┘
-///                 closed
+///            accepted while `limit`                wantsToAccept
+///    ┌──────┐  are served          ┌─────────┐ ───────────────────────▶ ┌─────────┐
+///    │ open │ ───────────────────▶ │ holding │                          │ waiting │
+///    └──────┘                      └─────────┘                          └─────────┘
+///        ▲   closed, heldLeft           │                                    │
+///        └──────────────────────────────┴────────────────────────────────────┘
 /// ```
 ///
-/// SwiftNIO asks before every accept, and asks only once. So the gate remembers a refused request and grants it when a
-/// connection closes. Without that, the listener would never accept again.
+/// A listener cannot see whether a connection waits in the system's queue. So one more than `limit` is accepted, and held
+/// unread: it is the sign that a place is wanted.
+///
+/// SwiftNIO asks before every accept, and asks only once. So the gate remembers a refused request and grants it when no
+/// connection is held any more. Without that, the listener would never accept again.
 struct AcceptGate {
     private enum State {
         /// Every requested accept was granted.
         case open
-        /// An accept was requested while `limit` connections were open.
+        /// A connection is held.
+        case holding
+        /// A connection is held, and an accept was refused.
         case waiting
+    }
+
+    /// The place of a connection that was accepted.
+    enum Place: Hashable {
+        case served
+        case held
     }
 
     /// The action of the owner after a connection has closed.
     enum Action: Hashable {
         case none
-        /// Accept a connection: an earlier request was refused.
-        case accept
+        /// Serve the connection that is held. Then accept another one, if an accept was refused.
+        case serveHeld(accepts: Bool)
     }
 
     private let limit: Int
     private var state = State.open
-    /// The number of open connections.
+    /// The number of connections that are served.
     private(set) var connections = 0
 
     /// - Parameter limit: at least 1.
@@ -35,22 +48,35 @@ struct AcceptGate {
         self.limit = limit
     }
 
-    /// Returns whether a connection may be accepted now. If not, a later ``closed()`` returns ``Action/accept``.
+    /// Returns whether a connection may be accepted now. If not, it may be when no connection is held any more.
     mutating func wantsToAccept() -> Bool {
-        self.state = self.connections < self.limit ? .open : .waiting
-        return self.state == .open
+        if case .open = self.state { return true }
+        self.state = .waiting
+        return false
     }
 
-    /// Counts a connection that was accepted.
-    mutating func accepted() {
-        self.connections += 1
+    /// Returns what to do with a connection that was accepted.
+    mutating func accepted() -> Place {
+        guard case .open = self.state, self.connections >= self.limit else {
+            self.connections += 1
+            return .served
+        }
+        self.state = .holding
+        return .held
     }
 
-    /// Removes an accepted connection that has closed.
+    /// Removes a connection that was served and has closed.
     mutating func closed() -> Action {
         self.connections -= 1
-        guard self.state == .waiting, self.connections < self.limit else { return .none }
-        self.state = .open
-        return .accept
+        if case .open = self.state { return .none }
+        self.connections += 1
+        return .serveHeld(accepts: self.heldLeft())
+    }
+
+    /// Notes that no connection is held any more. Returns whether to accept another one.
+    mutating func heldLeft() -> Bool {
+        defer { self.state = .open }
+        if case .waiting = self.state { return true }
+        return false
     }
 }

@@ -9,13 +9,29 @@ final class AcceptHandler: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = Never
 
-    private var gate: AcceptGate
-    private var context: ChannelHandlerContext?
-    /// Called each time that an accept must wait.
-    private let onWait: () -> Void
+    /// The connection that the gate holds. SwiftNIO does not know it yet, and reads nothing from it.
+    private struct Held {
+        let channel: any Channel
+        /// Whether the owner knows that it waits.
+        var isTold = false
+        /// The next look at its peer.
+        var timer: Scheduled<Void>?
+    }
 
-    init(limit: Int, onWait: @escaping () -> Void) {
+    /// The time between two looks whether a held connection still has a peer.
+    private static let pause: TimeAmount = .milliseconds(250)
+
+    private var gate: AcceptGate
+    private var held: Held?
+    private var context: ChannelHandlerContext?
+    /// Whether a peer that has ended its side wants nothing more: it cannot end a TLS handshake.
+    private let isEncrypted: Bool
+    private let onWait: (Bool) -> Void
+
+    /// - Parameter onWait: called with true when a connection waits for a place, and with false when it waits no more.
+    init(limit: Int, isEncrypted: Bool, onWait: @escaping (Bool) -> Void) {
         self.gate = AcceptGate(limit: limit)
+        self.isEncrypted = isEncrypted
         self.onWait = onWait
     }
 
@@ -25,18 +41,72 @@ final class AcceptHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        self.dropHeld()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.gate.accepted()
-        let closed = self.unwrapInboundIn(data).closeFuture.hop(to: context.eventLoop)
-        closed.assumeIsolated().whenComplete { _ in
-            if self.gate.closed() == .accept { self.context?.read() }
+        let channel = self.unwrapInboundIn(data)
+        switch self.gate.accepted() {
+        case .served:
+            self.serve(channel, context)
+        case .held:
+            self.held = Held(channel: channel)
+            self.look(at: channel, context)
         }
-        context.fireChannelRead(data)
     }
 
     func read(context: ChannelHandlerContext) {
-        if self.gate.wantsToAccept() { context.read() } else { self.onWait() }
+        if self.gate.wantsToAccept() { context.read() }
+    }
+
+    private func serve(_ channel: any Channel, _ context: ChannelHandlerContext) {
+        let closed = channel.closeFuture.hop(to: context.eventLoop)
+        closed.assumeIsolated().whenComplete { _ in
+            guard case .serveHeld(let accepts) = self.gate.closed() else { return }
+            let held = self.takeHeld()
+            guard let context = self.context, let held else { return }
+            self.serve(held, context)
+            if accepts { context.read() }
+        }
+        context.fireChannelRead(self.wrapInboundOut(channel))
+    }
+
+    // MARK: The connection that is held
+
+    /// Tells the owner that the connection waits, or forgets it if its peer has gone.
+    private func look(at channel: any Channel, _ context: ChannelHandlerContext) {
+        self.hasPeerLeft(channel).hop(to: context.eventLoop).assumeIsolated().whenSuccess { hasLeft in
+            guard self.held?.channel === channel else { return }
+            guard !hasLeft else { return self.dropHeld() }
+            self.held?.timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+                self.look(at: channel, context)
+            }
+            guard self.held?.isTold == false else { return }
+            self.held?.isTold = true
+            self.onWait(true)
+        }
+    }
+
+    /// Where the system does not tell, the peer counts as there.
+    private func hasPeerLeft(_ channel: any Channel) -> EventLoopFuture<Bool> {
+        guard let socket = channel as? any SocketOptionProvider else {
+            return channel.eventLoop.makeSucceededFuture(false)
+        }
+        let isEncrypted = self.isEncrypted
+        return TCPInfo.get(socket).map { $0.wasReset || isEncrypted && $0.hasPeerEnded }.recover { _ in false }
+    }
+
+    private func takeHeld() -> (any Channel)? {
+        guard let held = self.held else { return nil }
+        self.held = nil
+        held.timer?.cancel()
+        if held.isTold { self.onWait(false) }
+        return held.channel
+    }
+
+    private func dropHeld() {
+        guard let channel = self.takeHeld() else { return }
+        channel.close(promise: nil)
+        if self.gate.heldLeft() { self.context?.read() }
     }
 }

@@ -19,9 +19,9 @@ extension Listener {
         /// How fast each connection is read, in bytes per second including TLS; nil: as fast as bytes arrive.
         package var bytesPerSecond: Int?
 
-        /// Called each time that an accept must wait because all connections that may be open are open. A program may close
-        /// one of them. Runs on the listener's event loop.
-        package var whenFull: @Sendable () -> Void = {}
+        /// Called with true when a connection waits because all that may be open are open: a program may close one of them.
+        /// Called with false when it waits no more: it has a place, or has gone. Runs on the listener's event loop.
+        package var onWait: @Sendable (_ waits: Bool) -> Void = { _ in }
 
         /// Creates a configuration for any port of the loopback address, without TLS.
         package init() {}

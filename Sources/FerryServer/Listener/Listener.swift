@@ -58,9 +58,9 @@ package final class Listener: Sendable {
             bootstrap
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let handler = AcceptHandler(limit: limit) {
-                        open.count { $0.waits += 1 }
-                        configuration.whenFull()
+                    let handler = AcceptHandler(limit: limit, isEncrypted: configuration.tls != nil) { waits in
+                        if waits { open.count { $0.waits += 1 } }
+                        configuration.onWait(waits)
                     }
                     try channel.pipeline.syncOperations.addHandler(handler)
                 }

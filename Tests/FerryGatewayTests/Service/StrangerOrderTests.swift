@@ -8,32 +8,50 @@ import Testing
 
     @Test func `the one that has waited longest makes room, after its moment`() {
         var order = StrangerOrder()
-        #expect(order.makeRoom(now: Self.start) == .none)
+        order.placeIsWanted(true)
+        #expect(order.nextDeadline == nil)
         let first = order.begin(.handshaking, now: Self.start)
         let second = order.begin(.handshaking, now: Self.start + .milliseconds(500))
-        #expect(order.makeRoom(now: Self.start) == .wait(until: Self.start + .seconds(1)))
-        #expect(order.makeRoom(now: Self.start + .seconds(1)) == .close(first))
-        #expect(order.makeRoom(now: Self.start + .seconds(1)) == .wait(until: Self.start + .milliseconds(1500)))
+        #expect(order.nextDeadline == Self.start + .seconds(1))
+        #expect(order.makeRoom(now: Self.start + .milliseconds(999)) == nil)
+        #expect(order.makeRoom(now: Self.start + .seconds(1)) == first)
         order.end(first)
-        #expect(order.makeRoom(now: Self.start + .seconds(2)) == .close(second))
-        #expect(order.makeRoom(now: Self.start + .seconds(2)) == .none)
+        order.placeIsWanted(true)
+        #expect(order.nextDeadline == Self.start + .milliseconds(1500))
+        #expect(order.makeRoom(now: Self.start + .seconds(2)) == second)
+        order.placeIsWanted(true)
+        #expect(order.nextDeadline == nil)
     }
 
     @Test func `one whose handshake is over waits behind those whose is not, and longer`() {
         var order = StrangerOrder()
         let known = order.begin(.silent, now: Self.start)
         let stranger = order.begin(.handshaking, now: Self.start + .minutes(1))
-        #expect(
-            order.makeRoom(now: Self.start + .minutes(1)) == .wait(until: Self.start + .minutes(1) + .seconds(1))
-        )
-        #expect(order.makeRoom(now: Self.start + .minutes(2)) == .close(stranger))
-        #expect(order.makeRoom(now: Self.start + .minutes(2)) == .close(known))
+        order.placeIsWanted(true)
+        #expect(order.nextDeadline == Self.start + .minutes(1) + .seconds(1))
+        #expect(order.makeRoom(now: Self.start + .minutes(2)) == stranger)
+        order.placeIsWanted(true)
+        #expect(order.makeRoom(now: Self.start + .minutes(2)) == known)
+        order.placeIsWanted(true)
         let next = order.begin(.silent, now: Self.start + .minutes(3))
-        #expect(
-            order.makeRoom(now: Self.start + .minutes(3)) == .wait(until: Self.start + .minutes(4))
-        )
+        #expect(order.nextDeadline == Self.start + .minutes(4))
         order.end(next)
-        #expect(order.makeRoom(now: Self.start + .minutes(5)) == .none)
+        #expect(order.nextDeadline == nil)
+    }
+
+    @Test func `a connection that waits costs one other its place, and nobody does when it waits no more`() {
+        var order = StrangerOrder()
+        let waits = (0..<3).map { _ in order.begin(.silent, now: Self.start) }
+        let late = Self.start + .minutes(5)
+        #expect(order.makeRoom(now: late) == nil)
+        order.placeIsWanted(true)
+        #expect(order.makeRoom(now: late) == waits[0])
+        #expect(order.nextDeadline == nil)
+        #expect(order.makeRoom(now: late) == nil)
+        order.placeIsWanted(true)
+        order.placeIsWanted(false)
+        #expect(order.nextDeadline == nil)
+        #expect(order.makeRoom(now: late) == nil)
     }
 
     @Test func `one that has sent something keeps its place`() {
@@ -41,7 +59,11 @@ import Testing
         let waits = (0..<1000).map { order.begin(.handshaking, now: Self.start + .milliseconds(Int64($0))) }
         for wait in waits where !wait.isMultiple(of: 100) { order.end(wait) }
         var closed: [StrangerOrder.Wait] = []
-        while case .close(let wait) = order.makeRoom(now: Self.start + .minutes(1)) { closed.append(wait) }
+        order.placeIsWanted(true)
+        while let wait = order.makeRoom(now: Self.start + .minutes(1)) {
+            closed.append(wait)
+            order.placeIsWanted(true)
+        }
         #expect(closed == waits.filter { $0.isMultiple(of: 100) })
     }
 }

@@ -112,6 +112,66 @@ struct ListenerTests {
         }
     }
 
+    @Test func `a listener is full only for a connection that waits, and until it has a place`() async throws {
+        let news = Mutex<[Bool]>([])
+        try await Self.with(configure: {
+            $0.limits.connections = 2
+            $0.onWait = { waits in news.withLock { $0.append(waits) } }
+        }) { listener in
+            var clients: [Client] = []
+            for _ in 0..<2 {
+                let client = try await Client.connect(to: listener)
+                client.send("hello")
+                #expect(try await client.received() == "hello")
+                clients.append(client)
+            }
+            #expect(listener.counts.waits == 0)
+            let third = try await Client.connect(to: listener)
+            third.send("hello")
+            try await Self.reaches { news.withLock { $0 } == [true] }
+            #expect(listener.counts.connections == 2)
+            clients[0].close()
+            #expect(try await third.received() == "hello")
+            #expect(news.withLock { $0 } == [true, false])
+            #expect(listener.counts.waits == 1)
+        }
+    }
+
+    @Test func `a client that leaves while it waits wants no place, and lets the next one wait`() async throws {
+        let news = Mutex<[Bool]>([])
+        let server = try TLSContext(server: .init(identity: ThrowAwayCA().server()))
+        try await Self.with(configure: {
+            $0.tls = server
+            $0.limits.connections = 1
+            $0.limits.handshake = .seconds(3600)
+            $0.onWait = { waits in news.withLock { $0.append(waits) } }
+        }) { listener in
+            let first = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.connections == 1 }
+            let second = try await Client.connect(to: listener)
+            try await Self.reaches { news.withLock { $0 } == [true] }
+            let third = try await Client.connect(to: listener)
+            second.close()
+            try await Self.reaches { news.withLock { $0 } == [true, false, true] }
+            third.close()
+            try await Self.reaches { news.withLock { $0 } == [true, false, true, false] }
+            first.close()
+        }
+    }
+
+    @Test func `a connection that waits ends with the listener`() async throws {
+        try await Self.with(configure: { $0.limits.connections = 1 }) { listener in
+            let first = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.connections == 1 }
+            let second = try await Client.connect(to: listener)
+            try await Self.reaches { listener.counts.waits == 1 }
+            listener.close()
+            try await second.ended()
+            first.send("hello")
+            #expect(try await first.received() == "hello")
+        }
+    }
+
     @Test func `a connection that cannot be handled is closed, and makes room`() async throws {
         try await Self.with(
             configure: { $0.limits.connections = 1 },

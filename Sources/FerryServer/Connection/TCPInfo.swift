@@ -1,4 +1,4 @@
-internal import NIOCore
+package import NIOCore
 
 #if canImport(Glibc)
 private import Glibc
@@ -9,7 +9,7 @@ private import Darwin
 #endif
 
 /// What Linux knows of a TCP connection: part of `struct tcp_info` (linux/tcp.h).
-struct TCPInfo: Sendable {
+package struct TCPInfo: Sendable {
     /// `struct tcp_info` up to `tcpi_rtt`: the state and 7 bytes of flags, 15 words, and the round trip in microseconds.
     private struct Layout {
         var state: UInt8 = 0
@@ -21,22 +21,27 @@ struct TCPInfo: Sendable {
     /// The place of `tcpi_unacked` among the words, behind two timeouts and two segment sizes.
     private static let unacknowledged = 4
 
-    /// `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT` (linux/tcp_states.h): no reset has come. In the second state the peer has
-    /// ended its side.
-    private static let open: Set<UInt8> = [1, 8]
+    /// `TCP_ESTABLISHED`, `TCP_CLOSE` and `TCP_CLOSE_WAIT` (linux/tcp_states.h).
+    private static let (established, reset, endedByPeer): (UInt8, UInt8, UInt8) = (1, 7, 8)
 
     /// Whether the peer's system has acknowledged every byte, and has not reset the connection.
-    var hasPeerEverything: Bool { Self.open.contains(self.state) && self.unacknowledged == 0 }
+    package var hasPeerEverything: Bool {
+        (self.state == Self.established || self.state == Self.endedByPeer) && self.unacknowledged == 0
+    }
+    /// Whether the connection was reset.
+    var wasReset: Bool { self.state == Self.reset }
+    /// Whether the peer has ended its side, and we have not.
+    var hasPeerEnded: Bool { self.state == Self.endedByPeer }
 
     /// `tcpi_state`.
-    var state: UInt8
+    package var state: UInt8
     /// `tcpi_rtt`: the smoothed round trip.
-    var roundTrip: TimeAmount
+    package var roundTrip: TimeAmount
     /// `tcpi_unacked`: the segments that were sent and not acknowledged.
-    var unacknowledged: Int
+    package var unacknowledged: Int
 
     /// On the event loop of the channel, the future completes at once.
-    static func get(_ socket: any SocketOptionProvider) -> EventLoopFuture<TCPInfo> {
+    package static func get(_ socket: any SocketOptionProvider) -> EventLoopFuture<TCPInfo> {
         socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP),
             name: SocketOptionName(TCP_INFO)
