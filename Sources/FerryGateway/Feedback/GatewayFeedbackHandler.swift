@@ -21,13 +21,18 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private enum State {
+        case handshaking
+        /// The handshake is over, or the place was given to another client. A later error is not named.
+        case known
+    }
+
     private let driver: GatewayDriver
     private let clients: GatewayClients
     private let tls: TLSHandler
     private var place: StrangerPlace
     private var claim: FeedbackRows.Claim?
-    /// Whether the handshake is over.
-    private var hasBegun = false
+    private var state = State.handshaking
     private var isWritten = false
     private var ending = FeedbackEnding(rows: 0)
     private var timer: Scheduled<Void>?
@@ -51,6 +56,8 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     /// Gives the place to another client. The list of this one stays, or was empty.
     private func makeRoom(_ context: ChannelHandlerContext) {
         self.driver.refused(self.address(context), GatewayDriver.tookPlace)
+        // The error of TLS that follows would name a check, which it is not.
+        self.state = .known
         SocketHandler.close(context.channel)
     }
 
@@ -63,7 +70,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     }
 
     private func begin(_ context: ChannelHandlerContext) {
-        self.hasBegun = true
+        self.state = .known
         let identity = self.clients.identity(of: self.tls.peerCertificate, self.tls.isPeerChainVerified)
         guard let identity else { return context.close(promise: nil) }
         self.place.begin(.silent) { self.makeRoom(context) }
@@ -153,7 +160,7 @@ final class GatewayFeedbackHandler: ChannelInboundHandler {
     /// Says who was refused. After an error, TLS and the channel close by themselves.
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let certificate = self.clients.takeRefused()
-        guard !self.hasBegun, let error = error as? TLSError else { return }
+        guard case .handshaking = self.state, let error = error as? TLSError else { return }
         self.driver.failed(self.address(context), self.tls, error, certificate)
     }
 

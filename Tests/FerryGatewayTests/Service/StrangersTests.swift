@@ -1,3 +1,6 @@
+import FerryBinary
+import FerryOpenSSL
+import FerryServer
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -49,5 +52,32 @@ import Testing
         #expect(closed.isEmpty)
         self.eventLoop.advanceTime(by: .seconds(1))
         #expect(closed == [2])
+    }
+
+    @Test(arguments: [false, true])
+    func `a connection that gives its place is named once, as that`(isFeedback: Bool) throws {
+        let credentials = try ThrowAwayCA()
+        let machine = try GatewayProcess.machine(MemoryStore(), now: .now) { _, _ in ReplayKey(high: 0, low: 0) }
+        var events: [GatewayEvent] = []
+        let driver = GatewayDriver(machine, upstreams: [], store: nil, names: ["old"], on: self.eventLoop) { event, _ in
+            events.append(event)
+        }
+        let (strangers, clients) = (Strangers(on: self.eventLoop), GatewayClients([]))
+        let tls = try TLSHandler(server: TLSContext(server: .init(identity: credentials.server())))
+        let handler: any ChannelHandler =
+            isFeedback
+            ? GatewayFeedbackHandler(driver: driver, clients: clients, strangers: strangers, tls: tls)
+            : GatewayHandler(driver: driver, clients: clients, strangers: strangers, tls: tls)
+        let channel = EmbeddedChannel(handlers: [SocketHandler(), tls, handler], loop: self.eventLoop)
+        try channel.connect(to: SocketAddress(ipAddress: "192.0.2.1", port: 1)).wait()
+        strangers.placeIsWanted(true)
+        self.eventLoop.advanceTime(by: .seconds(1))
+        #expect(!channel.isActive)
+        #expect(events.count == 1, "\(events)")
+        guard case .stranger(_, GatewayDriver.tookPlace) = events.first else {
+            Issue.record("\(events)")
+            return
+        }
+        driver.finish()
     }
 }
