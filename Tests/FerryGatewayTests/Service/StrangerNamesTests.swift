@@ -42,4 +42,20 @@ import Testing
         let later = self.strangers.name("another", refusedFor: "a", now: Self.start + .minutes(1))
         #expect(later == "a")
     }
+
+    @Test mutating func `addresses of a day ago make room for others, and those that still come do not`() {
+        for number in 0..<1000 { _ = self.strangers.names("\(number)", for: .doctor, now: Self.start) }
+        let (evening, day) = (Self.start + .hours(12), Self.start + .hours(24))
+        for number in 0..<500 { _ = self.strangers.names("\(number)", for: .doctor, now: evening) }
+        var names: [Bool] = []
+        for (number, now) in [(1000, day - .seconds(1)), (1000, day), (999, day)] {
+            names.append(self.strangers.names("\(number)", for: .connection, now: now))
+        }
+        #expect(names == [false, true, true])
+        var count = 0
+        for number in 2000..<3000 where self.strangers.names("\(number)", for: .connection, now: day) { count += 1 }
+        #expect(count == 498)
+        let isNamedAgain = self.strangers.names("2000", for: .connection, now: day + .hours(24))
+        #expect(isNamedAgain)
+    }
 }
