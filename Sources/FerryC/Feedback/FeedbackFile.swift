@@ -1,5 +1,6 @@
 internal import FerryBinary
 internal import FerryCore
+internal import Synchronization
 
 #if canImport(FoundationEssentials)
 internal import FoundationEssentials
@@ -27,18 +28,18 @@ final class FeedbackFile: Sendable {
     /// How often an append is repeated because the file was taken meanwhile.
     private static let tries = 8
 
-    let path: String
-    private let lost = Monitor(0)
+    private let path: [CChar]
+    private let lost = Atomic<Int>(0)
 
     /// - Throws: ``OptionsFault`` when the file cannot be written.
     init(path: String) throws(OptionsFault) {
-        guard let file = Self.opened(try Self.resolved(path)) else {
+        guard let file = Self.opened(Array(try Self.resolved(path).utf8CString)) else {
             let predicate = "cannot be written: \(String(cString: strerror(errno)))"
             throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
         }
         close(file)
         // Once more: only a file that exists has a path that does not depend on the current directory.
-        self.path = try Self.resolved(path)
+        self.path = Array(try Self.resolved(path).utf8CString)
     }
 
     /// Returns the path without symbolic links: taking the list renames the file itself.
@@ -55,25 +56,28 @@ final class FeedbackFile: Sendable {
     }
 
     /// How many devices could not be written, because the disk was full, say.
-    var lostCount: Int { self.lost.withLock { $0 } }
+    var lostCount: Int { self.lost.load(ordering: .relaxed) }
 
-    /// Appends a device, and waits for the disk.
-    func append(_ device: DeviceToken, goneSince date: Date?) {
-        let seconds = date?.timeIntervalSince1970 ?? Date.now.timeIntervalSince1970
-        let line = Array(Self.line(device, seconds: UInt32(clamping: Int64(seconds))).utf8)
+    /// The line of a device.
+    static func line(_ device: DeviceToken, goneSince date: Date?) -> [UInt8] {
+        let seconds = UInt32(clamping: Int64((date ?? .now).timeIntervalSince1970))
+        return Array("{\"token\":\"\(device.hex)\",\"timestamp\":\(seconds)}\n".utf8)
+    }
+
+    /// Appends a line, and waits for the disk. A fork may come meanwhile: it makes system calls only, and nothing that takes a
+    /// lock of the Swift runtime.
+    func append(_ line: [UInt8]) {
         for _ in 0..<Self.tries {
             switch self.put(line) {
             case .written: return
             case .taken: continue
-            case .failed: return self.lost.withLock { $0 += 1 }
+            case .failed: return self.noteLost()
             }
         }
-        self.lost.withLock { $0 += 1 }
+        self.noteLost()
     }
 
-    private static func line(_ device: DeviceToken, seconds: UInt32) -> String {
-        "{\"token\":\"\(device.hex)\",\"timestamp\":\(seconds)}\n"
-    }
+    private func noteLost() { self.lost.wrappingAdd(1, ordering: .relaxed) }
 
     private enum Writing { case written, taken, failed }
 
@@ -89,7 +93,7 @@ final class FeedbackFile: Sendable {
         return isCurrent ? .written : .taken
     }
 
-    private static func opened(_ path: String) -> Int32? {
+    private static func opened(_ path: [CChar]) -> Int32? {
         let file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
         return file >= 0 ? file : nil
     }

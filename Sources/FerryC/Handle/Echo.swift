@@ -34,7 +34,7 @@ final class Echo: Sendable {
             let prefix = entry.tokenLength >= 2 ? (token[0], token[1]) : (0, 0)
             let outcome = Self.outcome(prefix)
             if case .rejected(let rejection) = outcome, rejection.reason == .unregistered {
-                self.goneDevices?.append(run.device(at: index), goneSince: nil)
+                self.goneDevices?.append(FeedbackFile.line(run.device(at: index), goneSince: nil))
             }
             records.append(OutcomeRecord(tag: PushTag(entry.tag), outcome: outcome))
         }

@@ -53,6 +53,9 @@ final class Handle: Sendable {
         }
     }
 
+    /// How many notifications may be taken now. Another thread may take the room first.
+    private var room: Int { min(self.backend.room, self.goneDevices?.room ?? .max) }
+
     var isOfSharedProvider: Bool { self.router != nil }
 
     private var router: TagRouter? { if case .shared(let provider, _) = self.way { provider.router } else { nil } }
@@ -62,7 +65,7 @@ final class Handle: Sendable {
     /// Takes records from the front. Returns how many, and their length in bytes; nil when the framing is wrong.
     func submit(_ bytes: UnsafeBufferPointer<UInt8>) -> (count: Int, used: Int)? {
         // A caller that is faster than the network comes here most of the time, and often with many records.
-        guard bytes.isEmpty || self.backend.room > 0 else {
+        guard bytes.isEmpty || self.room > 0 else {
             self.awaitRoom()
             return (0, 0)
         }
@@ -113,7 +116,7 @@ final class Handle: Sendable {
         _ item: (Int, inout RecordReader) -> Item?,
         over makeReader: () -> RecordReader
     ) -> (count: Int, used: Int) {
-        let most = self.mailbox.begin(min(count, self.backend.room))
+        let most = self.mailbox.begin(min(count, self.room))
         guard count == 0 || most > 0 else {
             self.awaitRoom()
             return (0, 0)
@@ -184,6 +187,12 @@ final class Handle: Sendable {
 
     private func awaitRoom() {
         guard self.mailbox.wantRoom() else { return }
+        guard let goneDevices else { return self.awaitRoomOfBackend() }
+        // A disk may hang for ever: the handle and its provider must not live as long.
+        goneDevices.whenRoom { [weak self] in self?.awaitRoomOfBackend() }
+    }
+
+    private func awaitRoomOfBackend() {
         let mailbox = self.mailbox
         self.backend.whenRoom { mailbox.roomCame() }
     }
@@ -245,6 +254,7 @@ final class Handle: Sendable {
             isClosed.withLock { $0 = true }
             _ = self.mailbox.drain(milliseconds: limit.milliseconds)
             ForkGate.pass {
+                self.tellWaiting(of: provider)
                 // The provider goes on with these, and this handle hears of them no more.
                 let records = provider.router.forget(self.mailbox).map {
                     OutcomeRecord(tag: PushTag($0), outcome: .uncertain(.released))
@@ -253,6 +263,14 @@ final class Handle: Sendable {
             }
         }
         ForkGate.pass { self.mailbox.closed() }
+    }
+
+    /// Tells the outcomes of this handle that wait for the feedback file: its caller would take them for uncertain, and may
+    /// submit those notifications again. Those of other handles wait on.
+    private func tellWaiting(of provider: SharedProvider) {
+        guard let goneDevices, !self.mailbox.isSettled else { return }
+        let places = provider.router.places(of: self.mailbox)
+        goneDevices.tell { places.contains($0.rawValue) }
     }
 
     /// Ends the handle without a wait.

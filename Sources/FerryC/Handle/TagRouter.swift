@@ -58,6 +58,17 @@ final class TagRouter: OutcomeSink, Sendable {
         }
     }
 
+    /// The places of a handle's notifications that are not in its mailbox.
+    func places(of mailbox: Mailbox) -> Set<UInt64> {
+        self.state.withLock { state in
+            var places: Set<UInt64> = []
+            for index in state.places.indices where state.places[index].mailbox === mailbox {
+                places.insert(UInt64(index))
+            }
+            return places
+        }
+    }
+
     /// Forgets a handle. Returns the tags of its notifications that are not in its mailbox.
     func forget(_ mailbox: Mailbox) -> [UInt64] {
         self.state.withLock { state in
