@@ -35,6 +35,8 @@ struct Dialling {
     private static let replacementPause: TimeAmount = .seconds(1)
     /// When the next useless connection may have its successor.
     private var replacementAt = NIODeadline.distantPast
+    /// The connection that was started last when a useless one was left.
+    private var lastIDAtReplacement: UInt64 = 0
 
     init(_ options: HTTP2Options, register: DialRegister) {
         self.register = register
@@ -109,8 +111,11 @@ struct Dialling {
 
     // MARK: Waits
 
-    /// Notes that a connection is left because the peer does no work on it.
+    /// Notes that a connection is left because the peer does no work on it. All that are left before the next one is made
+    /// count as one: otherwise many at once would stop the client for as many seconds.
     mutating func leftUseless(now: NIODeadline) {
+        guard self.lastID != self.lastIDAtReplacement else { return }
+        self.lastIDAtReplacement = self.lastID
         if now < self.replacementAt { self.wait(self.replacementAt - now, now: now) }
         self.replacementAt = max(now, self.replacementAt) + Self.replacementPause
     }

@@ -52,10 +52,18 @@ import Testing
             now = now + .milliseconds(100)
         }
         #expect(times.map { ($0 - self.start).nanoseconds / 1_000_000 } == [0, 100, 1000, 2000])
-        // After a while without trouble, the next one has its successor at once.
-        dialling.tick(now: now + .seconds(5))
-        dialling.leftUseless(now: now + .seconds(5))
+    }
+
+    @Test func `many useless connections at once delay the next one by a second at most`() {
+        var dialling = self.dialling()
+        let begun = [dialling.begin(now: self.start), dialling.cancel()]
+        #expect(begun == [ConnectionID(1), ConnectionID(1)])
+        for _ in 0..<100 { dialling.leftUseless(now: self.start) }
         #expect(dialling.deadline == nil)
+        let next = [dialling.begin(now: self.start), dialling.cancel()]
+        #expect(next == [ConnectionID(2), ConnectionID(2)])
+        for _ in 0..<100 { dialling.leftUseless(now: self.start) }
+        #expect(dialling.deadline == self.start + .seconds(1))
     }
 
     @Test mutating func `a wait that is asked for while a connection is made holds for the one after it`() throws {
