@@ -53,9 +53,7 @@ final class Outgoing {
     }
 
     /// Removes the notifications that no provider has taken, and returns their numbers.
-    func takeTags() -> [UInt64] {
-        [Self.takeTags(&self.batch), Self.takeTags(&self.sideBatch)].flatMap(\.self)
-    }
+    func takeTags() -> [UInt64] { Self.takeTags(&self.batch) + Self.takeTags(&self.sideBatch) }
 
     private static func takeTags(_ batch: inout PushBatch) -> [UInt64] {
         let run = batch.takeFirst(.max)

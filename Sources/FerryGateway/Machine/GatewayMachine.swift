@@ -222,20 +222,16 @@ package final class GatewayMachine {
 
     /// Gives up what has no last answer, but for what an upstream has. It comes as events, and is lost. What the store has
     /// stays there.
-    ///
-    /// - Returns: whether nothing was lost.
-    package func abandon() -> Bool {
+    package func abandon() {
         self.lostBefore = self.lost
         self.dispatch.abandon(durable: self.journal?.durable)
-        return self.lost == self.lostBefore
     }
 
     /// Gives up what has no last answer after the end of the upstreams. With a store, it stays there.
     ///
     /// - Returns: whether nothing was lost since ``abandon()``, and all that an upstream had was answered.
     package func giveUpUnanswered() -> Bool {
-        guard self.journal == nil else { return self.lost == self.lostBefore }
-        self.dispatch.giveUpUnanswered()
+        if self.journal == nil { self.dispatch.giveUpUnanswered() }
         return self.lost == self.lostBefore
     }
 

@@ -223,8 +223,7 @@ package final class Gateway: Sendable {
         // The promise never fails.
         let isAnswered = (try? await promise.futureResult.get()) ?? false
         deadline.cancel()
-        var isKept = isAnswered
-        if !isAnswered { isKept = (try? await driver.eventLoop.submit { driver.abandon() }.get()) ?? false }
+        if !isAnswered { try? await driver.eventLoop.submit { driver.abandon() }.get() }
         await self.listener.stop(within: .seconds(1))
         await self.feedback?.stop(within: .seconds(1))
         if !isAnswered || self.store != nil {
@@ -233,6 +232,7 @@ package final class Gateway: Sendable {
         }
         // The machine sends nothing any more, so no side connection is made after this.
         await driver.sides.shutDown(within: .seconds(1))
+        var isKept = isAnswered
         if !isAnswered {
             isKept = (try? await driver.eventLoop.submit { driver.giveUpUnanswered() }.get()) ?? false
         }

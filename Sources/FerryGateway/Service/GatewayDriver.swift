@@ -350,13 +350,7 @@ final class GatewayDriver: @unchecked Sendable {
 
     /// Gives up what has no last answer, and is not under way: nothing goes to an upstream any more. Outcomes are still
     /// heard, and kept.
-    ///
-    /// - Returns: whether nothing was lost.
-    func abandon() -> Bool {
-        var isKept = false
-        self.run { machine, _ in isKept = machine.abandon() }
-        return isKept
-    }
+    func abandon() { self.run { machine, _ in machine.abandon() } }
 
     /// Gives up what has no last answer after the end of the upstreams.
     ///

@@ -63,9 +63,9 @@ import Testing
         let scene = Scene()
         scene.push(1...4)
         #expect(scene.sent.count == 4)
-        let isKept = scene.machine.abandon()
+        scene.machine.abandon()
         scene.collect()
-        #expect(isKept && scene.deadLetters == 0)
+        #expect(scene.deadLetters == 0)
         scene.answer(scene.sent[0], .accepted(.confirmed))
         scene.answer(scene.sent[1], .uncertain(.shutDown))
         scene.answer(scene.sent[2], .undelivered(.shutDown))
@@ -80,7 +80,7 @@ import Testing
     @Test func `when all that an upstream has is accepted, nothing is lost`() {
         let scene = Scene()
         scene.push(1...4)
-        #expect(scene.machine.abandon())
+        scene.machine.abandon()
         for tag in scene.sent { scene.answer(tag, .accepted(.confirmed)) }
         #expect(scene.machine.giveUpUnanswered())
         #expect(scene.lines.isEmpty)
@@ -89,10 +89,11 @@ import Testing
     @Test func `what waits for its turn is a dead letter at once, and goes out no more`() {
         let scene = Scene()
         scene.push(1...10)
-        #expect(!scene.machine.abandon())
+        scene.machine.abandon()
         scene.collect()
         #expect(scene.deadLetters == 6)
         for tag in scene.sent { scene.answer(tag, .accepted(.confirmed)) }
+        #expect(!scene.machine.giveUpUnanswered())
         #expect(scene.sent.count == 4 && scene.machine.jobCount == 0 && scene.machine.counts.isConserved)
     }
 }
