@@ -92,7 +92,7 @@ final class FeedbackWriter: Sendable {
         }
     }
 
-    /// What the thread does next.
+    /// The next work of the thread.
     private enum Step {
         case write([UInt8])
         case goOn

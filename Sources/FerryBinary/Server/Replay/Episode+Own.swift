@@ -92,7 +92,7 @@ extension Episode {
         case .on(let repeated):
             let isInRow = position == repeated || position <= leftOut && repeated != nil
             let count = isInRow ? position + 1 : 0
-            // Behind the named notification, the rest of the list comes again.
+            // A list that is sent twice goes on with the followers of the named notification.
             self.writing = .on(repeated: repeated == nil || offered.key == self.named ? nil : count)
             guard repeated != nil, !offered.isConstant || isProven, count >= row ?? 0 else { return false }
             self.writing = .inCircles
