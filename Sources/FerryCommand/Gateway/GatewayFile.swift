@@ -157,7 +157,7 @@ struct GatewayPlan {
                     )
                 }
                 identities.append(identity)
-                let sign = try Self.sign(of: client, path)
+                let sign = try Self.sign(of: client, hasAuthorities: file.listen.clientCA != nil, path)
                 if case .fingerprints(let new) = sign {
                     for (other, index) in signs {
                         guard case .fingerprints(let known) = other, !known.isDisjoint(with: new) else { continue }
@@ -266,10 +266,24 @@ struct GatewayPlan {
 
     private static func sign(
         of client: GatewayFile.Client,
+        hasAuthorities: Bool,
         _ path: (String, String) throws -> String
     ) throws -> GatewayClients.Sign {
+        let given = [
+            ("anyone", client.anyone == true), ("userID", client.userID != nil),
+            (client.cert == nil ? "fingerprints" : "cert", client.cert != nil || client.fingerprints?.isEmpty == false),
+        ].filter { $0.1 }
+        // The second would count for nothing, and its client be a stranger.
+        guard given.count < 2 else {
+            throw self.fault("'\(given[0].0)' and '\(given[1].0)' are both given: a client is known by one of them")
+        }
         if client.anyone == true { return .anyone }
-        if let userID = client.userID { return .userID(userID) }
+        if let userID = client.userID {
+            guard hasAuthorities else {
+                throw self.fault("'userID' needs 'listen.clientCA', the authorities that sign its certificate")
+            }
+            return .userID(userID)
+        }
         var fingerprints: Set<[UInt8]> = []
         for text in client.fingerprints ?? [] {
             let digits = text.filter { $0 != ":" && $0 != " " }
@@ -295,6 +309,10 @@ struct GatewayPlan {
     ) throws -> HTTP2Configuration {
         let credentials: HTTP2Configuration.Credentials
         if let p8 = upstream.p8 {
+            guard upstream.cert == nil, upstream.key == nil else {
+                let other = upstream.cert == nil ? "key" : "cert"
+                throw self.fault("'p8' and '\(other)' are both given: an upstream has one credential")
+            }
             guard let keyID = upstream.keyID, let teamID = upstream.teamID else {
                 throw self.fault("'p8' needs 'keyID' and 'teamID'")
             }

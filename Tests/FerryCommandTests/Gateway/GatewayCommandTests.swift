@@ -49,6 +49,18 @@ import Testing
                 "clients[0]: a topic has a '*', which stands for nothing here: name each app's bundle ID as a topic of its own"
             ),
             (
+                "clients", #"[{"name": "a", "userID": "com.example.app", "topics": ["com.example.app"]}]"#,
+                "clients[0]: 'userID' needs 'listen.clientCA', the authorities that sign its certificate"
+            ),
+            (
+                "clients", #"[{"name": "a", "userID": "a", "fingerprints": ["00"], "topics": ["com.example.app"]}]"#,
+                "clients[0]: 'userID' and 'fingerprints' are both given: a client is known by one of them"
+            ),
+            (
+                "upstreams", #"{"apns": {"p8": "key.p8", "keyID": "A", "teamID": "B", "cert": "server.pem"}}"#,
+                "upstreams.apns: 'p8' and 'cert' are both given: an upstream has one credential"
+            ),
+            (
                 "upstreams", #"{"apns": {"p12": "push.p12"}}"#,
                 "There is no member 'upstreams.apns.p12': an archive (PKCS#12) is not read here: convert it with 'openssl pkcs12 "
                     + "-in ARCHIVE -nodes -out both.pem' (an old one with -legacy), and name both.pem as 'cert' and as 'key'"
