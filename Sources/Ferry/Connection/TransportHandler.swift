@@ -13,7 +13,7 @@ final class TransportHandler: ChannelDuplexHandler {
 
     /// The bytes that TLS wrote.
     private(set) var written: UInt64 = 0
-    /// The bytes that the system took. Grows when a flush is complete.
+    /// The bytes that the system took. Grows when a write is complete.
     private(set) var handed: UInt64 = 0
     /// The bytes that were read from the socket.
     private var consumed: UInt64 = 0
@@ -39,29 +39,13 @@ final class TransportHandler: ChannelDuplexHandler {
         context.fireChannelRead(data)
     }
 
+    /// A channel that ends fails the writes that it still holds, so that their bytes never count.
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         self.written += UInt64(self.unwrapOutboundIn(data).readableBytes)
-        context.write(data, promise: promise)
-    }
-
-    func flush(context: ChannelHandlerContext) {
-        context.flush()
-        // A channel that ended did not hand over the bytes that it still held.
-        guard context.channel.isActive else { return }
-        if (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) == 0 {
-            self.handed = self.written
-        } else {
-            self.mark(context)
-        }
-    }
-
-    /// Updates `handed` once everything up to here is with the system. The empty write completes after all earlier
-    /// ones.
-    private func mark(_ context: ChannelHandlerContext) {
         let end = self.written
-        let promise = context.eventLoop.makePromise(of: Void.self)
+        let promise = promise ?? context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenSuccess { self.handed = max(self.handed, end) }
-        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer()), promise: promise)
+        context.write(data, promise: promise)
     }
 
     /// Closes the socket without close_notify or alert. Drops bytes that were not sent.
