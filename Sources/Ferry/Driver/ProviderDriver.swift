@@ -327,7 +327,6 @@ final class ProviderDriver<Machine: ProviderMachine & ~Copyable>: ProviderLoop, 
     }
 
     private func publish() {
-        self.publishOutcomes()
         self.turnEnded?(self.machine)
         self.commons.queue.occupy(
             self.index,

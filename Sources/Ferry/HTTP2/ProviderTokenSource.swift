@@ -152,6 +152,8 @@ public final class ProviderTokenSource: Sendable {
     private let state: Locked<State>
     /// The number of replaced keys. An atomic, because connections read it all the time and must not wait for the lock.
     private let replacements = Atomic<Int>(0)
+    /// The number of replaced keys, of refused tokens and of new ones.
+    private let changes = Atomic<Int>(0)
     /// The time that the machine has slept. It is added to every time that is passed to the token machine.
     private let slept: @Sendable () -> TimeAmount
 
@@ -304,6 +306,8 @@ public final class ProviderTokenSource: Sendable {
                 "The tokens of this source are made elsewhere, and so is their key: have them signed with another one there."
             )
         }
+        // First: who sees the replacement must not use the token of a moment ago.
+        self.changes.add(1, ordering: .releasing)
         self.replacements.add(1, ordering: .releasing)
     }
 
@@ -353,7 +357,11 @@ public final class ProviderTokenSource: Sendable {
     /// Returns the token for requests, or the time until which no request may be written.
     package func authorization(now: NIODeadline, epochSeconds: UInt32) -> Authorization {
         let slept = self.slept()
-        let authorization = self.state.withLock { $0.authorization(now + slept, epochSeconds) }
+        let (authorization, isNew) = self.state.withLock { state in
+            let count = state.count
+            return (state.authorization(now + slept, epochSeconds), state.count != count)
+        }
+        if isNew { self.changes.add(1, ordering: .releasing) }
         guard case .held(let until) = authorization else { return authorization }
         return .held(until: until - slept)
     }
@@ -362,6 +370,7 @@ public final class ProviderTokenSource: Sendable {
     package func refused(_ reason: Reason, _ token: ProviderToken, now: NIODeadline) {
         let now = now + self.slept()
         self.state.withLock { $0.refused(reason, token, now) }
+        self.changes.add(1, ordering: .releasing)
     }
 
     /// The number of tokens that were made or taken.
@@ -369,6 +378,10 @@ public final class ProviderTokenSource: Sendable {
 
     /// The number of replaced keys. Cheap.
     package var replacementCount: Int { self.replacements.load(ordering: .acquiring) }
+
+    /// The number of replaced keys, of refused tokens and of new ones: while it stays, a token of a moment ago is as good as
+    /// a new ask. Cheap.
+    package var changeCount: Int { self.changes.load(ordering: .acquiring) }
 
     /// Why there is no valid token. Nil if there is one.
     package var failure: (any Error)? { self.state.withLock { $0.failure } }

@@ -1,5 +1,6 @@
 internal import FerryCore
 internal import FerryMachine
+internal import NIOCore
 
 /// Gets provider tokens for one driver, from a source that several drivers may share.
 ///
@@ -11,7 +12,20 @@ struct TokenDesk {
         var event: ProviderEvent?
     }
 
+    /// A token that is used without an ask, until that time, or until the source has changed. The clock is the one that
+    /// also runs while the machine sleeps.
+    private struct Kept {
+        var authorization: Authorization
+        var changes: Int
+        var until: NIODeadline
+    }
+
+    /// How long a token is used without an ask. A token lives for 50 minutes, and an ask costs more than the write of a
+    /// request.
+    private static let keeps: TimeAmount = .milliseconds(100)
+
     private let source: ProviderTokenSource
+    private var kept: Kept?
     /// The number of replaced keys at the last ask.
     private var replacements = 0
     /// Whether the last ask failed. The failure is reported once, not at every ask.
@@ -26,10 +40,18 @@ struct TokenDesk {
 
     /// Gets a valid token. Signs one if necessary: about 30 µs.
     mutating func ask(now: Moment) -> Answer {
+        let changes = self.source.changeCount
+        if let kept, kept.changes == changes, now.boot < kept.until, !self.isKeyReplaced {
+            return Answer(authorization: kept.authorization)
+        }
+        self.kept = nil
         self.replacements = self.source.replacementCount
         let authorization = self.source.authorization(now: now.monotonic, epochSeconds: now.epochSeconds)
         guard case .held = authorization, let failure = self.source.failure else {
             self.lacksToken = false
+            if case .token = authorization {
+                self.kept = Kept(authorization: authorization, changes: changes, until: now.boot + Self.keeps)
+            }
             return Answer(authorization: authorization)
         }
         defer { self.lacksToken = true }
