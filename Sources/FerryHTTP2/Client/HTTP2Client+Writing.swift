@@ -126,7 +126,9 @@ extension HTTP2Client {
 
     /// The number of requests that may be written on a connection that has to show that it works; nil: any number.
     private func outageAllowance(on id: ConnectionID) -> Int? {
-        self.outage.allowance(
+        // Without trouble, the connection need not be looked up for each write.
+        guard !self.outage.isNone else { return nil }
+        return self.outage.allowance(
             on: id,
             underWay: self.connections[id].underWay + self.connections[id].conduct.inARow,
             allUnderWay: self.connections.underWayOnTaking

@@ -46,6 +46,9 @@ struct ServiceOutage {
         }
     }
 
+    /// Whether any number of requests may be written.
+    var isNone: Bool { if case .none = self.state { true } else { false } }
+
     /// Whether the last connection was fruitless.
     var hasFruitless: Bool {
         switch self.state {
