@@ -306,7 +306,6 @@ public final class ProviderTokenSource: Sendable {
                 "The tokens of this source are made elsewhere, and so is their key: have them signed with another one there."
             )
         }
-        // First: who sees the replacement must not use the token of a moment ago.
         self.changes.add(1, ordering: .releasing)
         self.replacements.add(1, ordering: .releasing)
     }
