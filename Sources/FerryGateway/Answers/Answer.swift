@@ -1,4 +1,3 @@
-internal import FerryBinary
 package import FerryCore
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 
 /// The notifications of one client that wait to go out, in the order in which they go: its connections take turns.

@@ -1,4 +1,3 @@
-internal import FerryBinary
 internal import FerryMachine
 internal import HeapModule
 package import NIOCore

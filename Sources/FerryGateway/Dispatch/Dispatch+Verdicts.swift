@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import HeapModule
@@ -88,7 +87,7 @@ extension Dispatch {
         guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
         self.rejected[id] = Rejected(key: .init(route: route, token: token), status: status)
         self.rejectedOrder.append(id)
-        guard self.rejectedOrder.count > DispatchBounds.rejections, let oldest = self.rejectedOrder.popFirst() else {
+        guard self.rejectedOrder.count > GatewayBounds.Jobs.rejections, let oldest = self.rejectedOrder.popFirst() else {
             return
         }
         self.rejected[oldest] = nil
@@ -119,8 +118,8 @@ extension Dispatch {
         guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
         let (first, last) =
             switch retry {
-            case .later: (DispatchBounds.firstRetry, DispatchBounds.lastRetry)
-            case .deviceIsBusy: (DispatchBounds.firstBusyRetry, DispatchBounds.lastBusyRetry)
+            case .later: (GatewayBounds.Jobs.firstRetry, GatewayBounds.Jobs.lastRetry)
+            case .deviceIsBusy: (GatewayBounds.Jobs.firstBusyRetry, GatewayBounds.Jobs.lastBusyRetry)
             }
         let pause = min(TimeAmount.nanoseconds(first.nanoseconds << min(job.attempts - 1, 16)), last)
         self.delayed.insert(Due(at: now.monotonic + pause, job: id))
@@ -130,7 +129,7 @@ extension Dispatch {
     /// Takes a notification that may have arrived: it stands in the list, and goes out once more if its client wants that.
     /// The second time it is a dead letter.
     mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
-        guard job.doubts < DispatchBounds.unknownCopies else { return self.bury(id, job, outcome) }
+        guard job.doubts < GatewayBounds.Jobs.unknownCopies else { return self.bury(id, job, outcome) }
         var isRepeated = self.identities[job.scope.identity].repeatsUnknown
         // Nothing would send it again.
         if case .abandoned(isKept: false) = self.stage { isRepeated = false }
@@ -161,7 +160,7 @@ extension Dispatch {
     }
 
     func isOver(_ job: borrowing Job, now: Moment) -> Bool {
-        job.expiration == 0 && now.monotonic - job.readAt > DispatchBounds.lifetime
+        job.expiration == 0 && now.monotonic - job.readAt > GatewayBounds.Jobs.lifetime
     }
 
     mutating func bury(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome) -> Settled {

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 package import FerryCore
 internal import FerryMachine
 internal import NIOCore
@@ -12,7 +11,7 @@ extension Dispatch {
         guard !self.isAbandoned else { return }
         let outgoing = self.outgoing[upstream]
         repeat {
-            while outgoing.batch.count < DispatchBounds.batch, let flow = outgoing.common.popFirst() {
+            while outgoing.batch.count < GatewayBounds.Jobs.batch, let flow = outgoing.common.popFirst() {
                 self.takeTurn(of: flow, outgoing, over: nil)
             }
             guard !outgoing.batch.isEmpty else { break }
@@ -108,7 +107,7 @@ extension Dispatch {
     mutating func enqueue(_ id: JobID, _ job: borrowing Job, now: Moment) {
         let flow = self.flow(of: job)
         if job.needsOther {
-            let until = now.monotonic + DispatchBounds.otherConnection
+            let until = now.monotonic + GatewayBounds.Jobs.otherConnection
             self.jobs.change(id) { $0.way = .waitsForSide(until: until) }
             self.outgoing(of: flow).copies.append(id, on: job.first.connection, until: until)
         } else if job.isGuess {

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import HeapModule
@@ -100,7 +99,7 @@ package struct Dispatch: ~Copyable {
         upstreams: Int,
         node: UInt64,
         firstJob: UInt64 = 1,
-        jobLimit: Int = DispatchBounds.jobs,
+        jobLimit: Int = GatewayBounds.Jobs.count,
         isStored: Bool = false
     ) {
         self.identities = identities
@@ -121,7 +120,7 @@ package struct Dispatch: ~Copyable {
         self.held = routes.map { _ in Held() }
         self.node = node
         self.jobs = JobTable(first: firstJob)
-        self.room = Room(identities: identities.count, jobs: jobLimit, bytes: DispatchBounds.bytes)
+        self.room = Room(identities: identities.count, jobs: jobLimit, bytes: GatewayBounds.Jobs.bytes)
         self.feedback = FeedbackRows(isKept: isStored)
     }
 

@@ -1,5 +1,3 @@
-internal import FerryBinary
-
 /// One client stack, as the configuration names it.
 package struct GatewayIdentity: Sendable {
     /// For logs and lists.

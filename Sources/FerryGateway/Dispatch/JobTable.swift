@@ -1,5 +1,3 @@
-internal import FerryBinary
-
 /// The jobs that have no last answer, by their numbers.
 ///
 /// Numbers are given in order, and most jobs end soon and nearly in order: those stand in a ring, and are found by their

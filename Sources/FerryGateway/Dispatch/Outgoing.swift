@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 
 /// A way to an upstream.

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
@@ -46,7 +45,7 @@ package struct Journal {
 
     /// The number of the open segment.
     private(set) var number: UInt64
-    private var buffer = Segment.begin(capacity: JournalBounds.segmentLength + 16_384)
+    private var buffer = Segment.begin(capacity: GatewayBounds.Journal.segmentLength + 16_384)
     private var entry: SegmentTable.Entry?
     /// The connections that the open segment has named.
     private var named: Set<ConnectionID> = []
@@ -131,7 +130,7 @@ package struct Journal {
         self.name(episode.connection, scope, now: now)
         self.buffer.write(told: episode, job)
         self.isAwaited = true
-        self.segments.open(episode, since: now.monotonic - JournalBounds.episodeAge)
+        self.segments.open(episode, since: now.monotonic - GatewayBounds.Journal.episodeAge)
     }
 
     mutating func over(_ episode: EpisodeID, now: Moment) {
@@ -211,7 +210,7 @@ package struct Journal {
         guard self.openedAt == nil else { return }
         self.openedAt = now.monotonic
         self.entry = SegmentTable.Entry(number: self.number, openedAt: now.monotonic, answeredAt: now.monotonic)
-        if self.sweepAt == nil { self.sweepAt = now.monotonic + JournalBounds.sweep }
+        if self.sweepAt == nil { self.sweepAt = now.monotonic + GatewayBounds.Journal.sweep }
     }
 
     // MARK: Commits
@@ -221,8 +220,8 @@ package struct Journal {
         let waiting = (self.pending.first?.openedAt ?? self.openedAt).map { now - $0 } ?? .zero
         switch self.state {
         case .fenced: return .full
-        case .good where waiting < JournalBounds.patience: return .open
-        case .good, .silent, .refused: return waiting < JournalBounds.outage ? .waiting : .full
+        case .good where waiting < GatewayBounds.Journal.patience: return .open
+        case .good, .silent, .refused: return waiting < GatewayBounds.Journal.outage ? .waiting : .full
         }
     }
 
@@ -239,7 +238,7 @@ package struct Journal {
 
     /// Looks soon which of the segments of an earlier process are needed no more.
     mutating func restored(now: NIODeadline) {
-        if !self.segments.isEmpty { self.sweepAt = now + JournalBounds.sweep }
+        if !self.segments.isEmpty { self.sweepAt = now + GatewayBounds.Journal.sweep }
     }
 
     /// Ends the open segment, however short it is.
@@ -250,7 +249,7 @@ package struct Journal {
     /// Removes and returns the commits for the store, in order.
     mutating func takeCommits(now: Moment) -> [StoreCommit] {
         if let openedAt, self.isDue(openedAt, now: now.monotonic) { self.seal(openedAt, now: now) }
-        var room = JournalBounds.underWay
+        var room = GatewayBounds.Journal.underWay
         switch self.state {
         case .good, .silent: break
         case .refused(let retryAt): room = retryAt <= now.monotonic ? 1 : 0
@@ -265,9 +264,9 @@ package struct Journal {
     }
 
     private func isDue(_ openedAt: NIODeadline, now: NIODeadline) -> Bool {
-        if self.buffer.readableBytes >= JournalBounds.segmentLength { return true }
-        guard self.pending.count < JournalBounds.underWay else { return false }
-        return self.isAwaited && self.pending.isEmpty || openedAt + JournalBounds.commitTime <= now
+        if self.buffer.readableBytes >= GatewayBounds.Journal.segmentLength { return true }
+        guard self.pending.count < GatewayBounds.Journal.underWay else { return false }
+        return self.isAwaited && self.pending.isEmpty || openedAt + GatewayBounds.Journal.commitTime <= now
     }
 
     private mutating func seal(_ openedAt: NIODeadline, now: Moment) {
@@ -309,7 +308,7 @@ package struct Journal {
             guard !self.isFenced else { return false }
             self.pending[index].isSent = false
             if case .refused = self.state {} else { self.events.append(.storeTrouble(reason)) }
-            self.state = .refused(retryAt: now + JournalBounds.retry)
+            self.state = .refused(retryAt: now + GatewayBounds.Journal.retry)
         case .fenced:
             if !self.isFenced { self.events.append(.storeTaken) }
             self.state = .fenced
@@ -350,9 +349,9 @@ package struct Journal {
         case .refused(let retryAt) where self.pending.first?.isSent == false: next = min(next, retryAt)
         case .silent, .refused: break
         case .good:
-            if !self.pending.isEmpty { next = min(next, self.heardAt + JournalBounds.patience) }
-            if let openedAt, self.pending.count < JournalBounds.underWay {
-                next = min(next, openedAt + JournalBounds.commitTime)
+            if !self.pending.isEmpty { next = min(next, self.heardAt + GatewayBounds.Journal.patience) }
+            if let openedAt, self.pending.count < GatewayBounds.Journal.underWay {
+                next = min(next, openedAt + GatewayBounds.Journal.commitTime)
             }
         }
         return next == .distantFuture ? nil : next
@@ -360,13 +359,13 @@ package struct Journal {
 
     /// Notes what has waited for too long. Returns the segments whose unanswered jobs are to be carried.
     mutating func timePassed(now: NIODeadline) -> [SegmentTable.Entry] {
-        if case .good = self.state, !self.pending.isEmpty, self.heardAt + JournalBounds.patience <= now {
+        if case .good = self.state, !self.pending.isEmpty, self.heardAt + GatewayBounds.Journal.patience <= now {
             self.state = .silent
             self.events.append(.storeTrouble("The store has not answered for a second."))
         }
         guard let sweepAt, sweepAt <= now else { return [] }
         self.drops += self.segments.takeUnneeded(now: now)
-        self.sweepAt = self.segments.isEmpty ? nil : now + JournalBounds.sweep
+        self.sweepAt = self.segments.isEmpty ? nil : now + GatewayBounds.Journal.sweep
         return self.segments.sparse(now: now)
     }
 }

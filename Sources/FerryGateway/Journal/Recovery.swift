@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import NIOCore
@@ -205,7 +204,7 @@ package struct Recovery {
         }
         // Older ones can be neither followers of an error response nor of a crash.
         while let first = self.connections[id]?.frames.first,
-            first.time + JournalBounds.crashAge + JournalBounds.episodeAge.nanoseconds / 1_000_000_000 < frame.time
+            first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000 < frame.time
                 || self.connections[id]?.frames.count ?? 0 >= GatewayBounds.crashFrames
         {
             self.connections[id]?.frames.removeFirst()
@@ -238,7 +237,7 @@ package struct Recovery {
         for (id, connection) in self.connections.sorted(by: { $0.key.rawValue < $1.key.rawValue })
         where !connection.isClosed {
             let last = Array(connection.frames).filter {
-                $0.time + JournalBounds.crashAge >= self.lastTime && self.episodes[$0.job] == nil
+                $0.time + GatewayBounds.Journal.crashAge >= self.lastTime && self.episodes[$0.job] == nil
             }
             guard !last.isEmpty else { continue }
             for frame in last { self.episodes[frame.job] = EpisodeID(connection: id, sequence: .max) }

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 internal import NIOCore
 
@@ -82,7 +81,7 @@ struct SegmentTable {
     mutating func over(_ episode: EpisodeID) { self.pins[episode] = nil }
 
     private func isPinned(_ number: UInt64) -> Bool {
-        guard self.length < JournalBounds.pinnedLength else { return false }
+        guard self.length < GatewayBounds.Journal.pinnedLength else { return false }
         return self.pins.values.contains { $0.first <= number && number <= $0.last ?? .max }
     }
 
@@ -105,7 +104,7 @@ struct SegmentTable {
         var count = self.count
         var sparse: [Entry] = []
         for entry in self.entries {
-            guard self.live * JournalBounds.sparseness < count, self.isPast(entry, now: now) else { break }
+            guard self.live * GatewayBounds.Journal.sparseness < count, self.isPast(entry, now: now) else { break }
             sparse.append(entry)
             count += entry.live - entry.count
         }
@@ -113,8 +112,8 @@ struct SegmentTable {
     }
 
     private func isPast(_ entry: Entry, now: NIODeadline) -> Bool {
-        entry.isDurable && entry.openedAt + JournalBounds.lifetime <= now
-            && (entry.live > 0 || entry.answeredAt + JournalBounds.lifetime <= now) && !self.isPinned(entry.number)
+        entry.isDurable && entry.openedAt + GatewayBounds.Journal.lifetime <= now
+            && (entry.live > 0 || entry.answeredAt + GatewayBounds.Journal.lifetime <= now) && !self.isPinned(entry.number)
     }
 
     private func index(of number: UInt64) -> Int? {

@@ -1,4 +1,3 @@
-internal import FerryBinary
 internal import NIOCore
 
 /// The class and the habits of a client, as a row of ``StoreTable/habits``: the next process knows them, too.

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 
@@ -71,7 +70,7 @@ extension GatewayMachine {
             let read = segment.jobs.map { $0.map { JobID(rawValue: $0) } } ?? []
             for id in read + segment.carried {
                 // The rest goes with the next sweep: one segment for all of it would stop everything else.
-                guard self.journal?.openLength ?? 0 < JournalBounds.segmentLength else { return }
+                guard self.journal?.openLength ?? 0 < GatewayBounds.Journal.segmentLength else { return }
                 self.dispatch.withJob(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }
                 }

@@ -1,4 +1,3 @@
-internal import FerryBinary
 internal import FerryCore
 package import FerryMachine
 internal import NIOCore

@@ -1,6 +1,5 @@
 package import FerryCore
 package import FerryMachine
-internal import FerryBinary
 internal import NIOCore
 
 extension GatewayMachine {

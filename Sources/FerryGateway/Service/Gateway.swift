@@ -1,7 +1,6 @@
 package import FerryCore
 internal import FerryMachine
 package import FerryOpenSSL
-internal import FerryBinary
 internal import FerryServer
 package import NIOCore
 internal import NIOPosix

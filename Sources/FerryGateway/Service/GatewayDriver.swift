@@ -1,4 +1,3 @@
-internal import FerryBinary
 internal import FerryCore
 internal import FerryMachine
 internal import FerryOpenSSL
@@ -126,7 +125,7 @@ final class GatewayDriver: @unchecked Sendable {
     private func claim(_ claim: StoreClaim, then body: @escaping (StoreAnswer) -> Void) {
         guard let store, let epoch = self.machine.epoch else { return body(.durable) }
         let promise = self.eventLoop.makePromise(of: StoreAnswer.self)
-        let deadline = self.eventLoop.scheduleTask(in: JournalBounds.patience) {
+        let deadline = self.eventLoop.scheduleTask(in: GatewayBounds.Journal.patience) {
             promise.succeed(.unavailable("The store does not answer."))
         }
         store.claim(claim, epoch: epoch) { promise.succeed($0) }

@@ -1,4 +1,3 @@
-internal import FerryBinary
 internal import FerryOpenSSL
 
 /// The keyed hash of the replay filter and of the journal's segments.

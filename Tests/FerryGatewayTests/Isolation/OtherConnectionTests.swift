@@ -134,7 +134,7 @@ import Testing
         scene.answer(.uncertain(.reset))
         #expect(scene.sent.isEmpty)
         let deadline = scene.machine.dispatch.nextDeadline
-        #expect(deadline == scene.now.monotonic + DispatchBounds.otherConnection)
+        #expect(deadline == scene.now.monotonic + GatewayBounds.Jobs.otherConnection)
         scene.wait(.minutes(59))
         #expect(scene.machine.jobCount == 1)
         scene.wait(.minutes(1))

@@ -52,8 +52,8 @@ import Testing
     }
 
     @Test func `the minute is the page's, and the journal keeps it`() {
-        #expect(JournalBounds.crashAge == 60)
-        #expect(JournalBounds.lifetime == GatewayBounds.crashLifetime)
+        #expect(GatewayBounds.Journal.crashAge == 60)
+        #expect(GatewayBounds.Journal.lifetime == GatewayBounds.crashLifetime)
     }
 
     @Test(arguments: [false, true])

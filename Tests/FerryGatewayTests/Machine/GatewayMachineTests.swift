@@ -20,7 +20,7 @@ import Testing
         init(
             topics: [String] = ["com.example.app"],
             repeatsUnknown: Bool = true,
-            jobLimit: Int = DispatchBounds.jobs,
+            jobLimit: Int = GatewayBounds.Jobs.count,
             _ change: (inout GatewayIdentity) -> Void = { _ in }
         ) {
             var identity = GatewayIdentity(name: "old", routes: Array(topics.indices))

@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import FerryBinary
 
 /// The notifications that wait at a shut gate, and the choice which one tries it.
 ///

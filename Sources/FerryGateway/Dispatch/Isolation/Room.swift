@@ -1,5 +1,3 @@
-internal import FerryBinary
-
 /// The shares of the clients in the room for notifications without a last answer.
 ///
 /// ```

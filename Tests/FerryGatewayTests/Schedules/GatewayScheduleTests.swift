@@ -1,15 +1,27 @@
 import FerryBinary
 import FerryCore
 import FerryMachine
+import Foundation
 import NIOCore
 import Testing
+
+@testable import FerryGateway
 
 /// Random schedules of old clients against the gateway's machines. A failure names its seed; `FERRY_SEED` replays one,
 /// and `FERRY_SCHEDULES` sets a larger number.
 @Suite struct GatewayScheduleTests {
-    static var isReplay: Bool { ScheduleTests.environment["FERRY_SEED"] != nil }
+    static let environment = ProcessInfo.processInfo.environment
+    /// The number of schedules for each property; `FERRY_SCHEDULES` sets a larger one.
+    static let count = Self.environment["FERRY_SCHEDULES"].flatMap(Int.init) ?? 500
+    static var isReplay: Bool { Self.environment["FERRY_SEED"] != nil }
+    /// - Parameter share: one schedule in this many is tried.
+    private static func seeds(_ salt: UInt64, share: Int) -> [UInt64] {
+        if let seed = self.environment["FERRY_SEED"].flatMap(UInt64.init) { return [seed] }
+        return (0..<UInt64(max(self.count / share, 1))).map { $0 &* 0x9e37_79b9 &+ salt }
+    }
+
     /// Whether there are too few schedules for each thing to happen in one of them.
-    private static var areFew: Bool { self.isReplay || ScheduleTests.count < 1000 }
+    private static var areFew: Bool { self.isReplay || Self.count < 1000 }
 
     private static func names(_ count: UInt32, bad: UInt32, _ generator: inout SplitMix64) -> Set<UInt32> {
         Set((0..<bad).map { _ in UInt32.random(in: 0..<count, using: &generator) })
@@ -24,7 +36,7 @@ import Testing
         var told = 0
         var swallowed = 0
         var deferred = 0
-        for seed in ScheduleTests.seeds(11, share: 4) {
+        for seed in Self.seeds(11, share: 4) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var manner = LegacyClient.Manner()
@@ -80,7 +92,7 @@ import Testing
     @Test func `a client with one connection that sends everything again at once is neither doubled nor robbed`() async
     {
         var told = 0
-        for seed in ScheduleTests.seeds(12, share: 4) {
+        for seed in Self.seeds(12, share: 4) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var manner = LegacyClient.Manner()
@@ -115,7 +127,7 @@ import Testing
         var doubled = 0
         var missing = 0
         var told = 0
-        for seed in ScheduleTests.seeds(15, share: 10) {
+        for seed in Self.seeds(15, share: 10) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var manner = LegacyClient.Manner()
@@ -141,7 +153,7 @@ import Testing
     }
 
     @Test func `a client that writes and exits loses nothing, at any round trip`() async {
-        for seed in ScheduleTests.seeds(13, share: 4) {
+        for seed in Self.seeds(13, share: 4) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var manner = LegacyClient.Manner()
@@ -159,7 +171,7 @@ import Testing
     }
 
     @Test func `a client without numbers is never told`() async {
-        for seed in ScheduleTests.seeds(14, share: 10) {
+        for seed in Self.seeds(14, share: 10) {
             await Task.yield()
             var generator = SplitMix64(seed: seed)
             var manner = LegacyClient.Manner()

@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// Clients that open a connection for each notification, and clients that look like them.
 @Suite struct SingleClientTests {
     /// Sends one notification on a connection of its own, which the client ends after a time.

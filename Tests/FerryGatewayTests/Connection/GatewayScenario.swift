@@ -1,8 +1,9 @@
+import FerryBinary
 import FerryCore
 import NIOCore
 import Testing
 
-@testable import FerryBinary
+@testable import FerryGateway
 
 /// A small gateway around the machines: the connections of one scope, its replay filter, and the jobs. A test moves
 /// the time, and is client and upstream.

@@ -1,3 +1,4 @@
+internal import FerryBinary
 internal import FerryCore
 internal import NIOCore
 

@@ -3,6 +3,8 @@ import FerryCore
 import FerryMachine
 import NIOCore
 
+@testable import FerryGateway
+
 /// A model of an old client, with its network, against a ``GatewayScenario``.
 final class LegacyClient {
     /// The habits that differ between old clients.

@@ -4,6 +4,8 @@ import FerryMachine
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// One random course of a client, the gateway's machines and an upstream; the same seed gives the same course.
 final class GatewaySchedule {
     struct Upstream {

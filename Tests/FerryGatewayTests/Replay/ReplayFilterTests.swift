@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 @Suite struct ReplayFilterTests {
     @Test func `followers that a client comes to late, because it hears of one error after the other, are copies`() {
         let scenario = FilterScenario()

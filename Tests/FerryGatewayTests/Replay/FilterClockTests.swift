@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// The clocks of the filter stand still while a full window stops the reading.
 @Suite struct FilterClockTests {
     @Test func `the last followers may come long before the others, if those wait for the gateway`() {

@@ -1,3 +1,4 @@
+package import FerryBinary
 package import NIOCore
 
 /// The server's end of one connection of the binary protocol, without I/O. It puts out notifications and faults; its

@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// Clients that send their followers in circles on the connection that was told, until they see its end.
 @Suite struct CircleTests {
     @Test func `a row of the first followers on the connection that was told is a circle`() {

@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// What clients send again after a crash, and what they repeat on purpose.
 @Suite struct CrashRowTests {
     private static func isCopy(

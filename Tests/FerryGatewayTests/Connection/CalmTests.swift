@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// When six bytes may be written.
 @Suite struct CalmTests {
     @Test(arguments: [.unknown, .resends(Reach(proven: 5000))] as [ReplayClass])

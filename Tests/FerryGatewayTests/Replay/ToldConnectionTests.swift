@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// Copies on the connection that was told, behind its drain: the client hears the error response late.
 @Suite struct ToldConnectionTests {
     /// A connection that was told, and whose drain is over.

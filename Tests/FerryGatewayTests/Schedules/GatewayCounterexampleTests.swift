@@ -4,14 +4,16 @@ import FerryMachine
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 /// Schedules in which simpler rules destroyed, lost, doubled or blamed notifications.
 @Suite struct GatewayCounterexampleTests {
     /// Two runs for a thousand schedules of `GatewayScheduleTests`, because each has more notifications.
     static let seeds: [UInt64] =
-        if let seed = ScheduleTests.environment["FERRY_SEED"].flatMap(UInt64.init) {
+        if let seed = GatewayScheduleTests.environment["FERRY_SEED"].flatMap(UInt64.init) {
             [seed]
         } else {
-            Array(1...UInt64(max(ScheduleTests.count / 500, 2)))
+            Array(1...UInt64(max(GatewayScheduleTests.count / 500, 2)))
         }
 
     static func bad(_ count: Int, of all: UInt32, _ seed: UInt64) -> Set<UInt32> {

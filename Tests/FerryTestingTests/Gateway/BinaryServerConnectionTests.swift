@@ -1,11 +1,18 @@
 internal import FerryBinary
 internal import FerryCore
+internal import FerryMachine
+internal import FerryTesting
 internal import NIOCore
 internal import Testing
 
 @Suite struct BinaryServerConnectionTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000)
     private static let until = start + .seconds(2)
+
+    /// Returns a notification of command 1 with the payload `{}`.
+    private static func enhanced(_ identifier: UInt8, token: [UInt8]) -> [UInt8] {
+        [1, 0, 0, 0, identifier, 0, 0, 0, 0, 0, UInt8(token.count)] + token + [0, 2, 0x7b, 0x7d]
+    }
 
     private static func connection() -> BinaryServerConnection {
         BinaryServerConnection(NotificationDecoder(), linger: .seconds(2))
@@ -23,7 +30,7 @@ internal import Testing
 
     @Test func `a client that ends is answered with an end, and nothing counts as discarded`() {
         var connection = Self.connection()
-        #expect(Self.receive(enhanced(1, token: [1]) + [1, 0], &connection) == 1)
+        #expect(Self.receive(Self.enhanced(1, token: [1]) + [1, 0], &connection) == 1)
         #expect(connection.inputClosed() == .close)
         #expect(connection.inputClosed() == .none)
         #expect(connection.discardedBytes == 0)
@@ -31,8 +38,8 @@ internal import Testing
 
     @Test func `what follows a verdict is discarded, before the last word and after it`() {
         var connection = Self.connection()
-        let next = enhanced(2, token: [2])
-        connection.received(ByteBuffer(bytes: enhanced(1, token: []) + next)) { _, _ in .stop }
+        let next = Self.enhanced(2, token: [2])
+        connection.received(ByteBuffer(bytes: Self.enhanced(1, token: []) + next)) { _, _ in .stop }
         connection.decide()
         #expect(connection.discardedBytes == next.count)
         #expect(Self.receive(next, &connection) == 0)
@@ -76,7 +83,7 @@ internal import Testing
     @Test func `a connection that is ignored stays open until the client ends it`() {
         var connection = Self.connection()
         #expect(connection.ignore() == .none)
-        #expect(Self.receive(enhanced(1, token: [1]), &connection) == 0)
+        #expect(Self.receive(Self.enhanced(1, token: [1]), &connection) == 0)
         #expect(connection.timePassed(at: .distantFuture) == .none)
         #expect(connection.inputClosed() == .close)
     }
@@ -84,7 +91,7 @@ internal import Testing
     @Test func `a connection that the owner has reset does nothing more`() {
         var connection = Self.connection()
         connection.closed()
-        #expect(Self.receive(enhanced(1, token: [1]), &connection) == 0)
+        #expect(Self.receive(Self.enhanced(1, token: [1]), &connection) == 0)
         #expect(connection.end(at: Self.start) == .none)
         #expect(connection.inputClosed() == .none)
         #expect(connection.timePassed(at: .distantFuture) == .none)
@@ -92,7 +99,7 @@ internal import Testing
 
     @Test(
         arguments: [
-            (enhanced(7, token: []), ErrorResponse(status: .missingDeviceToken, identifier: 7)),
+            (Self.enhanced(7, token: []), ErrorResponse(status: .missingDeviceToken, identifier: 7)),
             ([2, 0, 0, 0, 0], ErrorResponse(status: .missingDeviceToken, identifier: 0)),
             ([0, 0, 0, 0, 0], nil),
         ] as [([UInt8], ErrorResponse?)]
@@ -109,7 +116,7 @@ internal import Testing
 
     @Test(arguments: 0..<200 as Range<UInt64>)
     func `no order of events makes it speak after its last word, or close twice`(seed: UInt64) {
-        var random = Randomness(state: seed)
+        var random = SplitMix64(seed: seed)
         var connection = Self.connection()
         var (endings, closings) = (0, 0)
         var now = Self.start
@@ -122,7 +129,7 @@ internal import Testing
             case 2: action = connection.ignore()
             case 3: action = connection.inputClosed()
             case 4: action = connection.timePassed(at: now)
-            default: _ = Self.receive(random.bytes(20), &connection)
+            default: _ = Self.receive((0..<20).map { _ in UInt8(truncatingIfNeeded: random.next()) }, &connection)
             }
             switch action {
             case .none: break

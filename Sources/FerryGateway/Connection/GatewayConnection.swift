@@ -1,3 +1,4 @@
+package import FerryBinary
 package import FerryCore
 package import NIOCore
 

@@ -1,9 +1,10 @@
+import FerryBinary
 import FerryCore
 import FerryMachine
 import NIOCore
 import Testing
 
-@testable import FerryBinary
+@testable import FerryGateway
 
 @Suite struct LedgerTests {
     static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
@@ -158,7 +159,7 @@ import Testing
 
     @Test func `random identifiers never wrongly count as unique, in bounded memory`() {
         for seed: UInt64 in 1...20 {
-            var randomness = Randomness(state: seed)
+            var randomness = SplitMix64(seed: seed)
             var identifiers = IdentifierSet()
             var counts: [UInt32: Int] = [:]
             for _ in 0..<2000 {

@@ -3,6 +3,8 @@ import FerryCore
 import NIOCore
 import Testing
 
+@testable import FerryGateway
+
 @Suite struct GatewayConnectionTests {
     /// A client that sent the notifications 1 to 5, the second one bad, and is silent.
     static func rejected(_ scenario: GatewayScenario, roundTrip: TimeAmount = .milliseconds(1)) -> UInt64 {

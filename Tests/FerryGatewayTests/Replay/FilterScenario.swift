@@ -2,6 +2,8 @@ import FerryBinary
 import FerryCore
 import NIOCore
 
+@testable import FerryGateway
+
 /// A replay filter that a test moves step by step. Notifications have a name, which is their key; each push is offered
 /// as a new job.
 final class FilterScenario {

@@ -145,4 +145,59 @@ package enum GatewayBounds {
     /// How long a full window may stop the reading before the connection ends. Old clients wait 10 s for a write, so
     /// that nothing may hold them longer than 8 s: this time, ``journal`` and ``drainQuiet`` together.
     package static let stop: TimeAmount = .seconds(6)
+
+    /// The notifications that wait for their last answer.
+    package enum Jobs {
+        /// The notifications that may wait for their last answer, all clients together.
+        package static let count = 1_000_000
+        /// Their bytes, device tokens and payloads.
+        package static let bytes = 512 << 20
+        /// The notifications that an upstream is offered at once.
+        static let batch = 256
+        /// The rejections that may still be told.
+        package static let rejections = 1_000_000
+
+        /// How long a notification goes out again when it has no expiration: an outage of APNs must not lose it.
+        package static let lifetime: TimeAmount = .hours(1)
+        /// The back-off doubles from the first to the last.
+        package static let firstRetry: TimeAmount = .seconds(1)
+        package static let lastRetry: TimeAmount = .minutes(1)
+        /// The same for a device that gets too many notifications.
+        package static let firstBusyRetry: TimeAmount = .seconds(10)
+        package static let lastBusyRetry: TimeAmount = .minutes(5)
+        /// How often a notification goes out again that may have arrived.
+        package static let unknownCopies = 1
+        /// The time that its copy waits for another connection: an outage of APNs may last that long.
+        static let otherConnection = Self.lifetime
+    }
+
+    /// The journal of notifications in the store.
+    enum Journal {
+        /// A segment is committed when it has this many bytes, or after this time. With nothing under way it is committed at
+        /// once if anything waits for it.
+        static let segmentLength = 256 << 10
+        static let commitTime: TimeAmount = .milliseconds(10)
+        /// The commits that the store may have without an answer.
+        static let underWay = 16
+        /// Without an answer for this time, the store is in trouble. A notification is released only while none has waited for
+        /// the store so long.
+        static let patience: TimeAmount = .seconds(1)
+        /// How long the gateway reads on while nothing is stored. What it has read meanwhile, a kill would lose.
+        static let outage: TimeAmount = .minutes(1)
+        /// The time between two tries while the store refuses.
+        static let retry: TimeAmount = .seconds(1)
+
+        /// How long a segment stays after its last job was answered. Its frames may be needed after a crash.
+        static let lifetime = GatewayBounds.crashLifetime
+        /// The oldest segments are written anew when fewer than one job in so many is unanswered.
+        static let sparseness = 8
+        /// With more bytes than this, segments go although an open episode needs them: after a kill its copies are doubles.
+        static let pinnedLength = 1 << 30
+        static let sweep: TimeAmount = .seconds(1)
+        /// Everything after the notification that an error response names was read within this time:
+        /// ``GatewayBounds/age`` and ``GatewayBounds/journal``, rounded up.
+        static let episodeAge: TimeAmount = .seconds(4)
+        /// The age in seconds of the frames that a client may send again after a crash.
+        static let crashAge = GatewayBounds.crashLifetime.nanoseconds / 1_000_000_000
+    }
 }
