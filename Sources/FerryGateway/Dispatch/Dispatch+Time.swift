@@ -6,9 +6,7 @@ extension Dispatch {
     /// When to call ``timePassed(now:)``; nil: only outcomes change anything.
     package var nextDeadline: NIODeadline? {
         var next = self.delayed.min?.at ?? .distantFuture
-        for (route, waiting) in zip(self.routes, self.held) where !waiting.isEmpty {
-            if let tryAt = route.gate.tryAt { next = min(next, tryAt) }
-        }
+        if let tryAt = self.routes.tryAt { next = min(next, tryAt) }
         for outgoing in self.outgoing {
             if let dialAt = outgoing.dialAt { next = min(next, dialAt) }
             if let deadline = outgoing.copies.deadline { next = min(next, deadline) }
@@ -24,11 +22,7 @@ extension Dispatch {
             self.delayed.removeMin()
             self.sendUnlessExpired(due.job, now: now, &expired)
         }
-        for route in self.routes.indices {
-            guard let tryAt = self.routes[route].gate.tryAt, tryAt <= now.monotonic else { continue }
-            guard let id = self.held[route].takeOne() else { continue }
-            self.sendUnlessExpired(id, now: now, &expired)
-        }
+        for id in self.routes.takeTries(now: now.monotonic) { self.sendUnlessExpired(id, now: now, &expired) }
         if self.underWay > 0, self.nextTickAt <= now.monotonic { self.beginTick(now: now) }
         for outgoing in self.outgoing { outgoing.dialIfNeeded(now: now.monotonic) }
         return expired + self.giveUpCopies(now: now)

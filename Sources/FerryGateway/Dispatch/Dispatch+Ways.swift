@@ -79,8 +79,8 @@ extension Dispatch {
         // It may have been given up meanwhile.
         guard let job = self.jobs[id] else { return }
         if job.attempts == 0 {
-            self.counts.waiting -= 1
-            self.counts.forwarded += 1
+            self.verdicts.counts.waiting -= 1
+            self.verdicts.counts.forwarded += 1
         }
         let (topic, tick) = (self.flows[flow].topic, self.tick)
         self.jobs.change(id) { job in
@@ -92,8 +92,8 @@ extension Dispatch {
         }
         self.underWay += 1
         if side == nil { self.flows[flow].credit.wentOut() } else { outgoing.side.wentOut() }
-        let name = self.routes[self.flows[flow].route].topic
-        outgoing.append(job, topic: name, as: self.apnsID(of: id), tag: id.rawValue, to: side)
+        let name = self.routes.topic(of: self.flows[flow].route)
+        outgoing.append(job, topic: name, as: self.jobs.apnsID(of: id), tag: id.rawValue, to: side)
     }
 
     // MARK: Flows
@@ -147,7 +147,7 @@ extension Dispatch {
         return self.flows[flow].topic == self.lastTopics[identity] && !self.guesses[identity].isEmpty
     }
 
-    func outgoing(of flow: Int) -> Outgoing { self.outgoing[self.routes[self.flows[flow].route].upstream] }
+    func outgoing(of flow: Int) -> Outgoing { self.outgoing[self.routes.upstream(of: self.flows[flow].route)] }
 
     /// Notes that a notification has its outcome, and counts the outcome for its client.
     mutating func returned(_ job: borrowing Job, _ id: JobID, _ verdict: Verdict, now: Moment) {
@@ -191,7 +191,7 @@ extension Dispatch {
     mutating func avoid(_ job: borrowing Job, _ next: Int, now: Moment) {
         let identity = job.scope.identity
         guard self.lastTopics[identity] == job.topic, self.flows[self.flow(of: job)].suspicion.isSuspicious,
-            !self.routes[self.identities[identity].routes[next]].gate.isShut
+            !self.routes.isShut(self.identities[identity].routes[next])
         else { return }
         self.took(next, of: identity, now: now)
     }
@@ -200,16 +200,16 @@ extension Dispatch {
     /// topic begin with one that APNs takes, if there is one.
     mutating func takeBack(_ route: Int, now: Moment) {
         for flow in self.flows.indices where self.flows[flow].route == route {
-            for id in self.flows[flow].turns.takeAll() { self.held[route].append(id, of: flow) }
+            for id in self.flows[flow].turns.takeAll() { self.routes.hold(id, of: flow, at: route) }
             let identity = self.flows[flow].identity
             guard self.flows[flow].topic == self.lastTopics[identity] else { continue }
-            if let warm = self.identities[identity].routes.firstIndex(where: { self.routes[$0].gate.isWarm }) {
+            if let warm = self.identities[identity].routes.firstIndex(where: { self.routes.isWarm($0) }) {
                 self.took(warm, of: identity, now: now)
             } else {
                 for id in self.guesses[identity].takeAll() { self.hold(id, flow: flow) }
             }
         }
-        let outgoing = self.outgoing[self.routes[route].upstream]
+        let outgoing = self.outgoing[self.routes.upstream(of: route)]
         guard !outgoing.copies.isEmpty else { return }
         for id in outgoing.copies.turns.takeAll() {
             guard let job = self.jobs[id] else { continue }
@@ -255,7 +255,7 @@ extension Dispatch {
     mutating func hold(_ id: JobID, flow: Int) {
         let topic = self.flows[flow].topic
         self.jobs.change(id) { if $0.isGuess { $0.begin(with: topic) } }
-        self.held[self.flows[flow].route].append(id, of: flow)
+        self.routes.hold(id, of: flow, at: self.flows[flow].route)
     }
 }
 

@@ -34,16 +34,11 @@ package struct Dispatch: ~Copyable {
         static func < (left: Due, right: Due) -> Bool { left.at < right.at }
     }
 
-    /// The token of a rejected notification, until its rejection was told or is too old.
-    struct Rejected {
-        var key: KnownBad.Key
-        var status: BinaryStatus
-    }
-
     let identities: [GatewayIdentity]
-    var routes: [Route]
+    var jobs: Jobs
+    var routes: Routes
+    var verdicts: Verdicts
     let outgoing: [Outgoing]
-    var outages: [Outage]
     /// The flows of all clients: those of one client in a row.
     var flows: [TopicFlow]
     /// The first flow of each client.
@@ -52,8 +47,6 @@ package struct Dispatch: ~Copyable {
     var guesses: [ConnectionTurns]
     /// For each client, the place of the topic that APNs took last.
     var lastTopics: [Int]
-    /// The first half of every `apns-id`: no other gateway has it.
-    private let node: UInt64
     /// How far the end has come.
     enum Stage: Sendable {
         case running
@@ -63,10 +56,6 @@ package struct Dispatch: ~Copyable {
 
     private(set) var stage = Stage.running
 
-    var jobs: JobTable
-    private var room: Room
-    /// For each route, the jobs that wait for its gate.
-    var held: [Held]
     var delayed = Heap<Due>()
     /// The notifications that an upstream has.
     var underWay = 0
@@ -74,18 +63,9 @@ package struct Dispatch: ~Copyable {
     var tick: UInt32 = 0
     /// When the next begins.
     var nextTickAt = NIODeadline.distantPast
-    var knownBad = KnownBad()
     var tokenTopics = TokenTopics()
-    var rejected: [JobID: Rejected] = [:]
-    var rejectedOrder: Deque<JobID> = []
-    var events: [GatewayEvent] = []
-    /// The number of the events that ``takeUnlisted()`` has returned.
-    private var listedEvents = 0
-    var rowChanges: [StoreChange] = []
     /// The jobs that may have arrived, and of which the journal does not know that.
     var doubted: [JobID] = []
-    var feedback: FeedbackRows
-    package internal(set) var counts = GatewayCounts()
 
     /// - Parameters:
     ///   - node: a random number, new for each process, or for each store.
@@ -103,9 +83,10 @@ package struct Dispatch: ~Copyable {
         isStored: Bool = false
     ) {
         self.identities = identities
-        self.routes = routes
+        self.jobs = Jobs(identities: identities.count, node: node, first: firstJob, limit: jobLimit)
+        self.routes = Routes(routes, upstreams: upstreams)
+        self.verdicts = Verdicts(FeedbackRows(isKept: isStored))
         self.outgoing = (0..<upstreams).map { _ in Outgoing() }
-        self.outages = (0..<upstreams).map { _ in Outage() }
         var (flows, firstFlows): ([TopicFlow], [Int]) = ([], [])
         for (number, identity) in identities.enumerated() {
             firstFlows.append(flows.count)
@@ -117,50 +98,16 @@ package struct Dispatch: ~Copyable {
         self.firstFlows = firstFlows
         self.guesses = identities.map { _ in ConnectionTurns() }
         self.lastTopics = identities.map { _ in 0 }
-        self.held = routes.map { _ in Held() }
-        self.node = node
-        self.jobs = JobTable(first: firstJob)
-        self.room = Room(identities: identities.count, jobs: jobLimit, bytes: GatewayBounds.Jobs.bytes)
-        self.feedback = FeedbackRows(isKept: isStored)
     }
 
     // MARK: What is here
 
-    /// The notifications without a last answer.
-    package var jobCount: Int { self.jobs.count }
-
-    /// Whether more may be read.
-    package var hasRoom: Bool { self.room.isFree }
-
-    /// Whether more may be read from this client.
-    func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
-
     /// Whether new connections of the identity are welcome: it has room, and nothing of it waits at a shut gate. With
     /// nothing that tries the gate, it would stay shut.
     package func isOpen(identity: Int) -> Bool {
-        guard self.hasRoom(for: identity) else { return false }
+        guard self.jobs.hasRoom(for: identity) else { return false }
         let flow = self.firstFlows[identity]
-        return self.identities[identity].routes.first.map { !self.held[$0].has(flow: flow) } ?? false
-    }
-
-    func scope(of job: JobID) -> ReplayScope? { self.jobs[job]?.scope }
-
-    /// The job with this number, while it has no last answer.
-    func job(_ id: JobID) -> Job? { self.jobs[id] }
-
-    /// Removes and returns what is to be written down.
-    package mutating func takeEvents() -> [GatewayEvent] {
-        defer {
-            self.events = []
-            self.listedEvents = 0
-        }
-        return self.events
-    }
-
-    /// Returns the events since the last call, without removing them. Call it before ``takeEvents()``.
-    mutating func takeUnlisted() -> ArraySlice<GatewayEvent> {
-        defer { self.listedEvents = self.events.count }
-        return self.events[self.listedEvents...]
+        return self.identities[identity].routes.first.map { !self.routes.holds(flow: flow, at: $0) } ?? false
     }
 
     /// Removes and returns the jobs that may have arrived, and go out once more.
@@ -170,31 +117,18 @@ package struct Dispatch: ~Copyable {
         return self.doubted
     }
 
-    /// Removes and returns the changes of rows for the store: the gates that are warm.
-    mutating func takeRowChanges() -> [StoreChange] {
-        guard !self.rowChanges.isEmpty else { return [] }
-        defer { self.rowChanges = [] }
-        return self.rowChanges
-    }
-
     // MARK: Notifications
-
-    /// Returns the number of the next job.
-    mutating func makeID() -> JobID { self.jobs.reserve() }
 
     /// The topic of the identity's notifications.
     func topic(of identity: Int) -> [UInt8] {
-        self.identities[identity].routes.first.map { self.routes[$0].topic } ?? []
+        self.identities[identity].routes.first.map { self.routes.topic(of: $0) } ?? []
     }
-
-    /// Whether some token's refusal was not told.
-    var knowsBadTokens: Bool { !self.knownBad.isEmpty }
 
     /// Returns the status of a token whose refusal was not told. Only APNs' word counts while the route is known to be
     /// good.
     func knownBad(_ token: [UInt8], identity: Int) -> BinaryStatus? {
-        guard let route = self.identities[identity].routes.first, self.routes[route].gate.isWarm else { return nil }
-        return self.knownBad[.init(route: route, token: token)]
+        guard let route = self.identities[identity].routes.first, self.routes.isWarm(route) else { return nil }
+        return self.verdicts.knownBad(token, route: route)
     }
 
     /// Takes a notification. ``send(_:now:)`` sends it.
@@ -206,18 +140,9 @@ package struct Dispatch: ~Copyable {
             job.firstTopic = known ?? self.lastTopics[identity]
             job.topic = job.firstTopic
         }
-        self.room.add(job)
-        self.counts.waiting += 1
+        self.verdicts.counts.waiting += 1
         self.jobs.insert(job, as: id)
     }
-
-    /// Takes a rejection of an earlier process that nothing has told.
-    mutating func restore(_ id: JobID, rejected token: [UInt8], _ status: BinaryStatus, of identity: Int) {
-        self.remember(id, identity, token, status)
-    }
-
-    /// Changes a job that has no last answer.
-    mutating func withJob(_ id: JobID, _ body: (inout Job) -> Void) { self.jobs.change(id, body) }
 
     /// Notes a copy that gets the job's result.
     mutating func join(_ id: JobID, _ reader: Job.Reader) { self.jobs.change(id) { $0.joined.append(reader) } }
@@ -226,13 +151,10 @@ package struct Dispatch: ~Copyable {
     mutating func release(_ id: JobID) {
         guard self.jobs[id]?.isReleased == false else { return }
         self.jobs.change(id) { $0.isReleased = true }
-        self.counts.released += 1
+        self.verdicts.counts.released += 1
     }
 
     // MARK: The upstream
-
-    /// The `apns-id` of a notification: the same each time that it goes out.
-    func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
 
     /// Sends a notification, as soon as its topic's gate is open. Returns false if the gate is shut.
     @discardableResult
@@ -244,91 +166,12 @@ package struct Dispatch: ~Copyable {
             self.jobs.change(id) { $0.topic = topic }
         }
         let flow = self.flow(of: job)
-        guard self.routes[self.flows[flow].route].gate.admits(now: now.monotonic) else {
+        guard self.routes.admits(self.flows[flow].route, now: now.monotonic) else {
             self.hold(id, flow: flow)
             return false
         }
         self.enqueue(id, job, now: now)
         return true
-    }
-
-    /// Takes an outcome. Returns nil if the job is not known, or goes out again.
-    ///
-    /// - Parameter mayHear: whether an error response may tell the client something.
-    mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
-        guard let job = self.jobs[id] else { return nil }
-        let route = self.flows[self.flow(of: job)].route
-        if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
-        self.watch(self.routes[route].upstream, outcome, now: now)
-        self.returned(job, id, Verdict(of: outcome), now: now)
-        switch Answer(to: outcome) {
-        case .accepted:
-            self.counts.accepted += 1
-            self.accepted(job, route, now: now)
-            if !self.feedback.isEmpty { self.feedback.remove(job.token, of: job.scope.identity) }
-            return self.end(id, job, .accepted)
-        case .gone(let since):
-            self.counts.gone += 1
-            self.accepted(job, route, now: now)
-            let topic = String(decoding: self.routes[route].topic, as: UTF8.self)
-            let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
-            self.feedback.add(row, of: job.scope.identity)
-            self.events.append(.gone(identity: job.scope.identity, topic: topic, token: row.token, since: row.since))
-            var settled = self.end(id, job, .accepted)
-            settled.isGone = true
-            return settled
-        case .refused(let status):
-            return self.refuse(id, job, route, outcome, status, mayHear: mayHear, now: now)
-        case .tryOtherTopic:
-            let next = (job.topic + 1) % self.identities[job.scope.identity].routes.count
-            guard next != job.firstTopic else {
-                return self.refuse(id, job, route, outcome, .invalidToken, mayHear: mayHear, now: now)
-            }
-            self.jobs.change(id) { $0.topic = next }
-            self.avoid(job, next, now: now)
-            self.send(id, now: now)
-            return nil
-        case .retry(let retry):
-            return self.retry(id, job, retry, outcome, now: now)
-        case .blocked:
-            if self.routes[route].gate.blocked(now: now.monotonic) { self.shut(route, outcome.reason, now: now) }
-            guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
-            self.hold(id, flow: self.flow(of: job))
-            return nil
-        case .deadLetter:
-            return self.bury(id, job, outcome)
-        case .expired:
-            return self.listExpired(id, job)
-        case .unknown:
-            return self.doubt(id, job, outcome, now: now)
-        }
-    }
-
-    /// Notes that APNs knows the token, and the topic.
-    private mutating func accepted(_ job: borrowing Job, _ route: Int, now: Moment) {
-        self.open(route, now: now)
-        let identity = job.scope.identity
-        guard self.identities[identity].routes.count > 1 else { return }
-        self.tokenTopics.remember(job.topic, for: .init(identity: identity, token: Array(job.token)))
-        self.took(job.topic, of: identity, now: now)
-    }
-
-    /// Notes whether the upstream takes anything. Only an answer of APNs says so.
-    private mutating func watch(_ upstream: Int, _ outcome: Outcome, now: Moment) {
-        switch outcome {
-        case .accepted(.confirmed):
-            if self.outages[upstream].answered() { self.events.append(.outageOver(upstream: upstream)) }
-        case .rejected(let rejection) where rejection.origin == .apns:
-            guard rejection.status ?? 0 >= 500 else {
-                if self.outages[upstream].answered() { self.events.append(.outageOver(upstream: upstream)) }
-                return
-            }
-            if self.outages[upstream].failed(now: now.monotonic) {
-                self.events.append(.outage(upstream: upstream, rejection.reason))
-            }
-        default:
-            break
-        }
     }
 
     /// Whether nothing goes to an upstream any more.
@@ -358,15 +201,4 @@ package struct Dispatch: ~Copyable {
             _ = self.bury(id, job, .undelivered(.shutDown))
         }
     }
-
-    mutating func end(_ id: JobID, _ job: borrowing Job, _ fate: JobFate) -> Settled {
-        self.jobs.remove(id)
-        self.room.remove(job)
-        return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
-    }
-}
-
-extension Outcome {
-    /// The reason of a rejection.
-    var reason: Reason? { if case .rejected(let rejection) = self { rejection.reason } else { nil } }
 }

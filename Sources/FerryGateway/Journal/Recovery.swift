@@ -204,7 +204,8 @@ package struct Recovery {
         }
         // Older ones can be neither followers of an error response nor of a crash.
         while let first = self.connections[id]?.frames.first,
-            first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000 < frame.time
+            first.time + GatewayBounds.Journal.crashAge + GatewayBounds.Journal.episodeAge.nanoseconds / 1_000_000_000
+                < frame.time
                 || self.connections[id]?.frames.count ?? 0 >= GatewayBounds.crashFrames
         {
             self.connections[id]?.frames.removeFirst()

@@ -113,7 +113,8 @@ struct SegmentTable {
 
     private func isPast(_ entry: Entry, now: NIODeadline) -> Bool {
         entry.isDurable && entry.openedAt + GatewayBounds.Journal.lifetime <= now
-            && (entry.live > 0 || entry.answeredAt + GatewayBounds.Journal.lifetime <= now) && !self.isPinned(entry.number)
+            && (entry.live > 0 || entry.answeredAt + GatewayBounds.Journal.lifetime <= now)
+            && !self.isPinned(entry.number)
     }
 
     private func index(of number: UInt64) -> Int? {

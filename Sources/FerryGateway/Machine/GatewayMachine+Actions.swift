@@ -80,7 +80,7 @@ extension GatewayMachine {
             } else {
                 self.named[telling.episode] = telling.job
             }
-            if telling.kind == .rejection { self.dispatch.counts.told += 1 }
+            if telling.kind == .rejection { self.dispatch.verdicts.counts.told += 1 }
             self.actions.append(Action(connection: id, work: .tell(telling.response)))
         case .closeOutput:
             self.actions.append(Action(connection: id, work: .closeOutput))
@@ -120,10 +120,10 @@ extension GatewayMachine {
     }
 
     private func collect(_ client: GatewayClient, _ filter: borrowing ReplayFilter, now: Moment) {
-        for rejection in client.connection.takeDeferred() { self.dispatch.deferRejection(of: rejection.job) }
+        for rejection in client.connection.takeDeferred() { self.dispatch.verdicts.deferRejection(of: rejection.job) }
         for job in client.connection.takeReleased() { self.dispatch.release(job) }
         for refusal in client.connection.takeRefused() {
-            self.dispatch.counts.read += 1
+            self.dispatch.verdicts.counts.read += 1
             // A probe is answered to any client: it waits for that.
             let isHeard = refusal.fault == .missingToken || filter.standing(now: now.monotonic).mayHear
             self.dispatch.refuse(
@@ -137,11 +137,11 @@ extension GatewayMachine {
     }
 
     private func collect(_ filter: inout ReplayFilter, now: Moment) {
-        for untold in filter.takeUntold() { self.dispatch.deferRejection(of: untold.job) }
+        for untold in filter.takeUntold() { self.dispatch.verdicts.deferRejection(of: untold.job) }
         for ended in filter.takeEnded() {
             self.journal?.over(ended.episode, now: now)
             let job = self.named.removeValue(forKey: ended.episode)
-            if ended.isUnheard { self.dispatch.deferRejection(of: job) }
+            if ended.isUnheard { self.dispatch.verdicts.deferRejection(of: job) }
         }
     }
 }

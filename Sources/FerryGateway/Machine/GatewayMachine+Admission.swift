@@ -12,17 +12,17 @@ extension GatewayMachine {
         _ filter: inout ReplayFilter,
         now: Moment
     ) -> GatewayConnection.Admitted {
-        self.dispatch.counts.read += 1
+        self.dispatch.verdicts.counts.read += 1
         let token: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(rebasing: bytes[offer.frame.token])
         let payload = UnsafeBufferPointer(rebasing: bytes[offer.frame.payload])
         let nature = PayloadNature(payload)
-        let id = self.dispatch.makeID()
+        let id = self.dispatch.jobs.reserve()
         let isNamed = offer.frame.identifier != nil
         var knownBad: BinaryStatus?
         var fate = JobFate.running
         if !nature.isValid {
             fate = .rejected(.invalidPayloadSize)
-        } else if self.dispatch.knowsBadTokens {
+        } else if self.dispatch.verdicts.knowsBadTokens {
             knownBad = self.dispatch.knownBad(Array(token), identity: client.identity)
             if let knownBad { fate = .rejected(knownBad) }
         }
@@ -77,21 +77,21 @@ extension GatewayMachine {
             }
             return .init(follower, .new)
         case .join(let running, let fate):
-            self.dispatch.counts.swallowed += 1
+            self.dispatch.verdicts.counts.swallowed += 1
             follower.job = running
             // A job that has its answer, but whose feedback row the store does not have yet, tells no more copies.
-            follower.fate = fate == .running && self.dispatch.scope(of: running) == nil ? .accepted : fate
+            follower.fate = fate == .running && self.dispatch.jobs.scope(of: running) == nil ? .accepted : fate
             self.dispatch.join(running, reader)
             self.journalCopy(follower, reader, client, now: now)
             return .init(follower, .copy)
         case .overtaken(let running):
-            self.dispatch.counts.swallowed += 1
+            self.dispatch.verdicts.counts.swallowed += 1
             follower.job = running
             follower.fate = .accepted
             self.journalCopy(follower, reader, client, now: now)
             return .init(follower, .copy)
         case .circle:
-            self.dispatch.counts.swallowed += 1
+            self.dispatch.verdicts.counts.swallowed += 1
             follower.fate = .accepted
             return .init(follower, .circling)
         }

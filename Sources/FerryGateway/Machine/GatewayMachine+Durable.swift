@@ -27,7 +27,7 @@ extension GatewayMachine {
     /// Counts a notification as accepted as soon as the store has it, if its client wants no more, or if it waits at a
     /// shut gate: see ``releaseHeldBack(_:_:now:)``.
     private func releaseSpooled(_ id: JobID, isHeld: Bool, now: Moment) {
-        guard let job = self.dispatch.job(id),
+        guard let job = self.dispatch.jobs[id],
             isHeld || self.dispatch.identities[job.scope.identity].mode == .spool
         else { return }
         self.dispatch.release(id)
@@ -71,7 +71,7 @@ extension GatewayMachine {
             for id in read + segment.carried {
                 // The rest goes with the next sweep: one segment for all of it would stop everything else.
                 guard self.journal?.openLength ?? 0 < GatewayBounds.Journal.segmentLength else { return }
-                self.dispatch.withJob(id) { job in
+                self.dispatch.jobs.change(id) { job in
                     if job.segment == segment.number { self.journal?.carry(&job, as: id, now: now) }
                 }
             }
@@ -83,7 +83,7 @@ extension GatewayMachine {
     }
 
     func restore(_ id: JobID, _ job: consuming Job, now: Moment) {
-        self.dispatch.counts.recovered += 1
+        self.dispatch.verdicts.counts.recovered += 1
         self.dispatch.take(job, as: id)
         self.dispatch.send(id, now: now)
     }
@@ -95,8 +95,8 @@ extension GatewayMachine {
         of identity: Int,
         isFollower: Bool
     ) {
-        self.dispatch.restore(id, rejected: token, status, of: identity)
-        if !isFollower { self.dispatch.deferRejection(of: id) }
+        self.dispatch.keep(id, token, status, of: identity)
+        if !isFollower { self.dispatch.verdicts.deferRejection(of: id) }
     }
 
     func restore(_ habit: ClientHabit, now: Moment) {
@@ -106,7 +106,9 @@ extension GatewayMachine {
         }
     }
 
-    func restore(_ row: FeedbackRows.Row, of identity: Int) { self.dispatch.feedback.restore(row, of: identity) }
+    func restore(_ row: FeedbackRows.Row, of identity: Int) {
+        self.dispatch.verdicts.feedback.restore(row, of: identity)
+    }
 
     /// Tells a connection that the store has its episode. The connection may have given it up meanwhile.
     private func durable(_ episode: EpisodeID, now: Moment) {

@@ -9,7 +9,7 @@ extension GatewayMachine {
     package func settled(_ records: [OutcomeRecord], now: Moment) {
         var index = 0
         while index < records.count {
-            guard let scope = self.dispatch.scope(of: JobID(rawValue: records[index].tag.rawValue)) else {
+            guard let scope = self.dispatch.jobs.scope(of: JobID(rawValue: records[index].tag.rawValue)) else {
                 index += 1
                 continue
             }
@@ -28,7 +28,7 @@ extension GatewayMachine {
                     }
                     index += 1
                 } while index < records.count
-                    && self.dispatch.scope(of: JobID(rawValue: records[index].tag.rawValue)) == scope
+                    && self.dispatch.jobs.scope(of: JobID(rawValue: records[index].tag.rawValue)) == scope
             }
         }
         self.collectNotes(now: now)
@@ -65,7 +65,7 @@ extension GatewayMachine {
         for reader in settled.joined where self.pass(settled.fate, to: reader, id, &filter, standing, now: now) {
             isHeard = true
         }
-        if case .rejected = settled.fate, !isHeard { self.dispatch.deferRejection(of: id) }
+        if case .rejected = settled.fate, !isHeard { self.dispatch.verdicts.deferRejection(of: id) }
     }
 
     /// Returns whether this connection tells the result, or says that it will not.

@@ -46,7 +46,7 @@ extension GatewayMachine {
             )
         }
         self.restore(habits, identities: numbers, now: now)
-        let moved = self.dispatch.restoreGates(gates, now: now)
+        let moved = self.dispatch.routes.restore(gates, of: self.dispatch.identities, now: now.epochSeconds)
         for row in GateRow.outdated(gates, clients: identities, now: now.epochSeconds) {
             self.journal?.forget(row, in: .gates, now: now)
         }

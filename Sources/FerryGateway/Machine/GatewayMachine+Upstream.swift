@@ -21,7 +21,7 @@ extension GatewayMachine {
     /// Passes the notes of ``Dispatch`` to the journal: notifications that may have arrived, and gates that are warm.
     func collectNotes(now: Moment) {
         let doubted = self.dispatch.takeDoubted()
-        let changes = self.dispatch.takeRowChanges()
+        let changes = self.dispatch.routes.takeRowChanges()
         guard self.journal != nil else { return }
         for id in doubted { self.journal?.doubted(id, now: now) }
         self.journal?.change(changes, now: now)

@@ -92,13 +92,13 @@ package final class GatewayMachine {
     // MARK: What is here
 
     package var counts: GatewayCounts {
-        var counts = self.dispatch.counts
+        var counts = self.dispatch.verdicts.counts
         counts.unwritten = self.list?.count ?? 0
         return counts
     }
     package var connectionCount: Int { self.clients.count }
     /// The notifications without a last answer.
-    package var jobCount: Int { self.dispatch.jobCount }
+    package var jobCount: Int { self.dispatch.jobs.count }
 
     /// Whether a new connection of this identity is welcome.
     package func isOpen(identity: Int, now: Moment) -> Bool {
@@ -107,28 +107,28 @@ package final class GatewayMachine {
 
     /// Whether any new connection is welcome.
     package func isOpen(now: Moment) -> Bool {
-        !self.isShuttingDown && self.dispatch.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
+        !self.isShuttingDown && self.dispatch.jobs.hasRoom && self.journal?.spool(now: now.monotonic) ?? .open == .open
     }
 
     func spool(for identity: Int, now: Moment) -> GatewayConnection.Spool {
-        guard self.dispatch.hasRoom(for: identity) else { return .full }
+        guard self.dispatch.jobs.hasRoom(for: identity) else { return .full }
         return self.journal?.spool(now: now.monotonic) ?? .open
     }
 
     /// Whether every notification that was read is settled, and the store has everything.
     package var isIdle: Bool {
-        self.dispatch.jobCount == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
+        self.dispatch.jobs.count == 0 && self.unsettled.isEmpty && self.journal?.isIdle ?? true
     }
 
     package func takeEvents() -> [GatewayEvent] {
-        self.dispatch.takeEvents() + (self.journal?.takeEvents() ?? []) + (self.list?.takeEvents() ?? [])
+        self.dispatch.verdicts.takeEvents() + (self.journal?.takeEvents() ?? []) + (self.list?.takeEvents() ?? [])
     }
 
     /// Returns the events that the list of rejections has not seen. ``takeEvents()`` removes them.
-    func takeUnlisted() -> ArraySlice<GatewayEvent> { self.dispatch.takeUnlisted() }
+    func takeUnlisted() -> ArraySlice<GatewayEvent> { self.dispatch.verdicts.takeUnlisted() }
 
     /// Counts lines of the list of rejections that were given up.
-    func countUnlisted(_ count: Int) { self.dispatch.counts.unlisted += count }
+    func countUnlisted(_ count: Int) { self.dispatch.verdicts.counts.unlisted += count }
 
     package func takeActions() -> [Action] {
         defer { self.actions = [] }
@@ -139,13 +139,13 @@ package final class GatewayMachine {
 
     /// Calls `body` with the feedback lists of all clients.
     package func withFeedback(now: Moment, _ body: (inout FeedbackRows) -> Void) {
-        body(&self.dispatch.feedback)
+        body(&self.dispatch.verdicts.feedback)
         self.collectRows(now: now)
     }
 
     func collectRows(now: Moment) {
         guard self.journal != nil else { return }
-        for change in self.dispatch.feedback.takeChanges() {
+        for change in self.dispatch.verdicts.feedback.takeChanges() {
             self.journal?.change(change, now: now)
         }
     }
@@ -191,7 +191,7 @@ package final class GatewayMachine {
                 span.withUnsafeBufferPointer { self.admit(offer, $0, client, &filter, now: now) }
             }
             if let violation = client.connection.takeViolation() {
-                self.dispatch.events.append(.violation(identity: client.identity, violation))
+                self.dispatch.verdicts.events.append(.violation(identity: client.identity, violation))
             }
             self.perform(action, client, &filter, now: now)
             self.releaseHeldBack(client, &filter, now: now)
@@ -236,5 +236,5 @@ package final class GatewayMachine {
     }
 
     /// The notifications that nobody sends again.
-    private var lost: Int { self.dispatch.counts.deadLetters + self.dispatch.counts.unknown }
+    private var lost: Int { self.dispatch.verdicts.counts.deadLetters + self.dispatch.verdicts.counts.unknown }
 }

@@ -151,7 +151,7 @@ import Testing
         // The next side connection may be dialled in a second.
         #expect(scene.sent.isEmpty)
         scene.machine.dispatch.takeBack(0, now: scene.now)
-        #expect(scene.machine.dispatch.outgoing[0].copies.isEmpty && !scene.machine.dispatch.held[0].isEmpty)
+        #expect(scene.machine.dispatch.outgoing[0].copies.isEmpty && scene.machine.dispatch.routes.holdsAny(at: 0))
         let deadline = scene.machine.dispatch.outgoing[0].copies.deadline
         #expect(deadline == nil)
     }

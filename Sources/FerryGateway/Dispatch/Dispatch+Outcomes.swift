@@ -1,0 +1,255 @@
+internal import FerryCore
+internal import FerryMachine
+internal import HeapModule
+internal import NIOCore
+
+/// The outcomes of notifications: a last answer ends the job, and others let it go out again.
+extension Dispatch {
+    /// Takes an outcome. Returns nil if the job is not known, or goes out again.
+    ///
+    /// - Parameter mayHear: whether an error response may tell the client something.
+    mutating func settle(_ id: JobID, _ outcome: Outcome, mayHear: Bool, now: Moment) -> Settled? {
+        guard let job = self.jobs[id] else { return nil }
+        let route = self.flows[self.flow(of: job)].route
+        if let reason = outcome.reason { self.jobs.change(id) { $0.lastReason = reason } }
+        let outage = self.routes.watch(self.routes.upstream(of: route), outcome, now: now.monotonic)
+        if let outage { self.verdicts.events.append(outage) }
+        self.returned(job, id, Verdict(of: outcome), now: now)
+        switch Answer(to: outcome) {
+        case .accepted:
+            self.verdicts.counts.accepted += 1
+            self.accepted(job, route, now: now)
+            if !self.verdicts.feedback.isEmpty {
+                self.verdicts.feedback.remove(job.token, of: job.scope.identity)
+            }
+            return self.end(id, job, .accepted)
+        case .gone(let since):
+            self.verdicts.counts.gone += 1
+            self.accepted(job, route, now: now)
+            let row = FeedbackRows.Row(token: Array(job.token), since: since ?? now.epochSeconds)
+            self.verdicts.gone(row, of: job.scope.identity, topic: self.routes.topicName(of: route))
+            var settled = self.end(id, job, .accepted)
+            settled.isGone = true
+            return settled
+        case .refused(let status):
+            return self.refuse(id, job, route, outcome, status, mayHear: mayHear, now: now)
+        case .tryOtherTopic:
+            let next = (job.topic + 1) % self.identities[job.scope.identity].routes.count
+            guard next != job.firstTopic else {
+                return self.refuse(id, job, route, outcome, .invalidToken, mayHear: mayHear, now: now)
+            }
+            self.jobs.change(id) { $0.topic = next }
+            self.avoid(job, next, now: now)
+            self.send(id, now: now)
+            return nil
+        case .retry(let retry):
+            return self.retry(id, job, retry, outcome, now: now)
+        case .blocked:
+            if self.routes.blocked(route, now: now.monotonic) { self.shut(route, outcome.reason, now: now) }
+            guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
+            self.hold(id, flow: self.flow(of: job))
+            return nil
+        case .deadLetter:
+            return self.bury(id, job, outcome)
+        case .expired:
+            return self.listExpired(id, job)
+        case .unknown:
+            return self.doubt(id, job, outcome, now: now)
+        }
+    }
+
+    // MARK: Gates
+
+    /// Notes that APNs knows the token, and the topic.
+    private mutating func accepted(_ job: borrowing Job, _ route: Int, now: Moment) {
+        if let waiting = self.routes.accepted(route, now: now.epochSeconds) {
+            let upstream = self.routes.upstream(of: route)
+            self.verdicts.events.append(.allClear(upstream: upstream, topic: self.routes.topicName(of: route)))
+            for id in waiting { self.send(id, now: now) }
+        }
+        let identity = job.scope.identity
+        guard self.identities[identity].routes.count > 1 else { return }
+        self.tokenTopics.remember(job.topic, for: .init(identity: identity, token: Array(job.token)))
+        self.took(job.topic, of: identity, now: now)
+    }
+
+    /// Takes back the notifications that have not gone out, because their gate has shut, and reports the alarm.
+    private mutating func shut(_ route: Int, _ reason: Reason?, now: Moment) {
+        self.takeBack(route, now: now)
+        let upstream = self.routes.upstream(of: route)
+        self.verdicts.events.append(.alarm(upstream: upstream, topic: self.routes.topicName(of: route), reason))
+    }
+
+    // MARK: Refusals
+
+    private mutating func refuse(
+        _ id: JobID,
+        _ job: borrowing Job,
+        _ route: Int,
+        _ outcome: Outcome,
+        _ status: BinaryStatus,
+        mayHear: Bool,
+        now: Moment
+    ) -> Settled {
+        self.verdicts.counts.refused += 1
+        let isToken = status == .invalidToken
+        if isToken, self.routes.refusedToken(route, now: now.monotonic) {
+            self.shut(route, .badDeviceToken, now: now)
+        }
+        // While nothing was accepted, a refused token may be the sign of a wrong environment: the client must not hear.
+        let isTold = !isToken || self.routes.isWarm(route)
+        let refusal = GatewayEvent.Refusal(
+            identity: job.scope.identity,
+            token: Array(job.token),
+            reason: outcome.reason ?? .unknown,
+            status: isTold && mayHear && job.isNamed ? status : nil,
+            apnsID: self.jobs.apnsID(of: id)
+        )
+        self.list(refusal, status, as: id)
+        guard isTold else {
+            self.verdicts.deferRejection(of: id)
+            return self.end(id, job, .accepted)
+        }
+        return self.end(id, job, .rejected(status))
+    }
+
+    /// Notes a notification that the gateway refused itself.
+    ///
+    /// - Parameters:
+    ///   - reason: nil: the one that the status stands for.
+    ///   - isTellable: whether an error response can tell its refusal.
+    mutating func refuse(
+        _ identity: Int,
+        token: [UInt8]?,
+        _ status: BinaryStatus,
+        _ reason: Reason? = nil,
+        isTellable: Bool,
+        as id: JobID?
+    ) {
+        self.verdicts.counts.refusedHere += 1
+        let refusal = GatewayEvent.Refusal(
+            identity: identity,
+            token: token,
+            reason: reason ?? Reason(binaryStatus: status.rawValue),
+            status: isTellable ? status : nil
+        )
+        self.list(refusal, status, as: id)
+    }
+
+    /// Notes a notification to a token whose refusal was not told.
+    mutating func refuseKnownBad(
+        _ identity: Int,
+        token: [UInt8],
+        _ status: BinaryStatus,
+        isTellable: Bool,
+        as id: JobID
+    ) {
+        self.verdicts.counts.knownBad += 1
+        if let route = self.identities[identity].routes.first { self.verdicts.forgetKnownBad(token, route: route) }
+        let refusal = GatewayEvent.Refusal(
+            identity: identity,
+            token: token,
+            reason: Reason(binaryStatus: status.rawValue),
+            status: isTellable ? status : nil
+        )
+        self.list(refusal, status, as: id)
+    }
+
+    private mutating func list(_ refusal: GatewayEvent.Refusal, _ status: BinaryStatus, as id: JobID?) {
+        self.verdicts.events.append(.refused(refusal))
+        if let id, let token = refusal.token { self.keep(id, token, status, of: refusal.identity) }
+    }
+
+    /// Keeps the token of a rejection until the rejection is told.
+    mutating func keep(_ id: JobID, _ token: [UInt8], _ status: BinaryStatus, of identity: Int) {
+        // Only a refused token says something about the next push to it.
+        guard status == .invalidToken, let route = self.identities[identity].routes.first else { return }
+        self.verdicts.keep(id, .init(route: route, token: token), status)
+    }
+
+    // MARK: What goes out again, and what does not
+
+    private mutating func retry(
+        _ id: JobID,
+        _ job: borrowing Job,
+        _ retry: Answer.Retry,
+        _ outcome: Outcome,
+        now: Moment
+    ) -> Settled? {
+        if let end = self.expire(id, job, now: now) { return end }
+        guard !self.isOver(job, now: now) else { return self.bury(id, job, outcome) }
+        let (first, last) =
+            switch retry {
+            case .later: (GatewayBounds.Jobs.firstRetry, GatewayBounds.Jobs.lastRetry)
+            case .deviceIsBusy: (GatewayBounds.Jobs.firstBusyRetry, GatewayBounds.Jobs.lastBusyRetry)
+            }
+        let pause = min(TimeAmount.nanoseconds(first.nanoseconds << min(job.attempts - 1, 16)), last)
+        self.delayed.insert(Due(at: now.monotonic + pause, job: id))
+        return nil
+    }
+
+    /// Takes a notification that may have arrived: it stands in the list, and goes out once more if its client wants that.
+    /// The second time it is a dead letter.
+    private mutating func doubt(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome, now: Moment) -> Settled? {
+        guard job.doubts < GatewayBounds.Jobs.unknownCopies else { return self.bury(id, job, outcome) }
+        var isRepeated = self.identities[job.scope.identity].repeatsUnknown
+        // Nothing would send it again.
+        if case .abandoned(isKept: false) = self.stage { isRepeated = false }
+        self.verdicts.events.append(.uncertain(self.item(id, job), again: isRepeated))
+        guard isRepeated else {
+            self.verdicts.counts.unknown += 1
+            return self.end(id, job, .accepted)
+        }
+        self.jobs.change(id) { $0.doubts += 1 }
+        self.avoidConnection(of: job, id, outcome, now: now)
+        self.verdicts.counts.copies += 1
+        self.doubted.append(id)
+        self.send(id, now: now)
+        return nil
+    }
+
+    /// Drops a notification whose expiration passed here; nil: it has not.
+    mutating func expire(_ id: JobID, _ job: borrowing Job, now: Moment) -> Settled? {
+        guard job.expiration > 0, job.expiration <= now.epochSeconds else { return nil }
+        return self.listExpired(id, job)
+    }
+
+    private mutating func listExpired(_ id: JobID, _ job: borrowing Job) -> Settled {
+        self.verdicts.expired(self.item(id, job), wasSent: job.attempts > 0)
+        return self.end(id, job, .accepted)
+    }
+
+    private func isOver(_ job: borrowing Job, now: Moment) -> Bool {
+        job.expiration == 0 && now.monotonic - job.readAt > GatewayBounds.Jobs.lifetime
+    }
+
+    mutating func bury(_ id: JobID, _ job: borrowing Job, _ outcome: Outcome) -> Settled {
+        let letter = GatewayEvent.Refusal(
+            identity: job.scope.identity,
+            token: Array(job.token),
+            reason: outcome.reason ?? job.lastReason ?? .unknown,
+            apnsID: self.jobs.apnsID(of: id)
+        )
+        self.verdicts.buried(letter, wasSent: job.attempts > 0)
+        return self.end(id, job, .accepted)
+    }
+
+    private func item(_ id: JobID, _ job: borrowing Job) -> GatewayEvent.Item {
+        GatewayEvent.Item(
+            identity: job.scope.identity,
+            token: Array(job.token),
+            topic: self.routes.topicName(of: self.flows[self.flow(of: job)].route),
+            apnsID: self.jobs.apnsID(of: id)
+        )
+    }
+
+    private mutating func end(_ id: JobID, _ job: borrowing Job, _ fate: JobFate) -> Settled {
+        self.jobs.remove(id, job)
+        return Settled(fate: fate, first: job.first, joined: job.joined, segment: job.segment)
+    }
+}
+
+extension Outcome {
+    /// The reason of a rejection.
+    fileprivate var reason: Reason? { if case .rejected(let rejection) = self { rejection.reason } else { nil } }
+}

@@ -1,0 +1,60 @@
+internal import FerryCore
+
+/// The notifications that have no last answer, within the room that the clients share.
+///
+/// All of them are here, whether or not their client still waits.
+struct Jobs: Sendable {
+    private var table: JobTable
+    private var room: Room
+    /// The first half of every `apns-id`: no other gateway has it.
+    private let node: UInt64
+
+    /// - Parameters:
+    ///   - identities: the number of clients.
+    ///   - node: a random number, new for each process, or for each store.
+    ///   - first: the number of the first job. No job of this node ever had it.
+    ///   - limit: the most jobs.
+    init(identities: Int, node: UInt64, first: UInt64, limit: Int) {
+        self.table = JobTable(first: first)
+        self.room = Room(identities: identities, jobs: limit, bytes: GatewayBounds.Jobs.bytes)
+        self.node = node
+    }
+
+    var count: Int { self.table.count }
+
+    /// All numbers, ascending.
+    var ids: [JobID] { self.table.ids }
+
+    /// Whether more may be read.
+    var hasRoom: Bool { self.room.isFree }
+
+    /// Whether more may be read from this client.
+    func hasRoom(for identity: Int) -> Bool { self.room.isFree(for: identity) }
+
+    /// A copy of the job; nil: it has its last answer.
+    subscript(id: JobID) -> Job? { self.table[id] }
+
+    /// The client of the job.
+    func scope(of id: JobID) -> ReplayScope? { self.table[id]?.scope }
+
+    /// The `apns-id` of a notification: the same each time that it goes out.
+    func apnsID(of id: JobID) -> APNSID { APNSID(node: self.node, number: id.rawValue) }
+
+    /// Returns the number of the next job. Without ``insert(_:as:)`` before the next call it stays unused.
+    mutating func reserve() -> JobID { self.table.reserve() }
+
+    /// Adds a job with a reserved number.
+    mutating func insert(_ job: consuming Job, as id: JobID) {
+        self.room.add(job)
+        self.table.insert(job, as: id)
+    }
+
+    /// Changes the job in place, if it has not ended.
+    mutating func change(_ id: JobID, _ body: (inout Job) -> Void) { self.table.change(id, body) }
+
+    /// Removes a job that has its last answer.
+    mutating func remove(_ id: JobID, _ job: borrowing Job) {
+        self.table.remove(id)
+        self.room.remove(job)
+    }
+}

@@ -1,0 +1,119 @@
+internal import FerryCore
+internal import FerryMachine
+internal import NIOCore
+
+/// The topics with their credentials: whether notifications may go out with them, and those that wait until they may.
+struct Routes: Sendable {
+    private var routes: [Route]
+    /// For each route, the notifications that wait for its gate.
+    private var held: [Held]
+    /// For each upstream.
+    private var outages: [Outage]
+    private var rowChanges: [StoreChange] = []
+
+    init(_ routes: [Route], upstreams: Int) {
+        self.routes = routes
+        self.held = routes.map { _ in Held() }
+        self.outages = (0..<upstreams).map { _ in Outage() }
+    }
+
+    func upstream(of route: Int) -> Int { self.routes[route].upstream }
+
+    func topic(of route: Int) -> [UInt8] { self.routes[route].topic }
+
+    func topicName(of route: Int) -> String { String(decoding: self.routes[route].topic, as: UTF8.self) }
+
+    func isWarm(_ route: Int) -> Bool { self.routes[route].gate.isWarm }
+
+    func isShut(_ route: Int) -> Bool { self.routes[route].gate.isShut }
+
+    /// Removes and returns the changes of rows for the store: the gates that are warm.
+    mutating func takeRowChanges() -> [StoreChange] {
+        guard !self.rowChanges.isEmpty else { return [] }
+        defer { self.rowChanges = [] }
+        return self.rowChanges
+    }
+
+    // MARK: Gates
+
+    /// Whether a notification may go out now.
+    mutating func admits(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.admits(now: now) }
+
+    /// Notes that APNs knows the topic and a token. If this opens the gate, returns the notifications that waited for it.
+    mutating func accepted(_ route: Int, now: UInt32) -> [JobID]? {
+        if self.routes[route].gate.isWarm, !self.routes[route].gate.isOld(now: now) { return nil }
+        let wasShut = self.routes[route].gate.isShut
+        self.routes[route].gate.accepted(now: now)
+        if let change = GateRow.warm(self.routes[route], now: now) { self.rowChanges.append(change) }
+        return wasShut ? self.held[route].takeAll() : nil
+    }
+
+    /// Notes a refused token. Returns whether this closes the gate.
+    mutating func refusedToken(_ route: Int, now: NIODeadline) -> Bool {
+        self.routes[route].gate.refusedToken(now: now)
+    }
+
+    /// Notes that the topic or the credentials were refused. Returns whether this closes the gate.
+    mutating func blocked(_ route: Int, now: NIODeadline) -> Bool { self.routes[route].gate.blocked(now: now) }
+
+    // MARK: What waits at a gate
+
+    mutating func hold(_ job: JobID, of flow: Int, at route: Int) { self.held[route].append(job, of: flow) }
+
+    /// Whether a notification of the flow waits.
+    func holds(flow: Int, at route: Int) -> Bool { self.held[route].has(flow: flow) }
+
+    func holdsAny(at route: Int) -> Bool { !self.held[route].isEmpty }
+
+    /// When the next notification tries a shut gate; nil: none waits.
+    var tryAt: NIODeadline? {
+        zip(self.routes, self.held).lazy.filter { !$1.isEmpty }.compactMap { route, _ in route.gate.tryAt }.min()
+    }
+
+    /// Removes and returns the notifications that try their gates now.
+    mutating func takeTries(now: NIODeadline) -> [JobID] {
+        self.routes.indices.compactMap { route in
+            guard let tryAt = self.routes[route].gate.tryAt, tryAt <= now else { return nil }
+            return self.held[route].takeOne()
+        }
+    }
+
+    // MARK: Outages
+
+    /// Notes whether the upstream takes anything. Only an answer of APNs says so. Returns the beginning or the end of an
+    /// outage.
+    mutating func watch(_ upstream: Int, _ outcome: Outcome, now: NIODeadline) -> GatewayEvent? {
+        switch outcome {
+        case .rejected(let rejection) where rejection.origin == .apns && rejection.status ?? 0 >= 500:
+            self.outages[upstream].failed(now: now) ? .outage(upstream: upstream, rejection.reason) : nil
+        case .rejected(let rejection) where rejection.origin != .apns: nil
+        case .accepted(.confirmed), .rejected:
+            self.outages[upstream].answered() ? .outageOver(upstream: upstream) : nil
+        default: nil
+        }
+    }
+
+    // MARK: An earlier process
+
+    /// Opens the gates that an earlier process found warm, with this host, topic and credential.
+    ///
+    /// - Returns: the names of the clients whose tokens an earlier process sent elsewhere, or with another credential.
+    mutating func restore(_ rows: [StoreRow], of identities: [GatewayIdentity], now: UInt32) -> Set<String> {
+        let rows = Dictionary(rows.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
+        for index in self.routes.indices {
+            guard let key = GateRow.key(of: self.routes[index]), let value = rows[key],
+                let warmAt = GateRow.time(value, now: now)
+            else { continue }
+            self.routes[index].gate.accepted(now: warmAt)
+        }
+        var moved: Set<String> = []
+        for identity in identities {
+            guard let route = identity.routes.first, let key = GateRow.key(of: self.routes[route]) else { continue }
+            let own = GateRow.key(ofClient: identity.name)
+            guard rows[own] != key else { continue }
+            if rows[own] != nil { moved.insert(identity.name) }
+            self.rowChanges.append(StoreChange(.gates, key: own, value: key))
+        }
+        return moved
+    }
+}
