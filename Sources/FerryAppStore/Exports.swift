@@ -1,4 +1,4 @@
-// A program imports one module, and gets the types of other modules that a configuration names.
+// These are the types of other modules that a configuration names. A program then needs to import one module only.
 @_exported public import class FerryOpenSSL.ES256Key
 @_exported public import struct FerryOpenSSL.TLSError
 @_exported public import struct FerryOpenSSL.TLSIdentity

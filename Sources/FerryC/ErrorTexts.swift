@@ -1,6 +1,7 @@
 internal import CFerry
 
-/// What an error code means and what to do, as texts that live as long as the process.
+/// The texts of the error codes: the meaning, and what to do. They live as long as the process, because a caller may
+/// keep them.
 enum ErrorTexts {
     private static let texts: [Int64: ForeverText] = [
         FERRY_EHANDLE: "There is no such handle, or it was freed.",

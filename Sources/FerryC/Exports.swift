@@ -2,7 +2,7 @@ public import CFerry
 internal import Ferry
 internal import FerryCore
 
-// The functions of `ferry.h`, which documents them.
+// The functions of `ferry.h`. The header documents them.
 
 private let version = ForeverText(Version.current)
 private let empty = ForeverText("")
@@ -41,11 +41,13 @@ private func open(_ json: UnsafePointer<CChar>?, _ length: Int, _ message: Messa
 
 private func startedThreads() throws -> ProcessThreads { try LibraryState.shared.withLock { try $0.startedThreads() } }
 
-/// Returns the number of what `make` makes, or an error and a sentence.
+/// Adds the resource that `make` creates, and returns its number. After a failure it returns the error, and writes a
+/// sentence to `message`.
 private func add(_ message: MessageBuffer, _ make: () throws -> LibraryState.Resource) -> Int64 {
     do {
         let resource = try make()
-        // Not before: OpenSSL was used now.
+        // The registration comes after the first use of OpenSSL. The exit handler that is registered first runs last,
+        // so ours then runs before OpenSSL frees its memory.
         ExitDrain.register()
         if let number = LibraryState.shared.withLock({ $0.add(resource) }) { return number }
         message.write("There are \(LibraryState.handleLimit) open handles, and no more are possible.")
@@ -131,7 +133,8 @@ public func ferry_read_run(
     }
 }
 
-/// Checks what both ways of reading have in common, and returns what `read` returns; nil means that it has nowhere to write.
+/// Checks the arguments that both ways of reading share, and returns the result of `read`; nil means that `read` has no
+/// memory to write to.
 private func readOutcomes(_ handle: ferry_t, _ size: Int, _ capacity: Int, _ read: (Mailbox) -> Int?) -> Int64 {
     with(handle) { handle in
         guard capacity >= 0, MemoryLayout<ferry_outcome>.size...largestStructure ~= size else {
@@ -243,13 +246,13 @@ public func ferry_free(_ handle: ferry_t) -> Int64 {
             list.freed()
             return 0
         case .none: return Int64(FERRY_EHANDLE)
-        // Nothing of the parent's may be touched here, and nothing needs it.
+        // Nothing that belongs to the parent process may be touched here, and nothing has to be freed.
         case .forked: return 0
         }
     }
 }
 
-// MARK: Devices that are gone
+// MARK: Feedback
 
 @implementation @c
 public func ferry_feedback_open(
@@ -286,10 +289,11 @@ public func ferry_feedback_read(
 
 // MARK: Arguments
 
-/// A larger size of a structure is a mistake. It would have zeros written behind the caller's memory.
+/// The largest size that a caller may give for a structure, in bytes. A larger one is a mistake, and zeros would be
+/// written behind the caller's memory.
 private let largestStructure = 4096
 
-/// Calls `body` with the handle of a number, or returns why there is none. `body` does not wait.
+/// Calls `body` with the handle that has this number, or returns the error if there is none. `body` must not wait.
 private func with(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
     withResource(number) { resource in
         guard case .provider(let handle) = resource else { return Int64(FERRY_EHANDLE) }
@@ -308,7 +312,7 @@ private func withResource(_ number: ferry_t, _ body: (LibraryState.Resource) -> 
     }
 }
 
-/// Like ``with(_:_:)``, for a `body` that waits, and passes the gate itself.
+/// Does the same as ``with(_:_:)`` for a `body` that waits. Such a `body` passes the gate itself.
 private func withWaiting(_ number: ferry_t, _ body: (Handle) -> Int64) -> Int64 {
     switch ForkGate.pass({ find(number) }) {
     case .resource(.provider(let handle)): body(handle)
@@ -321,7 +325,8 @@ private func find(_ number: ferry_t) -> LibraryState.Found {
     LibraryState.shared.withLock { $0.find(number) }
 }
 
-/// The bytes of an argument; nil when they cannot be any. NULL is an empty text.
+/// The bytes of an argument. NULL is an empty text; nil is returned for a pointer and length that cannot belong
+/// together.
 private func bytes<Byte>(_ start: UnsafePointer<Byte>?, _ count: Int) -> UnsafeBufferPointer<UInt8>? {
     guard count >= 0, start != nil || count == 0 else { return nil }
     let start = UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self)

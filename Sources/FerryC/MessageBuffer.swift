@@ -1,4 +1,4 @@
-/// The memory in which a caller wants a message. The message ends with 0, and is cut if it is too long.
+/// The caller's memory for a message. A message ends with a zero byte, and is cut if it is too long.
 struct MessageBuffer {
     private let target: UnsafeMutablePointer<CChar>?
     private let size: Int

@@ -8,8 +8,8 @@ internal import Darwin
 
 /// The number of the last commit that a store has acknowledged, in a file of its own.
 ///
-/// SQLite takes a write-ahead log with a damaged page for one that ends there, and says that the file is good: half of the
-/// acknowledged commits were lost so in a trial. A number that stands elsewhere shows it.
+/// A damaged page looks to SQLite like the end of the write-ahead log, and SQLite then calls the file good. In a trial,
+/// half of the acknowledged commits were lost in this way. The number in a second file shows the loss.
 ///
 /// ```
 ///   0         8           16
@@ -20,18 +20,18 @@ internal import Darwin
 package final class HighWaterMark {
     private static let length = 16
 
-    /// What is wrong, in sentences for an operator.
+    /// A fault of the mark, described in sentences for an operator.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
 
         init(_ description: String) { self.description = description }
     }
 
-    /// Whether the mark was there.
+    /// The result of a check that found no fault.
     package enum Finding {
         /// The store has every commit that was acknowledged.
         case agrees
-        /// There was no mark: this one is new.
+        /// There was no mark file, so the check made one.
         case isNew
     }
 
@@ -67,7 +67,7 @@ package final class HighWaterMark {
         default:
             throw Fault("The store's mark \(self.path) is damaged. To go on without it, remove it.")
         }
-        // Now the file has its block, so that a full disk does not prevent later writes.
+        // The write gives the file its block now. A disk that fills up later cannot prevent the next writes.
         try self.advance(to: last)
         return finding
     }

@@ -8,18 +8,19 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// One connection to a database file that no other process uses meanwhile.
+/// A connection to a database file. No other process can use the file at the same time.
 ///
-/// SQLite before 3.51.3 can damage a write-ahead log when two connections write. So the lock is exclusive, and kept until
-/// the connection closes (sqlite.org/wal.html, "The WAL-reset bug"; sqlite.org/pragma.html#pragma_locking_mode).
+/// SQLite before 3.51.3 can damage a write-ahead log when two connections write. So the lock is exclusive, and the
+/// connection keeps it until it closes (sqlite.org/wal.html, "The WAL-reset bug";
+/// sqlite.org/pragma.html#pragma_locking_mode).
 ///
-/// Not `Sendable`, and every call may wait for the disk: use it on one thread that is no event loop.
+/// The class is not `Sendable`, and each call may wait for the disk. Use it on one thread, and not on an event loop.
 package final class SQLiteDatabase {
-    /// How far a write goes before a transaction counts as committed.
+    /// The place that the bytes of a transaction reach before the transaction counts as committed.
     package enum Durability: String, Sendable {
-        /// To the operating system: a killed process loses nothing, a loss of power may lose the last transactions.
+        /// The operating system: a killed process loses nothing, but a loss of power may lose the last transactions.
         case process = "NORMAL"
-        /// To the disk.
+        /// The disk: a loss of power loses nothing that was committed.
         case power = "FULL"
     }
 
@@ -27,7 +28,7 @@ package final class SQLiteDatabase {
     private let path: String
     private let place: Place
 
-    /// What a name stands for.
+    /// The file that a path leads to, whatever its name.
     private struct Place: Equatable {
         var device: UInt64
         var inode: UInt64
@@ -38,11 +39,12 @@ package final class SQLiteDatabase {
         }
     }
 
-    /// Opens the file; makes it if there is none, readable by its owner alone.
+    /// Opens the file. If the file does not exist, it is made, and only its owner can read it.
     ///
-    /// - Throws: ``SQLiteError``: `locked` when another process has the file, `damaged` when it is no database.
+    /// - Throws: ``SQLiteError`` with `locked` when another process has the file, or with `damaged` when the file is
+    ///   not a database.
     package init(path: String, durability: Durability) throws(SQLiteError) {
-        // SQLite would make the file for everyone; its log gets the permissions of the file.
+        // SQLite would make the file readable for everyone. Its log gets the permissions of the file.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw SQLiteError(code: SQLITE_CANTOPEN, path: path, reason: String(cString: strerror(errno)))
@@ -56,20 +58,21 @@ package final class SQLiteDatabase {
         self.place = Place(status)
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        // To SQLite, ":memory:" is no file, and "file:" begins a URI.
+        // SQLite makes no file for ":memory:", and takes "file:" for the start of a URI. With "./" in front, both are
+        // names.
         let name = path.hasPrefix("/") ? path : "./\(path)"
         let code = sqlite3_open_v2(name, &handle, flags, nil)
-        // There is a handle after most failures, too.
+        // SQLite makes a handle even when most calls fail, and the handle must be closed.
         guard code == SQLITE_OK, let handle else {
             sqlite3_close_v2(handle)
             throw SQLiteError(code: code, path: path)
         }
         self.handle = handle
         self.path = path
-        // In this order: the page size has an effect before the log exists, and the lock before the log is opened. A log
-        // whose lock is exclusive needs no shared memory. A short commit writes three pages, so pages are small. To copy the
-        // log into the file takes some 50 ms, and commits wait meanwhile: so that is rare, after 64 MB. Deleted bytes stay in
-        // the file until others take their place.
+        // The order matters. The page size has no effect once the log exists, and the lock must be exclusive before the
+        // log is opened: such a log needs no shared memory. Pages are small because a short commit writes three of
+        // them. The log is copied into the file after 64 MB only: a copy takes some 50 ms, and commits wait for it.
+        // Deleted bytes stay in the file until other bytes overwrite them.
         for pragma in [
             "page_size = 4096", "locking_mode = EXCLUSIVE", "journal_mode = WAL",
             "synchronous = \(durability.rawValue)", "secure_delete = OFF", "wal_autocheckpoint = 16000",
@@ -77,12 +80,12 @@ package final class SQLiteDatabase {
         ] {
             try self.execute("PRAGMA \(pragma)")
         }
-        // The lock is taken with the first transaction, and not earlier.
+        // SQLite takes the lock with the first transaction, so an empty one takes it now.
         try self.transaction { () throws(SQLiteError) in }
         try self.check()
     }
 
-    /// Finds damage that a search in the file would step over: rows would be missing, and nobody would know.
+    /// Looks for damage. A query steps over a damaged page in silence, so rows would be missing without an error.
     private func check() throws(SQLiteError) {
         var isGood = false
         try self.prepare("PRAGMA quick_check(1)").run { row in isGood = row.blob(0) == Array("ok".utf8) }
@@ -105,16 +108,17 @@ package final class SQLiteDatabase {
         return SQLiteStatement(handle: statement, database: self)
     }
 
-    /// Whether the file still has its name: a file that was removed or replaced goes with the connection.
+    /// Whether the path still leads to the open file. If the file was removed or replaced, all later writes are lost
+    /// when the connection closes.
     package var isInPlace: Bool {
         var status = stat()
         return stat(self.path, &status) == 0 && Place(status) == self.place
     }
 
-    /// The rows that the last statement changed.
+    /// The number of rows that the last statement changed.
     package var changeCount: Int { Int(sqlite3_changes(self.handle)) }
 
-    /// Runs `body` as one transaction: all of it is committed, or nothing.
+    /// Runs `body` as one transaction. Either all its changes are committed, or none.
     package func transaction<Result>(_ body: () throws(SQLiteError) -> Result) throws(SQLiteError) -> Result {
         try self.execute("BEGIN IMMEDIATE")
         do {
@@ -122,17 +126,18 @@ package final class SQLiteDatabase {
             try self.execute("COMMIT")
             return result
         } catch {
-            // A full disk may have rolled the transaction back already.
+            // After an error such as a full disk, SQLite may have rolled the transaction back already.
             if sqlite3_get_autocommit(self.handle) == 0 { try? self.execute("ROLLBACK") }
             throw error
         }
     }
 
-    /// Makes the tables of a new file, or changes those of an earlier version, all or none, and gives the file its version
-    /// (`user_version`).
+    /// Makes the tables of a new file, or changes the tables of an earlier version, and then writes `version` into the
+    /// file (`user_version`). All of it is one transaction.
     ///
-    /// - Parameter body: gets the version of the file; 0: it is new. Not called for a file that has the version.
-    /// - Throws: also when the file has a later version: what it means is not known.
+    /// - Parameter body: gets the version of the file, and 0 for a new file. It is not called if the file has `version`
+    ///   already.
+    /// - Throws: ``SQLiteError`` also when the file has a later version, because its tables are unknown.
     package func make(version: Int64, _ body: (_ found: Int64) throws(SQLiteError) -> Void) throws(SQLiteError) {
         try self.transaction { () throws(SQLiteError) in
             var found: Int64 = 0

@@ -1,14 +1,14 @@
 internal import CFerrySQLite
 
-/// An error of SQLite, with the file it is about.
+/// An error of SQLite, and the file that has it.
 package struct SQLiteError: Error, Hashable, CustomStringConvertible {
-    /// What an owner does about it.
+    /// The classes of errors. Each asks for a different act of the owner.
     package enum Kind: Hashable, Sendable {
         /// Another process has the file.
         case locked
         /// The disk or its quota is full.
         case full
-        /// The file is no database, or a damaged one.
+        /// The file is damaged, or is not a database.
         case damaged
         /// The file cannot be opened, read or written.
         case inaccessible
@@ -18,10 +18,10 @@ package struct SQLiteError: Error, Hashable, CustomStringConvertible {
     package let kind: Kind
     /// The extended result code (sqlite.org/rescode.html).
     package let code: Int32
-    /// One sentence: the file, and what SQLite says of it.
+    /// One sentence with the path and the reason.
     package let description: String
 
-    /// - Parameter reason: what the system says of the file, if it was asked.
+    /// - Parameter reason: the text of the system's own error, if a system call failed.
     init(code: Int32, path: String, reason: String? = nil) {
         self.code = code
         self.kind =

@@ -2,7 +2,7 @@ internal import CFerrySQLite
 
 /// A prepared statement of a ``SQLiteDatabase``.
 ///
-/// Not `Sendable`: the database's thread uses it, and releases it before the database.
+/// The class is not `Sendable`. The thread of the database uses it, and releases it before the database.
 package final class SQLiteStatement {
     private let handle: OpaquePointer
     /// Keeps the connection open for as long as the statement lives.
@@ -15,7 +15,7 @@ package final class SQLiteStatement {
 
     deinit { sqlite3_finalize(self.handle) }
 
-    /// Runs the statement with these values for its parameters, in order, and calls `body` with each row.
+    /// Binds the values to the statement's parameters in order, runs the statement, and calls `body` with each row.
     package func run(
         _ values: [SQLiteValue] = [],
         _ body: (borrowing SQLiteRow) throws(SQLiteError) -> Void = { _ in }
@@ -35,7 +35,7 @@ package final class SQLiteStatement {
     }
 
     private func bind(_ value: SQLiteValue, at index: Int32) throws(SQLiteError) {
-        // SQLITE_TRANSIENT, which is a C cast: SQLite copies the bytes.
+        // `SQLITE_TRANSIENT` is a C cast that Swift cannot import. It makes SQLite copy the bytes.
         let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         let code =
             switch value {
@@ -56,7 +56,7 @@ package enum SQLiteValue: Hashable, Sendable {
     case blob([UInt8])
 }
 
-/// A row of a result, valid during the call that got it. A column of another type reads as 0 or as no bytes.
+/// A row of a result, valid only inside the call that got it. A column of another type reads as 0 or as no bytes.
 package struct SQLiteRow: ~Copyable {
     private let statement: OpaquePointer
 
@@ -65,7 +65,7 @@ package struct SQLiteRow: ~Copyable {
     package func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(self.statement, column) }
 
     package func blob(_ column: Int32) -> [UInt8] {
-        // The pointer comes first: asking for the length may convert the value.
+        // The pointer is read before the length, because the call for the length may convert the value.
         let bytes = sqlite3_column_blob(self.statement, column)
         let count = Int(sqlite3_column_bytes(self.statement, column))
         return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))

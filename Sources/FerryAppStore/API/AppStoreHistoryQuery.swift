@@ -6,32 +6,33 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Which notifications of the history are wanted.
+/// A selection of notifications in the history.
 ///
 /// Source: "Get Notification History" (App Store Server API, Apple).
 public struct AppStoreHistoryQuery: Hashable, Sendable {
-    /// Apple takes one filter only.
+    /// The filter of a query. Apple accepts only one.
     @nonexhaustive
     public enum Filter: Hashable, Sendable {
         /// All notifications of the window.
         case all
-        /// The notifications about one customer: any of their transaction identifiers.
+        /// The notifications about one customer. Any transaction identifier of the customer may be given.
         case transaction(String)
-        /// The notifications of one type. A nil subtype: of any subtype. Apple refuses a pair that it does not know with
+        /// The notifications of one type. A nil subtype selects all subtypes. Apple refuses an unknown pair with
         /// ``AppStoreServerError/Code/invalidNotificationType``.
         case type(AppStoreNotificationType, subtype: String? = nil)
     }
 
-    /// Included.
+    /// The start of the window, included.
     public var start: Date
-    /// Not included.
+    /// The end of the window, not included.
     public var end: Date
     /// The filter within the window from ``start`` to ``end``.
     public var filter: Filter
-    /// Only those that no server has taken, also those that Apple will still send again.
+    /// Whether only notifications are wanted that no server has accepted. Those that Apple will still repeat are
+    /// included.
     public var onlyFailures: Bool
 
-    /// Makes a query. Its dates are not checked here: Apple refuses a window with errors such as
+    /// Makes a query. The dates are not checked here. Apple refuses a wrong window with errors such as
     /// ``AppStoreServerError/Code/startDateAfterEndDate`` and ``AppStoreServerError/Code/startDateTooFarInPast``.
     public init(from start: Date, to end: Date, filter: Filter = .all, onlyFailures: Bool = false) {
         self.start = start
@@ -40,12 +41,12 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
         self.onlyFailures = onlyFailures
     }
 
-    /// How long Apple keeps notifications: 180 days, in the sandbox 30.
+    /// How long Apple keeps notifications: 180 days in production, 30 in the sandbox.
     public static func reach(_ environment: AppStoreEnvironment) -> Duration {
         .seconds(86_400 * (environment == .production ? 180 : 30))
     }
 
-    /// The request's body. It must be the same for each page.
+    /// The body of the request. It must be the same for each page.
     var json: [UInt8] {
         var json = Array("{\"startDate\":\(self.start.milliseconds),\"endDate\":\(self.end.milliseconds)".utf8)
         func add(_ name: String, _ value: String) {
@@ -65,19 +66,19 @@ public struct AppStoreHistoryQuery: Hashable, Sendable {
 
 /// One notification of the history.
 public struct AppStoreHistoryItem: Sendable {
-    /// What Apple signed. Apple's text, not verified.
+    /// The text that Apple signed. It is not verified.
     public let signedPayload: String
     /// The attempts to send it, in Apple's order.
     public let attempts: [AppStoreSendAttempt]
-    /// The notification, or why it was refused.
+    /// The verified notification, or the reason for which it was refused.
     public let notification: Result<AppStoreNotification, AppStoreVerificationError>
 }
 
 /// A page of the history: at most 20 notifications.
 public struct AppStoreHistoryPage: Sendable {
-    /// The notifications in Apple's order. Refused ones are among them, each with its reason.
+    /// The notifications in Apple's order. A refused one is included, with its reason.
     public let items: [AppStoreHistoryItem]
-    /// The token of the next page; nil: this is the last.
+    /// The token of the next page; nil for the last page.
     public let nextPage: String?
 }
 
@@ -85,8 +86,8 @@ public struct AppStoreHistoryPage: Sendable {
 public struct AppStoreTestNotification: Sendable {
     /// The attempts to send it.
     public let attempts: [AppStoreSendAttempt]
-    /// What was sent.
+    /// The test notification.
     public let notification: AppStoreNotification
-    /// The notification that was sent, as Apple signed it.
+    /// The test notification, as Apple signed it.
     package let signedPayload: String
 }

@@ -4,11 +4,11 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One attempt of the App Store to send a notification, as the history tells it.
+/// One attempt of the App Store to send a notification, as the history reports it.
 public struct AppStoreSendAttempt: Hashable, Sendable {
     /// The time of the attempt, by Apple's clock (`attemptDate`).
     public var date: Date
-    /// What Apple saw of the server (`sendAttemptResult`).
+    /// The result that Apple saw (`sendAttemptResult`).
     public var result: Result
 
     public init(date: Date, result: Result) {
@@ -16,7 +16,7 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         self.result = result
     }
 
-    /// What became of an attempt, in Apple's words. An unknown one is kept as it is.
+    /// The result of an attempt, in Apple's words. An unknown result is kept as it is.
     ///
     /// Source: the page "sendAttemptResult" of the App Store Server API.
     public struct Result: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -39,9 +39,9 @@ public struct AppStoreSendAttempt: Hashable, Sendable {
         public static let unsupportedCharset = Result(rawValue: "UNSUPPORTED_CHARSET")
         public static let invalidResponse = Result(rawValue: "INVALID_RESPONSE")
         public static let prematureClose = Result(rawValue: "PREMATURE_CLOSE")
-        /// The server answered with another status than 200 to 206.
+        /// The server answered with a status outside 200 to 206.
         public static let unsuccessfulStatus = Result(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")
-        /// Another reason. Also stands for a result that is missing in Apple's answer.
+        /// Another reason. It is also used if Apple's answer has no result.
         public static let other = Result(rawValue: "OTHER")
     }
 }

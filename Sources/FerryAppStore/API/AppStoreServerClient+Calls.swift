@@ -7,20 +7,21 @@ public import Foundation
 extension AppStoreServerClient {
     // MARK: Test notifications
 
-    /// Asks Apple to send a test notification to the URL in App Store Connect. Returns its token, for ``testNotification(_:)``.
+    /// Asks Apple to send a test notification to the URL in App Store Connect. Returns its token, for
+    /// ``testNotification(_:)``.
     ///
-    /// - Throws: ``AppStoreServerError`` with `noNotificationURL` when App Store Connect has no URL.
+    /// - Throws: ``AppStoreServerError`` with `noNotificationURL` if App Store Connect has no URL.
     public func requestTestNotification() async throws(AppStoreServerError) -> String {
-        // Twice would send two.
+        // The call is not repeated, because Apple would then send two test notifications.
         let call = Call(kind: .testNotification, path: "/inApps/v1/notifications/test", body: [], isIdempotent: false)
         let object = try await self.object(call)
         guard let token = object.string("testNotificationToken") else { throw ServerAnswer.misshapen(self.host) }
         return token
     }
 
-    /// Returns what became of a test notification.
+    /// Returns the attempts to send a test notification, and the notification.
     ///
-    /// - Throws: ``AppStoreServerError`` with `testNotificationNotFound` while Apple has not sent it.
+    /// - Throws: ``AppStoreServerError`` with `testNotificationNotFound` until Apple has sent it.
     public func testNotification(_ token: String) async throws(AppStoreServerError) -> AppStoreTestNotification {
         let object = try await self.object(
             Call(
@@ -42,13 +43,13 @@ extension AppStoreServerClient {
 
     // MARK: Histories
 
-    /// Returns a page of the notifications that Apple sent: each as it was when it was first sent.
+    /// Returns a page of the notifications that Apple sent. Each is as it was when it was first sent.
     ///
-    /// A notification that is refused is part of the page, with its reason.
+    /// A refused notification is part of the page, with its reason.
     ///
     /// - Parameters:
-    ///   - query: which notifications; the same for each page.
-    ///   - page: the token of the page before; nil for the first.
+    ///   - query: the selection of notifications. It must be the same for each page.
+    ///   - page: the token that the previous page has; nil for the first page.
     public func notificationHistory(
         _ query: AppStoreHistoryQuery,
         page: String? = nil
@@ -86,10 +87,10 @@ extension AppStoreServerClient {
     ///
     /// - Parameters:
     ///   - transaction: any transaction identifier of the customer.
-    ///   - start: the earliest purchase; nil for all.
-    ///   - end: the end of purchases, not included; nil for all.
+    ///   - start: the earliest purchase; nil for no limit.
+    ///   - end: the end of the purchases, not included; nil for no limit.
     ///   - newestFirst: whether the newest transaction comes first.
-    ///   - page: the token of the page before; nil for the first.
+    ///   - page: the token that the previous page has; nil for the first page.
     public func transactionHistory(
         _ transaction: String,
         from start: Date? = nil,
@@ -149,7 +150,8 @@ extension AppStoreServerClient {
 
     // MARK: Parts
 
-    /// The token of the next page. The same token again would never end.
+    /// The token of the next page. If Apple returns the same token again, the call fails, because reading on would
+    /// never end.
     private func nextPage(
         _ object: JSONObject,
         _ name: String,

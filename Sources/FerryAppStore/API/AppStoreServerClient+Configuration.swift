@@ -4,11 +4,11 @@ public import FerryOpenSSL
 extension AppStoreServerClient {
     /// The app, its key, and the limits of requests.
     ///
-    /// The key is one for in-app purchases: App Store Connect, Users and Access, Integrations, In-App Purchase. There are
-    /// its key id and the issuer id, too.
+    /// The key is a key for in-app purchases. App Store Connect makes it under Users and Access, Integrations, In-App
+    /// Purchase. The same page shows the key id and the issuer id.
     public struct Configuration: Sendable {
-        /// The environment. It chooses Apple's server, and the limits of requests: the sandbox has a tenth of production's.
-        /// Any other environment needs a ``baseURL``.
+        /// The environment. It decides Apple's server and the limits of requests, which in the sandbox are a tenth of
+        /// production's. An unknown environment needs a ``baseURL``.
         public var environment: AppStoreEnvironment
         /// The app's bundle identifier: `bid` in each token. It must not be empty.
         public var bundleID: String
@@ -19,20 +19,21 @@ extension AppStoreServerClient {
         public var keyID: String
         /// The key that signs the tokens: the `.p8` file of App Store Connect.
         public var key: ES256Key
-        /// Verifies the signed texts in answers. It must serve the app and the environment.
+        /// The verifier of the signed texts in answers. It must accept the app and the environment.
         public var verifier: AppStoreVerifier
-        /// The server in Apple's place, for tests: `https://localhost:8443`. Nil: the environment's own.
+        /// A server in place of Apple's, for tests: `https://localhost:8443`. If nil, the server of the environment is
+        /// used.
         public var baseURL: String?
         /// The authorities that may sign the server's certificate.
         public var trustRoots = TrustRoots.system
-        /// For one attempt.
+        /// The longest time of one attempt.
         public var attemptLimit: Duration = .seconds(30)
-        /// For a call with all its waits and attempts.
+        /// The longest time of a call, with all its waits and attempts.
         public var callLimit: Duration = .seconds(180)
-        /// The attempts of a call, the first included.
+        /// The largest number of attempts of a call, the first included.
         public var attempts = 5
 
-        /// Makes a configuration. It is not checked here: ``AppStoreServerClient/init(_:)`` refuses empty names.
+        /// Makes a configuration. It is checked by ``AppStoreServerClient/init(_:)``, which refuses empty names.
         public init(
             environment: AppStoreEnvironment,
             bundleID: String,
@@ -49,7 +50,7 @@ extension AppStoreServerClient {
             self.verifier = verifier
         }
 
-        /// Source: "App Store Server API" (Apple).
+        /// The address of the server. Source: "App Store Server API" (Apple).
         func url() throws(AppStoreServerError) -> HTTPURL {
             guard !self.bundleID.isEmpty, !self.issuerID.isEmpty, !self.keyID.isEmpty else {
                 throw AppStoreServerError(.invalidConfiguration, "Bundle id, issuer id and key id must not be empty.")

@@ -10,9 +10,9 @@ internal import Foundation
 
 /// A client of Apple's App Store Server API, for one app in one environment.
 ///
-/// Safe from any thread; share one, because it keeps to Apple's limits of requests. It makes its own tokens, waits
-/// rather than exceed a limit, and repeats what may be repeated: too many requests, errors of Apple, trouble with the
-/// connection.
+/// Safe from any thread. Share one client, because it keeps to Apple's limits of requests: it waits rather than exceed
+/// one. It makes its own tokens. It repeats calls after too many requests, errors of Apple and trouble with the
+/// connection, if a repetition does no harm.
 public final class AppStoreServerClient: Sendable {
     /// The environment of all calls.
     public let environment: AppStoreEnvironment
@@ -63,24 +63,24 @@ public final class AppStoreServerClient: Sendable {
         }
     }
 
-    /// The server, for messages: host and port.
+    /// The host and port of the server, for messages.
     var host: String { self.url.origin.inWords }
 
-    /// Now, in the client's time.
+    /// The present time by the client's clock.
     var now: Date { self.time.now() }
 
     /// One call of the API.
     struct Call {
         var kind: RateKind
-        /// Below the base address, with a query.
+        /// The path below the base address, with a query.
         var path: String
-        /// Nil: GET.
+        /// The body of a POST; nil for a GET.
         var body: [UInt8]?
-        /// Whether it does no harm if Apple gets it twice.
+        /// Whether the call does no harm if Apple gets it twice.
         var isIdempotent = true
     }
 
-    /// Makes a call, with the waits and repeats that it needs.
+    /// Makes a call, with all its waits and repetitions.
     func object(_ call: Call) async throws(AppStoreServerError) -> JSONObject {
         let start = self.time.elapsed()
         var retry = RequestRetry(attempts: self.configuration.attempts, isIdempotent: call.isIdempotent)
@@ -92,7 +92,7 @@ public final class AppStoreServerClient: Sendable {
             case .failure(let error, let kind): failure = (error, kind)
             }
             if case .rateLimited(let told?) = failure.kind {
-                // The other calls of this kind would be refused, too.
+                // Apple would refuse the other calls of this kind too, so they wait as well.
                 let until = self.time.elapsed() + max(told, .zero)
                 self.rates.withLock { $0[call.kind]?.hold(until: until) }
             }
@@ -105,7 +105,7 @@ public final class AppStoreServerClient: Sendable {
         }
     }
 
-    /// Waits for the turn of a request within Apple's limits.
+    /// Waits until Apple's limits allow the request.
     private func takePlace(_ kind: RateKind, since start: Duration) async throws(AppStoreServerError) {
         let now = self.time.elapsed()
         let limit = self.configuration.callLimit - (now - start)
@@ -163,7 +163,7 @@ public final class AppStoreServerClient: Sendable {
                 body: call.body ?? [],
                 isIdempotent: call.isIdempotent
             )
-            // 20 notifications of up to 19 KB, and much room.
+            // The answer has at most 20 notifications of up to 19 KB. The limit leaves much room above that.
             request.bodyLimit = 8 << 20
             return request
         } catch {

@@ -1,5 +1,5 @@
 extension AppStoreServerError {
-    /// The kind of error: a number of Apple's, or a name of Ferry's. Open: unknown numbers are kept.
+    /// The kind of error: a number of Apple's or a name of Ferry's. Unknown numbers are kept.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Kind: Hashable {
             case apple(Int64)
@@ -10,7 +10,7 @@ extension AppStoreServerError {
 
         private init(_ name: String) { self.kind = .ferry(name) }
 
-        /// The kind with Apple's number, such as 4040007.
+        /// Makes the kind with Apple's number, such as 4040007.
         public init(number: Int64) { self.kind = .apple(number) }
 
         /// Apple's number (`errorCode`); nil for an error without one.
@@ -24,31 +24,32 @@ extension AppStoreServerError {
             }
         }
 
-        // MARK: Apple's. Source: the error codes of the App Store Server API, and Apple's app-store-server-library 6.0.0.
+        // MARK: Apple's kinds. Source: the error codes of the App Store Server API, and Apple's
+        // app-store-server-library 6.0.0.
 
-        /// The transaction's identifier is not one.
+        /// The transaction identifier has a wrong form.
         public static let invalidTransactionID = Code(number: 4_000_006)
-        /// The start of the history lies before what is kept.
+        /// The start of the history is before the time that Apple keeps.
         public static let startDateTooFarInPast = Code(number: 4_000_012)
-        /// The start of the history lies after its end.
+        /// The start of the history is after its end.
         public static let startDateAfterEndDate = Code(number: 4_000_013)
-        /// The page's token is not one.
+        /// The page token has a wrong form.
         public static let invalidPaginationToken = Code(number: 4_000_014)
         /// The start of the history cannot be read.
         public static let invalidStartDate = Code(number: 4_000_015)
         /// The end of the history cannot be read.
         public static let invalidEndDate = Code(number: 4_000_016)
-        /// The page's token has expired.
+        /// The page token has expired.
         public static let paginationTokenExpired = Code(number: 4_000_017)
-        /// There is no such type or subtype of notifications.
+        /// The type or the subtype of notifications does not exist.
         public static let invalidNotificationType = Code(number: 4_000_018)
-        /// The history was asked for a transaction and a type at once.
+        /// The request has both a transaction and a type.
         public static let multipleFilters = Code(number: 4_000_019)
-        /// The test notification's token is not one.
+        /// The token of the test notification has a wrong form.
         public static let invalidTestToken = Code(number: 4_000_020)
         /// App Store Connect has no URL for notifications of this environment.
         public static let noNotificationURL = Code(number: 4_040_007)
-        /// There is no such test notification, or not yet.
+        /// The test notification does not exist, or Apple has not sent it yet.
         public static let testNotificationNotFound = Code(number: 4_040_008)
         /// There were too many requests.
         public static let rateLimitExceeded = Code(number: 4_290_000)
@@ -57,17 +58,17 @@ extension AppStoreServerError {
         /// An error at Apple that may pass.
         public static let generalInternalRetryable = Code(number: 5_000_001)
 
-        // MARK: Ferry's
+        // MARK: Ferry's kinds
 
         /// The client's settings cannot work.
         public static let invalidConfiguration = Code("invalidConfiguration")
-        /// Apple does not take the token: status 401, without details.
+        /// Apple refused the token with status 401, without details.
         public static let unauthorized = Code("unauthorized")
-        /// No connection, or one that ended.
+        /// No connection was made, or the connection ended.
         public static let connectionFailed = Code("connectionFailed")
-        /// The time ran out.
+        /// The time for the call is over.
         public static let timedOut = Code("timedOut")
-        /// The answer has a status without Apple's number, or another form.
+        /// The answer has an unknown form, or a status without Apple's number.
         public static let unexpectedAnswer = Code("unexpectedAnswer")
         /// A signed text in the answer was refused. The cause is an ``AppStoreVerificationError``.
         public static let notVerified = Code("notVerified")
@@ -77,7 +78,7 @@ extension AppStoreServerError {
 }
 
 extension AppStoreServerError.Code {
-    /// What to do about it, as sentences. Nil: unknown.
+    /// Sentences that say what to do about the error; nil if that is unknown.
     var advice: String? {
         switch self {
         case .invalidTransactionID:

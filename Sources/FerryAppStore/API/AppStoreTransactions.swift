@@ -2,14 +2,14 @@
 ///
 /// Source: "Get All Subscription Statuses" (App Store Server API, Apple).
 public struct AppStoreSubscriptionStatuses: Sendable {
-    /// The state of one subscription, in Apple's numbers. An unknown one is kept as it is.
+    /// The state of one subscription, in Apple's numbers. An unknown state is kept as it is.
     public struct Status: RawRepresentable, Hashable, Sendable {
         /// Apple's number, from 1 to 5 so far.
         public let rawValue: Int64
 
         public init(rawValue: Int64) { self.rawValue = rawValue }
 
-        /// The subscription runs.
+        /// The subscription is active.
         public static let active = Status(rawValue: 1)
         /// The subscription has ended.
         public static let expired = Status(rawValue: 2)
@@ -25,14 +25,14 @@ public struct AppStoreSubscriptionStatuses: Sendable {
     public struct Subscription: Sendable {
         /// The group that the product belongs to (`subscriptionGroupIdentifier`).
         public let group: String
-        /// The identifier of the first transaction, which all renewals share (`originalTransactionId`). Empty if Apple's answer
-        /// has none.
+        /// The identifier of the first transaction, which all renewals share (`originalTransactionId`). It is empty if
+        /// Apple's answer has none.
         public let originalTransactionID: String
         /// The state at the time of the call.
         public let status: Status
         /// The latest transaction, verified (`signedTransactionInfo`).
         public let transaction: AppStoreSignedObject
-        /// What the next renewal brings, verified (`signedRenewalInfo`). Nil if Apple's answer has none.
+        /// The verified terms of the next renewal (`signedRenewalInfo`); nil if Apple's answer has none.
         public let renewal: AppStoreSignedObject?
     }
 
@@ -44,9 +44,9 @@ public struct AppStoreSubscriptionStatuses: Sendable {
 ///
 /// Source: "Get Transaction History" (App Store Server API, Apple).
 public struct AppStoreTransactionPage: Sendable {
-    /// The transactions, verified, in the order of the call. One that is refused fails the whole page with
+    /// The verified transactions, in the order of the call. If one is refused, the whole page fails with
     /// ``AppStoreServerError/Code/notVerified``.
     public let transactions: [AppStoreSignedObject]
-    /// The token of the next page (`revision`); nil: this is the last.
+    /// The token of the next page (`revision`); nil for the last page.
     public let nextPage: String?
 }

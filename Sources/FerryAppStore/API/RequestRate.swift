@@ -1,18 +1,18 @@
-/// When the next request of one kind may go, without a clock: the time comes in.
+/// The limit of one kind of request. It has no clock: the time is an argument.
 ///
-/// Apple states each limit per second, and counts it by the hour. So a few requests may follow each other at once, and an
-/// hour has no more than 3,600 times the limit. Source: "Identifying rate limits" (Apple).
+/// Apple states each limit per second, but counts by the hour. So a few requests may follow each other at once, but an
+/// hour never has more than 3,600 times the limit. Source: "Identifying rate limits" (Apple).
 struct RequestRate {
-    /// How many requests may follow each other at once when none went before.
+    /// The number of requests that may follow each other at once after a pause.
     static let burst = 10
     private static let hour: Duration = .seconds(3600)
 
     private let interval: Duration
     private let hourly: Int
-    /// When the next request would go at a steady pace.
+    /// The time of the next request at a steady pace.
     private var steady: Duration?
     private var window: (start: Duration, count: Int)?
-    /// No request goes before this time: Apple said so.
+    /// The time before which Apple wants no request.
     private var held: Duration?
 
     /// - Parameter perSecond: Apple's limit.
@@ -21,17 +21,17 @@ struct RequestRate {
         self.hourly = max(Int((perSecond * 3600).rounded(.down)), 1)
     }
 
-    /// Whether a request has its place, and how long it must wait for it.
+    /// The place of a request, and its wait.
     enum Reservation: Hashable {
         case taken(wait: Duration)
-        /// The wait is longer than the request may take. No place was taken: later requests do not wait for it.
+        /// The wait would be longer than the request allows. No place was taken, so later requests do not wait for it.
         case tooLate(wait: Duration)
     }
 
-    /// Takes the place of one request.
+    /// Takes a place for one request.
     ///
     /// - Parameters:
-    ///   - now: a time that never runs back, from any beginning.
+    ///   - now: a time that never goes back. It may start anywhere.
     ///   - limit: how long the request may wait.
     mutating func reserve(at now: Duration, within limit: Duration) -> Reservation {
         var due = now
@@ -48,18 +48,18 @@ struct RequestRate {
         return .taken(wait: due - now)
     }
 
-    /// Lets no request go before a time.
+    /// Holds all requests until a time.
     mutating func hold(until time: Duration) {
         self.held = max(self.held ?? time, time)
     }
 }
 
-/// The calls of the App Store Server API that have a limit of their own.
+/// The calls of the App Store Server API that each have a limit.
 enum RateKind: Hashable, CaseIterable {
     case notificationHistory, subscriptionStatuses, transactionHistory
     case testNotification, testNotificationStatus
 
-    /// Requests per second and app. "[…] a tenth in the sandbox" ("Identifying rate limits", Apple)
+    /// Apple's limit: requests per second for one app. "[…] a tenth in the sandbox" ("Identifying rate limits", Apple)
     func perSecond(_ environment: AppStoreEnvironment) -> Double {
         let limit: Double =
             switch self {

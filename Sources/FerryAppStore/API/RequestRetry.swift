@@ -1,14 +1,14 @@
-/// Whether a request is sent again after a failure, without I/O.
+/// The decision whether to repeat a request after a failure, without I/O.
 struct RequestRetry {
     enum Failure: Hashable {
-        /// Apple took nothing: too many requests, or an error after which it asks for another try. It may have said how long to
-        /// wait.
+        /// Apple did not process the request: there were too many, or Apple asks to try again. The answer may say how
+        /// long to wait.
         case rateLimited(after: Duration?)
-        /// A fault of the server: 5xx. It may have taken the request.
+        /// A fault of the server (5xx). The server may have processed the request.
         case serverTrouble
-        /// No connection, or one that ended.
+        /// No connection was made, or the connection ended.
         case connection(wasSent: Bool)
-        /// Another try would end alike.
+        /// A repetition would fail in the same way.
         case lasting
     }
 
@@ -17,7 +17,7 @@ struct RequestRetry {
         case giveUp
     }
 
-    /// The first wait; each later one is twice as long.
+    /// The first wait. Each later one is twice as long.
     static let firstWait: Duration = .seconds(1)
     static let longestWait: Duration = .seconds(30)
 
@@ -26,14 +26,17 @@ struct RequestRetry {
     private var failures = 0
 
     /// - Parameters:
-    ///   - attempts: all in all, at least 1.
-    ///   - isIdempotent: whether it does no harm if Apple gets the request twice.
+    ///   - attempts: the number of all attempts, at least 1.
+    ///   - isIdempotent: whether the request does no harm if Apple gets it twice.
     init(attempts: Int, isIdempotent: Bool) {
         self.limit = max(attempts, 1)
         self.isIdempotent = isIdempotent
     }
 
-    /// - Parameter chance: 0 to 1. Half of a wait is chance, so that clients that failed together do not come again together.
+    /// Returns the action after a failure.
+    ///
+    /// - Parameter chance: a random number from 0 to 1. It decides half of the wait, so that clients that failed
+    ///   together do not all return together.
     mutating func next(_ failure: Failure, chance: Double) -> Action {
         self.failures += 1
         guard self.failures < self.limit else { return .giveUp }

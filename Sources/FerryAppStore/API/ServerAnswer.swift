@@ -7,15 +7,16 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// What an answer of the App Store Server API means, without I/O.
+/// The meaning of an answer of the App Store Server API, without I/O.
 enum ServerAnswer {
     case object(JSONObject)
     case failure(AppStoreServerError, RequestRetry.Failure)
 
-    /// The bytes of Apple's message that an error shows.
+    /// The largest part of Apple's message that an error shows, in bytes.
     private static let messageLimit = 200
-    /// `Retry-After` is "the UNIX time, in milliseconds" ("Identifying rate limits", Apple). HTTP has seconds from now there
-    /// (RFC 9110, section 10.2.3), which a proxy may send: a number below this one.
+    /// The smallest number that `Retry-After` can have as a time. Apple sends "the UNIX time, in milliseconds"
+    /// ("Identifying rate limits", Apple). A proxy may send seconds from now, as HTTP defines (RFC 9110, section
+    /// 10.2.3). Such a number is smaller.
     private static let smallestTime: Int64 = 1_000_000_000_000
 
     init(_ response: HTTPClientResponse, from host: String, now: Date) {

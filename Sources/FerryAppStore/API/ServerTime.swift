@@ -4,10 +4,10 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The time that a client of Apple's server lives in. Tests have one of their own, in which waiting takes none.
+/// The clock and the waits of a client of Apple's server. Tests have their own, in which a wait takes no time.
 package struct ServerTime: Sendable {
     package var now: @Sendable () -> Date
-    /// Never runs back, from any beginning.
+    /// A time that never goes back. It may start anywhere.
     package var elapsed: @Sendable () -> Duration
     package var wait: @Sendable (Duration) async throws -> Void
 

@@ -1,7 +1,7 @@
 internal import FerryCore
 internal import FerryOpenSSL
 
-/// The bearer tokens of the App Store Server API, without a clock: the time comes in.
+/// The bearer tokens of the App Store Server API. There is no clock: the time is an argument.
 ///
 /// ```
 /// header: {"alg":"ES256","kid":…,"typ":"JWT"}
@@ -10,9 +10,10 @@ internal import FerryOpenSSL
 ///
 /// Source: "Generating JSON Web Tokens for API requests" (Apple).
 struct ServerToken {
-    /// From `iat` to `exp`, in seconds. Apple takes at most 60 minutes.
+    /// The time from `iat` to `exp`, in seconds. Apple accepts at most 60 minutes.
     static let lifetime: Int64 = 30 * 60
-    /// How long before its end a token is replaced, so that none ends on its way.
+    /// The time before its end at which a token is replaced, in seconds. Without it, a token could expire on the way to
+    /// Apple.
     static let reserve: Int64 = 5 * 60
 
     private struct Made {
@@ -34,11 +35,11 @@ struct ServerToken {
         self.bundleID = bundleID
     }
 
-    /// Returns a token that is valid now. Cost: 30 µs when it must be made.
+    /// Returns a token that is valid now. Cost: 30 µs if a new one must be made.
     ///
     /// - Parameter now: seconds since 1970.
     mutating func text(at now: Int64) throws(TLSError) -> String {
-        // A token of the future was made before the clock was set back: Apple would refuse it.
+        // A token from the future was made before the clock was set back. Apple would refuse it, so a new one is made.
         if let current, 0...Self.lifetime - Self.reserve ~= now - current.issuedAt { return current.text }
         let claims =
             Array("{\"iss\":".utf8) + JSONText.quoted(self.issuerID)

@@ -7,17 +7,18 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Why a URL or a secret cannot be used. Holds neither.
+/// An error that says why a URL or a secret cannot be used. It contains neither.
 public struct AppStoreForwardingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One sentence: what is wrong with the URL or the secret. It quotes neither, so a log may hold it.
+    /// One sentence with the fault of the URL or the secret. It quotes neither, so a log may contain it.
     public let description: String
 }
 
 extension AppStoreDestination {
-    /// How long a forwarded notification may wait for its answer.
+    /// How long a forwarded notification waits for its answer.
     private static var answerLimit: Duration { .seconds(30) }
 
-    /// A URL of yours that gets each notification in plain JSON, by POST. Every status from 200 to 299 counts as delivered.
+    /// Makes a destination from a URL of your own. It gets each notification in plain JSON by POST. Every status from
+    /// 200 to 299 counts as delivered.
     ///
     /// ```
     /// content-type:      application/json
@@ -28,13 +29,14 @@ extension AppStoreDestination {
     /// ferry-stale:       true if a newer notification of the same customer was delivered before
     /// ```
     ///
-    /// The signature is that of Standard Webhooks (standardwebhooks.com), whose libraries check it in most languages.
+    /// The signature follows Standard Webhooks (standardwebhooks.com), whose libraries check it in most languages.
     ///
     /// - Parameters:
     ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
-    ///   - secrets: each `whsec_` and 24 to 64 bytes in Base64. During a change of secrets, the new one and the old one.
+    ///   - secrets: the secrets that sign. Each is `whsec_` and 24 to 64 bytes in Base64. During a change of secrets,
+    ///     pass the new one and the old one.
     ///   - trustRoots: the authorities that may sign the URL's certificate.
-    /// - Throws: ``AppStoreForwardingError``; `TLSError` when the trust roots cannot be read.
+    /// - Throws: ``AppStoreForwardingError``; `TLSError` if the trust roots cannot be read.
     public static func forward(
         to url: String,
         secrets: [String],
@@ -60,16 +62,16 @@ extension AppStoreDestination {
         }
     }
 
-    /// A URL that gets Apple's posts unchanged, after they were verified: a subscription service, or a second system of
-    /// yours. Apple knows only one URL for each app.
+    /// Makes a destination that gets Apple's posts unchanged after they were verified, for example a subscription
+    /// service or a second system of yours. Apple itself sends to one URL for each app only.
     ///
     /// - Parameters:
     ///   - url: `https://…`, or `http://…` within your own network. It is also the name of the destination.
     ///   - trustRoots: the authorities that may sign the URL's certificate.
-    /// - Throws: ``AppStoreForwardingError``; `TLSError` when the trust roots cannot be read.
+    /// - Throws: ``AppStoreForwardingError``; `TLSError` if the trust roots cannot be read.
     public static func forwardPost(to url: String, trustRoots: TrustRoots = .system) throws -> AppStoreDestination {
         try self.posting(to: url, trustRoots: trustRoots, needsPost: true) { delivery throws(DeliveryFailure) in
-            // Posts are kept only while a destination needs them.
+            // The store keeps posts only while a destination needs them.
             guard !delivery.post.isEmpty else {
                 throw DeliveryFailure("Apple's post was not kept, because no URL needed it when it came")
             }
@@ -96,9 +98,9 @@ extension AppStoreDestination {
         if url.scheme == .https { try client.checkTLS() }
         return AppStoreDestination(name: text, needsPost: needsPost) { delivery in
             let (headers, body) = try request(delivery)
-            // At least once is what is promised, so a request may be repeated.
+            // Delivery at least once is promised, so the request may be repeated.
             var request = HTTPClientRequest(.POST, url, headers: headers, body: body, isIdempotent: true)
-            // The status says whether the application took it.
+            // The status alone says whether the application accepted the notification.
             request.needsBody = false
             let response: HTTPClientResponse
             do throws(HTTPClientError) {

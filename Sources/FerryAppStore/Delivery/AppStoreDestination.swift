@@ -1,10 +1,10 @@
-/// Where the notifications of an ``AppStoreStore`` go.
+/// A destination of the notifications in an ``AppStoreStore``.
 public struct AppStoreDestination: Sendable {
-    /// The name in the store, under which it knows what was delivered. Keep it, and give no two the same.
+    /// The name by which the store knows what was delivered. Keep it, and give each destination a different one.
     public let name: String
-    /// Whether a delivery takes Apple's post as it came.
+    /// Whether a delivery needs Apple's post as it came.
     let needsPost: Bool
-    /// Delivers once; throws if it must be tried again.
+    /// Delivers a notification once. If it throws, the delivery must be tried again.
     let deliver: @Sendable (AppStoreDelivery) async throws -> Void
 
     init(
@@ -17,11 +17,12 @@ public struct AppStoreDestination: Sendable {
         self.deliver = deliver
     }
 
-    /// Code of yours. A delivery counts when it returns, and is tried again when it throws.
+    /// Makes a destination from your own code. A delivery counts when the code returns, and is tried again when it
+    /// throws.
     ///
-    /// The code gets each notification at least once: after a crash some come again, so
-    /// ``AppStoreNotification/uuid`` is the key of what was done. After 60 s its task is cancelled. Sixteen may run at a
-    /// time, of one customer's only one.
+    /// The code gets each notification at least once, and some of them again after a crash. So use
+    /// ``AppStoreNotification/uuid`` as the key of the finished work. After 60 s the task of the code is cancelled. Up
+    /// to sixteen calls run at the same time, but only one for each customer.
     public static func handler(
         _ name: String,
         _ handler: @escaping @Sendable (AppStoreDelivery) async throws -> Void
@@ -29,10 +30,10 @@ public struct AppStoreDestination: Sendable {
         AppStoreDestination(name: name, deliver: handler)
     }
 
-    /// How many deliveries to one destination are under way at most.
+    /// The largest number of deliveries to one destination that run at the same time.
     package static let concurrentDeliveries = DeliveryFlight.limit
 
-    /// The destination as a handler of a receiver without a store.
+    /// The destination as a handler for a receiver without a store.
     package var handler: @Sendable (AppStoreNotification) async throws -> Void {
         { try await self.deliver(.first($0)) }
     }

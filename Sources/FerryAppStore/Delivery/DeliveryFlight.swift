@@ -1,19 +1,19 @@
-/// The deliveries of one destination that are under way, without I/O: so many at a time, and one of each customer.
+/// The running deliveries of one destination, without I/O. Their number is limited, and a customer has at most one.
 struct DeliveryFlight {
-    /// How many deliveries are under way at most.
+    /// The largest number of running deliveries.
     static let limit = 16
 
     private var numbers: Set<UInt64> = []
     private var customers: Set<String> = []
-    /// Those that ended since the store was last looked at. What the look returns may be older than their ends.
+    /// The deliveries that ended since the last look at the store began. The store may still return them as due.
     private var ended: Set<UInt64> = []
 
     var room: Int { Self.limit - self.numbers.count }
 
-    /// The store is looked at for deliveries that are due. Those of an earlier look may not begin any more.
+    /// Begins a look at the store for due deliveries. Deliveries that an earlier look returned may no longer begin.
     mutating func look() { self.ended = [] }
 
-    /// Notes that the delivery begins. Returns false if it must wait.
+    /// Notes that a delivery begins. Returns false if it must wait.
     mutating func begin(_ delivery: AppStoreDelivery) -> Bool {
         guard self.room > 0, !self.numbers.contains(delivery.number), !self.ended.contains(delivery.number)
         else { return false }

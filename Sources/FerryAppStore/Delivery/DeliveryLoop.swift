@@ -6,13 +6,13 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Delivers the notifications of a store to one destination, until its task is cancelled.
+/// A loop that delivers the notifications of a store to one destination, until its task is cancelled.
 final class DeliveryLoop: Sendable {
-    /// After this time, the task of a delivery is cancelled.
+    /// The time after which the task of a delivery is cancelled.
     private static let deliveryLimit: Duration = .seconds(60)
-    /// How long the loop sleeps at most. Clocks are changed, and a due time is one of the wall clock.
+    /// The longest sleep of the loop. A due time is one of the wall clock, which may be set while the loop sleeps.
     private static let longestSleep: Duration = .seconds(60)
-    /// How long the loop waits after the store failed.
+    /// The pause after a failure of the store.
     private static let storePause: Duration = .seconds(1)
 
     private let store: AppStoreStore
@@ -37,7 +37,8 @@ final class DeliveryLoop: Sendable {
                 guard !self.store.isEnding else { break }
                 self.flight.withLock { $0.look() }
                 var pause = Self.storePause
-                // More than may be under way: the rows of those that are under way come back, too.
+                // The limit is larger than the number of deliveries that may run, because the store also returns the
+                // running ones.
                 if let due = try? await self.store.due(to: self.destination.name, limit: 4 * DeliveryFlight.limit) {
                     for delivery in due.deliveries where self.flight.withLock({ $0.begin(delivery) }) {
                         group.addTask { await self.deliver(delivery, to: due.destination) }
@@ -51,7 +52,8 @@ final class DeliveryLoop: Sendable {
 
     private func deliver(_ delivery: AppStoreDelivery, to destination: Int64) async {
         let result = await self.attempt(delivery)
-        // The store first: a delivery that is neither noted nor under way would begin again.
+        // The end is noted in the store first. Otherwise the delivery would be neither noted nor running, and would
+        // begin again.
         await self.store.settle(StoreFile.Attempt(destination: destination, number: delivery.number, result: result))
         self.flight.withLock { $0.end(delivery) }
         self.store.changes.raise()
@@ -63,7 +65,7 @@ final class DeliveryLoop: Sendable {
             self.onEvent?(.delivered(uuid: delivery.notification.uuid, destination: self.destination.name))
             return .delivered
         } catch {
-            // The end of the process is no failure of the destination.
+            // The end of the process is not a failure of the destination.
             let delay =
                 Task.isCancelled
                 ? .zero : DeliveryBackOff.delay(afterAttempt: delivery.attempt, failing: delivery.failing)
@@ -84,7 +86,8 @@ final class DeliveryLoop: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels it after `limit`. If it then ends well, the notification is delivered all the same.
+    /// Runs `body`, and cancels it after `limit`. If `body` still returns without an error, the notification is
+    /// delivered.
     private static func within(_ limit: Duration, _ body: @escaping @Sendable () async throws -> Void) async throws {
         let isLate = Locked(false)
         let task = Task { try await body() }
@@ -106,23 +109,23 @@ final class DeliveryLoop: Sendable {
     }
 }
 
-/// Why a delivery must be tried again, in words that hold nothing of the notification.
+/// The reason for which a delivery must be tried again. The text contains no part of the notification.
 struct DeliveryFailure: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// What became of an attempt to deliver.
+/// The result of an attempt to deliver.
 @nonexhaustive
 public enum AppStoreDeliveryEvent: Sendable {
-    /// The destination took the notification. The store notes it after this event, so after a crash between the two the
-    /// notification comes once more. `destination`: its ``AppStoreDestination/name``. For a URL it holds path and query,
-    /// which may be secret.
+    /// The destination accepted the notification. The store notes it after this event, so after a crash between the two
+    /// the notification is delivered again. `destination` is its ``AppStoreDestination/name``. For a URL it contains
+    /// path and query, which may be secret.
     case delivered(uuid: String, destination: String)
-    /// `again`: the time until the next attempt. Nil: the delivery was set aside.
+    /// The attempt failed. `again` is the time until the next attempt; nil if the delivery was set aside.
     case failed(uuid: String, destination: String, reason: String, again: Duration?)
-    /// The store cannot note what was delivered, and tries again each second. Nothing begins in the place of these
-    /// deliveries meanwhile.
+    /// The store cannot note the result of deliveries, and tries again each second. Until it succeeds, these deliveries
+    /// keep their places, so no others begin there.
     case notNoted(String)
 }

@@ -1,13 +1,13 @@
 internal import NIOHTTP1
 
-/// An answer that does not count as delivered, in words for an operator. Path and query of a URL may be secret, so the words
-/// hold neither.
+/// An answer that does not count as delivered, with a text for an operator. The path and query of a URL may be secret,
+/// so the text contains neither.
 struct ForwardingAnswer {
     var url: HTTPURL
     var status: Int
-    /// The field `Location`.
+    /// The value of the field `Location`.
     var location: String?
-    /// Whether the request carries the signature of a secret.
+    /// Whether a secret signed the request.
     var isSigned: Bool
 
     init(_ response: HTTPClientResponse, of url: HTTPURL, isSigned: Bool) {
@@ -29,7 +29,7 @@ struct ForwardingAnswer {
         }
     }
 
-    /// Where a redirection leads.
+    /// The target of a redirection.
     private var target: String {
         guard let location else { return "no place (it has no Location)" }
         if location.hasPrefix("/"), !location.hasPrefix("//") { return "another path there" }

@@ -7,7 +7,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The signature of a forwarded notification, as Standard Webhooks has it, so that its libraries check it in most languages.
+/// The signature of a forwarded notification. It follows Standard Webhooks, whose libraries check it in most languages.
 ///
 /// ```
 /// webhook-id:        the notification's UUID
@@ -18,13 +18,15 @@ internal import Foundation
 /// Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 package struct WebhookSignature: Sendable {
     private static let prefix = "whsec_"
-    /// "between 24 bytes (192 bits) and 64 bytes (512 bits)" (as above)
+    /// The permitted lengths of a secret: "between 24 bytes (192 bits) and 64 bytes (512 bits)" (same source).
     private static let lengths = 24...64
 
     private let keys: [[UInt8]]
 
-    /// - Parameter secrets: each `whsec_` and Base64, as the standard writes them. During a change of secrets, the new one and
-    ///   the old one. Nil: one is in another form.
+    /// Returns nil if a secret has another form.
+    ///
+    /// - Parameter secrets: the secrets as the standard writes them: `whsec_` and Base64. During a change of secrets,
+    ///   pass the new one and the old one.
     package init?(secrets: [String]) {
         var keys: [[UInt8]] = []
         for secret in secrets {
@@ -37,7 +39,7 @@ package struct WebhookSignature: Sendable {
         self.keys = keys
     }
 
-    /// Returns the headers of a request.
+    /// Returns the signature's headers for a request.
     func headers(id: String, seconds: Int64, body: [UInt8]) -> [(String, String)] {
         let message = Array("\(id).\(seconds).".utf8) + body
         let signatures = self.keys.map { key in

@@ -12,14 +12,14 @@ internal import FerryCore
 /// header: {"alg":"ES256","x5c":[leaf, intermediate, root]}      each certificate in Base64 of DER
 /// ```
 ///
-/// The parts are decoded and not verified.
+/// The parts are decoded, but the signature is not verified.
 struct CompactJWS {
-    /// Why a text is no such signature.
+    /// A reason why a text is not such a signature.
     enum Fault: Error, Hashable {
         case notThreeParts
         case notBase64URL
         case headerNotJSON
-        /// The algorithm is another than ES256.
+        /// The algorithm is not ES256.
         case wrongAlgorithm
         /// The header demands an extension (`crit`; RFC 7515, section 4.1.11).
         case criticalExtension
@@ -32,11 +32,11 @@ struct CompactJWS {
     static let certificateCount = 3
     private static let signatureLength = 64
 
-    /// Header and payload as they were sent, with the dot between: what is signed.
+    /// The signed part: header and payload as they were sent, with the dot between them.
     let signingInput: [UInt8]
     let payload: [UInt8]
     let signature: [UInt8]
-    /// DER, the signer's first. The third has no meaning: the root is pinned.
+    /// The certificates in DER form, the signer's first. The third is ignored, because the root is pinned.
     let certificates: [[UInt8]]
 
     init(_ text: some Collection<UInt8>) throws(Fault) {

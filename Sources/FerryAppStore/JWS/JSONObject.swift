@@ -2,13 +2,13 @@ internal import FerryCore
 
 /// The members of one JSON object, in the order of its text. Values keep their bytes.
 ///
-/// An object with a name twice is no such object: two readers would see two values.
+/// An object that has a name twice is refused, because two readers could see two different values.
 struct JSONObject {
     let text: [UInt8]
     private(set) var members: [(name: String, value: JSONValue)] = []
     private var places: [String: Int] = [:]
 
-    /// Nil when `text` is not one JSON object.
+    /// Returns nil if `text` is not one JSON object.
     init?(_ text: [UInt8]) {
         self.text = text
         var members: [(String, JSONValue)] = []
@@ -34,34 +34,34 @@ struct JSONObject {
 
     func value(_ name: String) -> JSONValue? { self.places[name].map { self.members[$0].value } }
 
-    /// The JSON of a member.
+    /// The JSON text of a member.
     func json(_ value: JSONValue) -> ArraySlice<UInt8> { self.text[value.range] }
 
-    /// The value of a string; nil for everything else.
+    /// The value of a string; nil for any other value.
     func string(_ name: String) -> String? {
         guard let text = self.value(name)?.text else { return nil }
         return self.text.withUnsafeBufferPointer { bytes in try? text.decoded(in: bytes) }
     }
 
-    /// The value of a whole number; nil for everything else.
+    /// The value of a whole number; nil for any other value.
     func integer(_ name: String) -> Int64? {
         guard let value = self.value(name) else { return nil }
         return self.text.withUnsafeBufferPointer { value.integer(in: $0) }
     }
 
-    /// The value of `true` or `false`; nil for everything else.
+    /// The value of `true` or `false`; nil for any other value.
     func bool(_ name: String) -> Bool? {
         guard let value = self.value(name) else { return nil }
         return self.text.withUnsafeBufferPointer { value.bool(in: $0) }
     }
 
-    /// An object inside; nil for everything else, and for an object with a name twice.
+    /// The object in a member; nil for any other value, and for an object that has a name twice.
     func object(_ name: String) -> JSONObject? {
         guard let value = self.value(name), value.kind == .object else { return nil }
         return JSONObject(Array(self.json(value)))
     }
 
-    /// A list of strings; nil for everything else.
+    /// The strings of a list; nil for any other value.
     func strings(_ name: String) -> [String]? {
         self.elements(name)?.reduce(into: [String]?([])) { list, element in
             guard let text = element.text, list != nil else { return list = nil }
@@ -70,7 +70,7 @@ struct JSONObject {
         }
     }
 
-    /// A list of objects; nil for everything else.
+    /// The objects of a list; nil for any other value.
     func objects(_ name: String) -> [JSONObject]? {
         guard let elements = self.elements(name) else { return nil }
         let objects = elements.compactMap { $0.kind == .object ? JSONObject(Array(self.json($0))) : nil }
@@ -85,7 +85,7 @@ struct JSONObject {
             var elements: [JSONValue] = []
             _ = scanner.skip(UInt8(ascii: "["))
             scanner.skipWhitespace()
-            // The syntax was checked with the object, so a fault cannot occur.
+            // The syntax of the whole object was checked, so this cannot fail.
             while let byte = scanner.peek(), byte != UInt8(ascii: "]"), var element = try? scanner.skipValue() {
                 let start = list.range.lowerBound
                 element.range = element.range.lowerBound + start..<element.range.upperBound + start

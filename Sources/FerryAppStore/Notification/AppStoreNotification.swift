@@ -9,14 +9,14 @@ public struct AppStoreNotification: Hashable, Sendable {
     /// The version of App Store Server Notifications.
     @nonexhaustive
     public enum Version: Int, Sendable {
-        /// Deprecated: a shared secret is its only proof, and it has no identifier.
+        /// Deprecated by Apple: only a shared secret proves the notification, and it has no identifier.
         case one = 1
-        /// The present version: a signature of Apple's proves it, and `notificationUUID` identifies it.
+        /// The present version: Apple's signature proves the notification, and `notificationUUID` identifies it.
         case two = 2
     }
 
-    /// The key under which repeats are recognized: `notificationUUID`. Version 1 has none; its key is made of what does not
-    /// change between two copies, and begins with `v1-`.
+    /// The key by which repeats are recognized: `notificationUUID`. Version 1 has no such identifier. Its key begins
+    /// with `v1-`, and is made of members that are equal in all copies.
     public let uuid: String
     /// What happened. Apple adds types, so code must let unknown ones pass.
     public let type: AppStoreNotificationType
@@ -24,25 +24,26 @@ public struct AppStoreNotification: Hashable, Sendable {
     public let subtype: String?
     /// The version that the notification came in.
     public let version: Version
-    /// When Apple signed this copy: of two notifications about one customer, the one that was signed later holds the newer
-    /// state. In version 1, the newest date in the notification; nil without one.
+    /// When Apple signed this copy. Of two notifications about one customer, the one with the later date has the newer
+    /// state. In version 1, it is the newest date in the notification; nil if it has no date.
     public let signedDate: Date?
     /// The environment of the purchase. In version 1, `PROD` and `Production` are both ``AppStoreEnvironment/production``.
     public let environment: AppStoreEnvironment
     /// The app's bundle identifier: `bundleId`, in version 1 `bid`.
     public let bundleID: String
-    /// Apple's number of the app. Missing in the sandbox, and in version 1.
+    /// Apple's number of the app; nil in the sandbox and in version 1.
     public let appAppleID: Int64?
-    /// What belongs to one customer and purchase: the original transaction's identifier. Nil if it names none.
+    /// The customer and purchase: the identifier of the original transaction. It is nil if the notification names no
+    /// transaction.
     public let customer: String?
-    /// The notification in plain JSON (UTF-8): Apple's object, in which each signed text is replaced by the object that it
-    /// signs: `signedTransactionInfo` by `transactionInfo`, `signedRenewalInfo` by `renewalInfo`,
-    /// `signedAppTransactionInfo` by `appTransactionInfo`. Of version 1 it is Apple's object without `password`.
+    /// The notification in plain JSON (UTF-8). In Apple's object, the content of each signed text replaces the text:
+    /// `transactionInfo` replaces `signedTransactionInfo`, `renewalInfo` replaces `signedRenewalInfo`, and
+    /// `appTransactionInfo` replaces `signedAppTransactionInfo`. In version 1 it is Apple's object without `password`.
     public let json: [UInt8]
 }
 
 extension AppStoreNotification {
-    /// Decodes ``json`` as a type of yours.
+    /// Decodes ``json`` as a type of your own.
     ///
     /// - Throws: `DecodingError`.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
@@ -51,9 +52,9 @@ extension AppStoreNotification {
 }
 
 extension Date {
-    /// Apple's dates are milliseconds since 1970.
+    /// Makes a date from Apple's form: milliseconds since 1970.
     init(milliseconds: Int64) { self.init(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
-    /// Milliseconds since 1970.
+    /// The date in milliseconds since 1970.
     var milliseconds: Int64 { Int64((self.timeIntervalSince1970 * 1000).rounded()) }
 }

@@ -1,5 +1,5 @@
-/// What happened, in Apple's words: `notificationType` of version 2, `notification_type` of version 1. An unknown type is
-/// kept as it is.
+/// The type of a notification, in Apple's words: `notificationType` of version 2, `notification_type` of version 1. An
+/// unknown type is kept as it is.
 ///
 /// Source: the page "notificationType" of App Store Server Notifications, its changelog, and "notification_type" of
 /// version 1.
@@ -34,10 +34,10 @@ public struct AppStoreNotificationType: RawRepresentable, Hashable, Sendable, Cu
     public static let oneTimeCharge = Self(rawValue: "ONE_TIME_CHARGE")
     public static let rescindConsent = Self(rawValue: "RESCIND_CONSENT")
     public static let metadataUpdate = Self(rawValue: "METADATA_UPDATE")
-    /// The word of Apple's page. Apple's changelog has `MIGRATE`, which is another type here.
+    /// The word on Apple's page. Apple's changelog has `MIGRATE`, which is a different type here.
     public static let migration = Self(rawValue: "MIGRATION")
     public static let priceChange = Self(rawValue: "PRICE_CHANGE")
-    /// Asked for by the developer; comes in the form of version 2 even to a URL of version 1.
+    /// A test that the developer asked for. It has the form of version 2, even when it is sent to a URL of version 1.
     public static let test = Self(rawValue: "TEST")
 
     // MARK: Version 1

@@ -1,8 +1,8 @@
 internal import FerryCore
 
-/// The plain form of a notification: Apple's JSON, with the objects that its signed texts sign in their places.
+/// The plain form of a notification: Apple's JSON, with the content of each signed text in place of the text.
 ///
-/// Everything else stays byte for byte as Apple wrote it, so numbers keep all their digits and unknown members stay.
+/// All other bytes stay as Apple wrote them. So numbers keep all their digits, and unknown members stay.
 enum PlainJSON {
     private enum Change {
         case keep
@@ -11,24 +11,25 @@ enum PlainJSON {
     }
 
     private static let prefix = "signed"
-    /// A date, and no signed text.
+    /// The name of a date, which looks like the name of a signed text.
     private static let date = "signedDate"
 
     /// The signed texts that Apple documents.
     static let knownSigned: Set<String> = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
 
-    /// Whether a member of this name holds a signed text: `signedTransactionInfo`, and what Apple may add.
+    /// Whether a member with this name has a signed text, such as `signedTransactionInfo`. Texts that Apple adds later
+    /// have such names, too.
     static func isSigned(_ name: String) -> Bool {
         name.hasPrefix(self.prefix) && name != self.date && name.utf8.count > self.prefix.utf8.count
     }
 
-    /// The name of the object in the place of a signed text: `transactionInfo` for `signedTransactionInfo`.
+    /// The name of the object that replaces a signed text: `transactionInfo` for `signedTransactionInfo`.
     static func plainName(_ name: String) -> String {
         let rest = name.dropFirst(self.prefix.count)
         return rest.prefix(1).lowercased() + rest.dropFirst()
     }
 
-    /// Returns `payload` with `objects` in the place of the signed texts of these names in the object `content`.
+    /// Returns `payload`. In its object `content`, the members of `objects` replace the signed texts with these names.
     static func make(_ payload: JSONObject, in content: String, replacing objects: [String: [UInt8]]) -> [UInt8] {
         guard !objects.isEmpty else { return payload.text }
         return self.make(payload) { name, _ in

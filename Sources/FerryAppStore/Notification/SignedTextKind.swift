@@ -1,13 +1,13 @@
 internal import FerryCore
 
-/// The kind of a signed text of the App Store, by its content. Nothing is proved.
+/// The kind of a signed text of the App Store, judged by its content. The signature is not checked.
 package enum SignedTextKind: Hashable, Sendable {
     case notification
     case transaction
     case renewal
     case appTransaction
 
-    /// Nil if the text is none of these.
+    /// Returns nil if the text has none of these kinds.
     package init?(signedText text: [UInt8]) {
         guard let jws = try? CompactJWS(text), let payload = JSONObject(jws.payload) else { return nil }
         if payload.has("notificationUUID") || payload.has("notificationType") {
@@ -23,7 +23,7 @@ package enum SignedTextKind: Hashable, Sendable {
         }
     }
 
-    /// "a signed transaction"
+    /// The kind in words: "a signed transaction".
     package var words: String {
         switch self {
         case .notification: "a notification"
@@ -39,10 +39,10 @@ package enum SignedTextKind: Hashable, Sendable {
         return Array(text.drop { space.contains($0) }.reversed().drop { space.contains($0) }.reversed())
     }
 
-    /// The members of the App Store Server API's answers that hold such a text alone.
+    /// The members that hold one such text in answers of the App Store Server API.
     private static let members = ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"]
 
-    /// Returns the text in `json`, an object with one such member; nil if there is none.
+    /// Returns the signed text in `json`, an object with one such member; nil if it has no such member.
     package static func text(in json: [UInt8]) -> [UInt8]? {
         guard let object = JSONObject(json), object.has("signedPayload") == false else { return nil }
         let texts = Self.members.compactMap { object.string($0) }

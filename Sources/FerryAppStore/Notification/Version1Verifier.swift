@@ -7,8 +7,8 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Notifications of version 1, which Apple deprecated. They are not signed: the shared secret in `password` is their only
-/// proof.
+/// A verifier of notifications of version 1, which Apple deprecated. They have no signature. The shared secret in
+/// `password` is their only proof.
 struct Version1Verifier: Sendable {
     private let sharedSecrets: [[UInt8]]
 
@@ -26,7 +26,7 @@ struct Version1Verifier: Sendable {
             )
         }
         let password = Array((post.string("password") ?? "").utf8)
-        // All secrets are compared, so that the time does not tell which of them came near.
+        // All secrets are compared. Otherwise the time of the answer would show which secret was nearly right.
         let isKnown = self.sharedSecrets.reduce(false) { SHA256.areEqual($1, password) || $0 }
         guard isKnown, !password.isEmpty else {
             throw AppStoreVerificationError(.forged, "password is not the shared secret.")
@@ -38,7 +38,7 @@ struct Version1Verifier: Sendable {
             subtype: nil,
             version: .one,
             signedDate: facts.newest.map(Date.init(milliseconds:)),
-            // "PROD" in the documentation, "Production" in posts.
+            // Apple's documentation has "PROD", and posts have "Production".
             environment: environment.uppercased().hasPrefix("PROD") ? .production : .init(rawValue: environment),
             bundleID: bundleID,
             appAppleID: nil,
@@ -47,7 +47,8 @@ struct Version1Verifier: Sendable {
         )
     }
 
-    /// What two copies of one notification have in common. The receipt is not: it differs between copies.
+    /// The members that are equal in all copies of a notification. The receipt differs between copies, so it is not
+    /// among them.
     private struct Facts {
         private static let members = [
             "notification_type", "bid", "environment", "original_transaction_id", "auto_renew_adam_id",
@@ -60,7 +61,7 @@ struct Version1Verifier: Sendable {
 
         let key: String
         let customer: String?
-        /// Milliseconds since 1970.
+        /// The newest date, in milliseconds since 1970.
         let newest: Int64?
 
         init(_ post: JSONObject) {
@@ -73,7 +74,7 @@ struct Version1Verifier: Sendable {
             }
             self.newest = (dates + [Self.date(post, "auto_renew_status_change_date_ms")].compactMap(\.self)).max()
             self.customer = post.string("original_transaction_id") ?? latest?.string("original_transaction_id")
-            // A refund or a cancellation changes an older transaction, so all of them count.
+            // A refund or a cancellation changes an older transaction, so all transactions count.
             var text = Self.members.map { Self.text(post, $0) }
             text += transactions.map { transaction in
                 Self.transactionMembers.map { Self.text(transaction, $0) }.joined(separator: ",")
@@ -87,7 +88,7 @@ struct Version1Verifier: Sendable {
             return String(decoding: object.json(value), as: UTF8.self)
         }
 
-        /// Returns a date in milliseconds; nil if it is no date. Version 1 writes most numbers as strings.
+        /// Returns a date in milliseconds; nil if the member is not a date. Version 1 writes most numbers as strings.
         private static func date(_ object: JSONObject, _ name: String) -> Int64? {
             let number = object.integer(name) ?? object.string(name).flatMap(Int64.init)
             return number.flatMap { SignatureVerifier.dates.contains($0) ? $0 : nil }

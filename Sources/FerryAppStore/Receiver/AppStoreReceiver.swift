@@ -1,8 +1,8 @@
 internal import FerryCore
 
-/// A receiver of App Store Server Notifications: requests in, statuses out.
+/// A receiver of App Store Server Notifications. It gets requests and returns statuses.
 ///
-/// Mount it in any HTTP server, or use ``AppStoreServer``. Safe from any thread.
+/// Use it in any HTTP server, or use ``AppStoreServer``. Safe from any thread.
 ///
 /// | case | status |
 /// |---|---|
@@ -14,8 +14,8 @@ internal import FerryCore
 /// | of an environment that is not served; not handed over; shutting down | 503 |
 /// | genuine, and in a form that this version does not know | 500 |
 ///
-/// No answer has a body. After other statuses than 200, Apple sends the notification again in production; after 400 not
-/// always, and in the sandbox never.
+/// No answer has a body. After a status other than 200, Apple repeats the notification in production, but not always
+/// after 400. In the sandbox Apple repeats nothing.
 ///
 /// Source of the statuses: "Responding to App Store Server Notifications" (Apple).
 public final class AppStoreReceiver: Sendable {
@@ -24,25 +24,26 @@ public final class AppStoreReceiver: Sendable {
         var isShutDown = false
     }
 
-    /// How long an answer may take unless it is set. Apple's limit is not documented; after 30 s it has given up.
+    /// The longest time of an answer, unless it is set. Apple does not document its own limit. After 30 s Apple has
+    /// given up.
     public static let answerLimit: Duration = .seconds(3)
 
     private let verifier: AppStoreVerifier
     private let handOver: AppStoreHandOver
     private let answerLimit: Duration
     private let state: Locked<State>
-    /// Raised when a hand-over ended.
+    /// Raised when a hand-over has ended.
     private let ends = Signal()
     private let onEvent: (@Sendable (AppStoreReceiverEvent) -> Void)?
 
-    /// The largest body in bytes. Refuse more while it is read.
+    /// The largest body in bytes. A server should refuse a larger one while it reads it.
     public let bodyLimit: Int
 
     /// - Parameters:
-    ///   - verifier: decides what is genuine, and for whom.
-    ///   - handOver: what must happen before the answer is 200.
-    ///   - answerLimit: how long an answer may take. After it the answer is 503, and Apple comes again.
-    ///   - onEvent: gets what happened to each post, on any thread. It must not block.
+    ///   - verifier: decides whether a post is genuine, and for an app that is served.
+    ///   - handOver: the event that must happen before the answer is 200.
+    ///   - answerLimit: how long an answer may take. After that the answer is 503, and Apple repeats the notification.
+    ///   - onEvent: gets the result of each post, on any thread. It must not block.
     public init(
         _ verifier: AppStoreVerifier,
         handOver: AppStoreHandOver,
@@ -59,9 +60,9 @@ public final class AppStoreReceiver: Sendable {
         self.state = Locked(State(table: HandOverTable(remembers: remembers)))
     }
 
-    /// Refuses all further notifications with 503, and waits for those that are being handed over.
+    /// Refuses all further notifications with 503, and waits for the running hand-overs.
     ///
-    /// - Returns: how many are still being handed over after `limit`.
+    /// - Returns: the number of hand-overs that still run after `limit`.
     @discardableResult
     public func shutDown(within limit: Duration) async -> Int {
         self.state.withLock { $0.isShutDown = true }
@@ -77,8 +78,8 @@ public final class AppStoreReceiver: Sendable {
 
     private var runningCount: Int { self.state.withLock { $0.table.runningCount } }
 
-    /// Answers a request: returns the status, within the limit; with
-    /// ``AppStoreVerifier/Configuration/checksRevocation`` up to 2 s later. A cancelled task gets its answer, too.
+    /// Answers a request. Returns the status within the limit, or up to 2 s later with
+    /// ``AppStoreVerifier/Configuration/checksRevocation``. A cancelled task gets its answer, too.
     public func answer(to request: AppStoreRequest) async -> Int {
         await self.answer(to: request, until: (request.received ?? .now) + self.answerLimit)
     }
@@ -87,13 +88,14 @@ public final class AppStoreReceiver: Sendable {
     private func answer(to request: AppStoreRequest, until end: ContinuousClock.Instant) async -> Int {
         switch request.method {
         case "POST": break
-        // A load balancer asks so whether the receiver lives.
+        // A load balancer sends these to check that the receiver is alive.
         case "GET", "HEAD": return self.state.withLock(\.isShutDown) ? 503 : 200
         default: return self.misdirected(405)
         }
         guard request.body.count <= self.bodyLimit else { return 413 }
         do throws(AppStoreVerificationError) {
-            // Under a flood, requests wait for a thread. One that has waited too long costs nothing more.
+            // During a flood, requests wait for a thread. A request that has waited too long is refused without a
+            // check.
             guard ContinuousClock.now < end else {
                 throw AppStoreVerificationError(.tryAgain, "The receiver is overloaded.")
             }
@@ -107,7 +109,7 @@ public final class AppStoreReceiver: Sendable {
         }
     }
 
-    /// Notes a request that has another path or method than a post of the App Store. Returns `status`.
+    /// Reports a request whose path or method is not that of a post of the App Store. Returns `status`.
     func misdirected(_ status: Int) -> Int {
         self.onEvent?(.misdirected(status: status))
         return status
@@ -151,10 +153,10 @@ public final class AppStoreReceiver: Sendable {
     }
 
     private func begin(_ call: HandOverCall, _ notification: AppStoreNotification, _ post: [UInt8]) {
-        // Not a child of the caller's task: code that hangs must not keep the answer from Apple.
+        // The task is not a child of the caller's task. Code that hangs must not delay Apple's answer.
         Task {
             let result = await self.run(notification, post)
-            // The table first: a copy that comes between would otherwise begin a second run.
+            // The table changes first. Otherwise a copy that arrives between the two steps would begin a second run.
             let isTaken = if case .taken = result { true } else { false }
             self.state.withLock { $0.table.ended(notification.uuid, isTaken: isTaken) }
             self.ends.raise()

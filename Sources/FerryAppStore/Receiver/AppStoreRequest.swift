@@ -1,11 +1,11 @@
-/// A request that came to the URL of a receiver: plain values, so that any HTTP server can make one.
+/// A request to the URL of a receiver. It has plain values, so that any HTTP server can make one.
 public struct AppStoreRequest: Sendable {
     /// The method, in capital letters: `POST`.
     public var method: String
-    /// The body as it came, after any transfer coding.
+    /// The body, without any transfer coding.
     public var body: [UInt8]
 
-    /// When its last byte came, from where the time for the answer counts. Nil: the call of
+    /// When the last byte arrived. The time for the answer begins here; if nil, it begins with the call of
     /// ``AppStoreReceiver/answer(to:)``.
     public var received: ContinuousClock.Instant?
 
@@ -16,7 +16,7 @@ public struct AppStoreRequest: Sendable {
     }
 }
 
-/// The bounds of a request.
+/// The largest bodies, in bytes.
 enum RequestLimit {
     /// Notifications of version 2 have 5 to 19 KB.
     static let version2 = 256 << 10

@@ -1,14 +1,14 @@
 internal import FerryCore
 
-/// What became of a notification that was handed over.
+/// The result of a hand-over.
 package enum HandOverResult: Sendable, Equatable {
-    /// The notification is safe. `isNew` is false if it was so before.
+    /// The notification is safe. `isNew` is false if it was safe before.
     case taken(isNew: Bool)
-    /// The notification is not safe. The text says why.
+    /// The notification is not safe. The text gives the reason.
     case failed(String)
 }
 
-/// One hand-over of a notification. All copies that come meanwhile wait for it. Any thread.
+/// One hand-over of a notification. All copies that arrive while it runs wait for it. Any thread may use it.
 ///
 /// ```
 ///              end
@@ -39,7 +39,7 @@ final class HandOverCall: Sendable {
         }
     }
 
-    /// Returns the result; nil if there is none within `limit`. The call goes on then.
+    /// Returns the result; nil if there is none within `limit`. The hand-over itself goes on.
     func result(within limit: Duration) async -> HandOverResult? {
         await withCheckedContinuation { continuation in
             switch self.add(continuation) {
@@ -60,7 +60,7 @@ final class HandOverCall: Sendable {
             switch state {
             case .ended(let result): return .ended(result)
             case .running(var waiters, let next):
-                // One owner, so that nothing is copied.
+                // The dictionary has one owner here, so that it is not copied.
                 state = .running([:], next: next)
                 waiters[next] = Waiter(continuation: continuation)
                 state = .running(waiters, next: next + 1)

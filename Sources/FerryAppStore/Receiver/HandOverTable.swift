@@ -1,6 +1,6 @@
 internal import DequeModule
 
-/// The hand-overs that run, and what was handed over lately, without I/O.
+/// The running hand-overs, and the notifications that were handed over lately. Without I/O.
 ///
 /// ```
 ///             arrived           ended well
@@ -10,21 +10,21 @@ internal import DequeModule
 ///          ended badly       dropped as the oldest
 /// ```
 struct HandOverTable<Call> {
-    /// What to do with a notification that arrived.
+    /// The action for a notification that arrived.
     enum Action {
         /// Begin this call.
         case begin(Call)
-        /// Wait for a call that runs.
+        /// Wait for a running call.
         case join(Call)
-        /// Nothing: it was handed over before.
+        /// Do nothing, because the notification was handed over before.
         case known
-        /// Refuse it: too many calls run.
+        /// Refuse the notification, because too many calls run.
         case refuse
     }
 
-    /// How many calls may run. Code that hangs holds its place until it returns.
+    /// The largest number of running calls. Code that hangs keeps its place until it returns.
     static var runningLimit: Int { 1024 }
-    /// How many notifications are remembered that were handed over.
+    /// The largest number of remembered notifications.
     static var memoryLimit: Int { 65_536 }
 
     private let remembers: Bool
@@ -32,7 +32,7 @@ struct HandOverTable<Call> {
     private var known: Set<String> = []
     private var order: Deque<String> = []
 
-    /// - Parameter remembers: false if what takes the notifications knows its copies itself.
+    /// - Parameter remembers: false if the receiver of the notifications recognizes copies itself.
     init(remembers: Bool) { self.remembers = remembers }
 
     var runningCount: Int { self.running.count }

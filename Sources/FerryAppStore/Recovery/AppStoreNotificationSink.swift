@@ -1,22 +1,23 @@
-/// What takes recovered notifications: a store, a queue.
+/// The receiver of recovered notifications, for example a store or a queue.
 public protocol AppStoreNotificationSink: Sendable {
-    /// Takes a notification. Returns when it is safe, or known to be there already.
+    /// Takes a notification. Returns when the notification is safe, or was safe before.
     ///
     /// - Parameters:
-    ///   - notification: the notification, verified.
-    ///   - signedPayload: what Apple signed.
+    ///   - notification: the verified notification.
+    ///   - signedPayload: the text that Apple signed.
     func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer
 }
 
-/// What a sink did with a notification.
+/// The result of giving a notification to a sink.
 @nonexhaustive
 public enum AppStoreSinkAnswer: Hashable, Sendable {
-    /// It is safe now, and was not there before.
+    /// The sink did not have the notification before. It is safe now.
     case stored
-    /// It was there before.
+    /// The sink had the notification before.
     case duplicate
-    /// The sink does not serve it, now or later: another app's, for example. The recovery sets it aside and goes on.
+    /// The sink never accepts the notification, for example because it is another app's. The recovery sets it aside and
+    /// goes on.
     case refused(AppStoreVerificationError)
-    /// It is not safe. The recovery offers it again, and stops if that does not help.
+    /// The notification is not safe. The recovery offers it again, and stops after repeated failures.
     case failed(String)
 }

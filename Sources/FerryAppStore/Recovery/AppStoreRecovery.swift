@@ -6,49 +6,51 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Brings back notifications from Apple's history: those that no server took, or all.
+/// A recovery of notifications from Apple's history: all of them, or those that no server has accepted.
 ///
 /// ```swift
 /// let recovery = AppStoreRecovery(client: client, sink: store)
 /// let report = try await recovery.run(from: .now - 86_400)
 /// ```
 ///
-/// Apple itself tries again for 157 hours in production, and not at all in the sandbox. The report tells how many of the
-/// missed notifications would have come anyhow. A notification of the history is what Apple first sent; its `signedDate`
-/// tells it from newer ones.
+/// In production Apple itself repeats a notification for 157 hours, and in the sandbox never. The report says how many
+/// of the missed notifications Apple would still have repeated. The history has each notification as it was first sent.
+/// Its `signedDate` shows that it is older than a notification that came meanwhile.
 public struct AppStoreRecovery: Sendable {
     private let client: AppStoreServerClient
     private let sink: any AppStoreNotificationSink
-    /// The file that makes a recovery go on after it was stopped; nil: it begins anew.
+    /// The path of the file from which a stopped recovery goes on. If nil, the next one begins anew.
     public var checkpoint: String?
-    /// Whether only notifications are wanted that no server has taken. Otherwise all are, for example after a loss of the
-    /// store.
+    /// Whether only notifications are wanted that no server has accepted. Set it to false after a loss of the store,
+    /// for example.
     public var onlyFailures = true
-    /// Called after each page.
+    /// Called after each page with the report so far.
     public var progress: (@Sendable (AppStoreRecoveryReport) -> Void)?
 
-    /// The attempts to give a notification to the sink, or to verify it, before the recovery stops.
+    /// The number of attempts to verify a notification or to give it to the sink, before the recovery stops.
     static let attempts = 4
 
     /// Makes a recovery. Nothing is read before ``run(from:to:)``.
     ///
     /// - Parameters:
-    ///   - client: asks Apple. Its app and environment are those of the recovery.
-    ///   - sink: takes the notifications, for example an ``AppStoreStore``.
-    ///   - checkpoint: the path of the file that keeps its place. Nil: a stopped recovery begins anew.
+    ///   - client: the client of Apple's server. Its app and environment are those of the recovery.
+    ///   - sink: the receiver of the notifications, for example an ``AppStoreStore``.
+    ///   - checkpoint: the path of the file that keeps the place in the history. If nil, a stopped recovery begins
+    ///     anew.
     public init(client: AppStoreServerClient, sink: any AppStoreNotificationSink, checkpoint: String? = nil) {
         self.client = client
         self.sink = sink
         self.checkpoint = checkpoint
     }
 
-    /// Reads the history of a time, page by page, and gives each notification to the sink.
+    /// Reads the history of a period page by page, and gives each notification to the sink.
     ///
-    /// Without a beginning it goes on where the checkpoint is: within its window, or from its end until now.
+    /// Without `from`, the recovery goes on at the checkpoint: inside its window, or from the end of the window until
+    /// now.
     ///
     /// - Parameters:
-    ///   - from: the first moment; nil: where the checkpoint is.
-    ///   - to: the end; nil: now. A recovery that goes on at its checkpoint keeps the end that it has.
+    ///   - from: the start of the period; nil: the checkpoint.
+    ///   - to: the end of the period; nil: now. A recovery that goes on inside a window keeps the end of that window.
     public func run(
         from: Date? = nil,
         to: Date? = nil
@@ -61,7 +63,7 @@ public struct AppStoreRecovery: Sendable {
         )
         let checkpoint = try start.checkpoint(from: from, to: to, after: try file?.read(), now: self.client.now)
         var machine = RecoveryMachine(checkpoint)
-        // A file that cannot be written is an error before anything is fetched.
+        // The file is written first, so that an unwritable file is an error before anything is fetched.
         try file?.write(checkpoint)
         var action = machine.next
         while case .ask(let query, let page) = action {
@@ -127,7 +129,7 @@ public struct AppStoreRecovery: Sendable {
         )
     }
 
-    /// Verifies again what could not be judged with the page.
+    /// Verifies a notification again that could not be judged with its page.
     private func verified(
         _ item: AppStoreHistoryItem,
         _ report: AppStoreRecoveryReport

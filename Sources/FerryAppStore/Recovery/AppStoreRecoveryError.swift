@@ -1,11 +1,12 @@
-/// Why a recovery stopped. What it did before is safe: with a checkpoint, the next one goes on from there.
+/// An error that stopped a recovery. All work before it is safe. With a checkpoint, the next recovery goes on from
+/// there.
 public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault that stopped a recovery.
     @nonexhaustive
     public enum Code: String, Sendable {
-        /// No beginning was given, and there is no checkpoint.
+        /// No start was given, and there is no checkpoint.
         case noStart
-        /// The window has no length, or Apple no longer has any of it.
+        /// The window has no length, or Apple no longer has any part of it.
         case emptyWindow
         /// The checkpoint belongs to another recovery.
         case otherCheckpoint
@@ -13,9 +14,9 @@ public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
         case checkpointUnreadable
         /// The checkpoint cannot be written.
         case checkpointUnwritable
-        /// The sink does not take notifications.
+        /// The sink fails to accept notifications.
         case sinkFailed
-        /// Whether notifications are genuine is not known now.
+        /// At the moment it cannot be determined whether notifications are genuine.
         case notVerifiable
         /// Apple's server failed. The cause is an ``AppStoreServerError``.
         case serverFailed
@@ -25,12 +26,12 @@ public struct AppStoreRecoveryError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
-    /// What happened, in sentences for an operator. With ``Code/sinkFailed``, the sink's own words are among them.
+    /// The fault, in sentences for an operator. With ``Code/sinkFailed``, the text of the sink is included.
     public let description: String
-    /// What was done; nil when nothing began.
+    /// The work so far; nil if no work began.
     public let report: AppStoreRecoveryReport?
-    /// The error that caused this one: of Apple's server, of the verification, or of the system for an unwritable
-    /// checkpoint. Nil: the recovery found the fault itself, or the sink reported it.
+    /// The error that caused this one. It comes from Apple's server, from the verification, or from the system if the
+    /// checkpoint cannot be written. It is nil if the recovery found the fault itself, or if the sink reported it.
     public let cause: (any Error)?
 
     init(_ code: Code, _ description: String, report: AppStoreRecoveryReport? = nil, cause: (any Error)? = nil) {

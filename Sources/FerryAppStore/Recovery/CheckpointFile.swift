@@ -13,16 +13,17 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The file of a checkpoint. Only its owner may read it.
+/// The file of a checkpoint. Only its owner can read it.
 ///
-/// A new version is written beside it and takes its place in one step, so a reader finds the old one or the new one, whole.
+/// A new version is written to a second file, which then replaces the first in one step. So a reader always finds a
+/// whole version, the old one or the new one.
 struct CheckpointFile: Sendable {
-    /// The bytes that are read. A checkpoint has a few thousand.
+    /// The largest number of bytes that are read. A checkpoint has a few thousand.
     private static let limit = 1 << 20
 
     let path: String
 
-    /// Nil: there is no file.
+    /// Returns the checkpoint; nil if the file does not exist.
     func read() throws(AppStoreRecoveryError) -> RecoveryCheckpoint? {
         let descriptor = open(self.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -71,7 +72,7 @@ struct CheckpointFile: Sendable {
     }
 
     private func write(_ bytes: [UInt8], to draft: String) throws {
-        // What a process with the same number left.
+        // An earlier process with the same process identifier may have left a draft.
         unlink(draft)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemFault() }
@@ -86,7 +87,8 @@ struct CheckpointFile: Sendable {
         guard fsync(descriptor) == 0 else { throw SystemFault() }
     }
 
-    /// Without it, the old file may be back after a power failure. That costs a page twice, so a fault is ignored.
+    /// Waits until the new name is on disk. Without this, the old file may be back after a loss of power. Then one page
+    /// is read twice, which does no harm, so faults are ignored.
     private func syncDirectory() {
         let slash = self.path.lastIndex(of: "/")
         let directory = slash.map { String(self.path[...$0]) } ?? "."
@@ -104,7 +106,7 @@ struct CheckpointFile: Sendable {
     }
 }
 
-/// The methods of ``CheckpointFile`` hide the functions of these names.
+/// ``CheckpointFile`` has methods of the same names, which hide these functions of the system.
 private func read_(_ descriptor: Int32, _ bytes: UnsafeMutableRawPointer?, _ count: Int) -> Int {
     read(descriptor, bytes, count)
 }

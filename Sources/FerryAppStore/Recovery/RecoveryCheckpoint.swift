@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Where a recovery is. It is written after each page, as JSON:
+/// The place that a recovery has reached. It is written after each page, as JSON:
 ///
 /// ```json
 /// {"format":1,"bundleId":"com.example.app","environment":"Production","onlyFailures":true,"asked":1790000000000,
@@ -26,21 +26,21 @@ struct RecoveryCheckpoint: Codable, Hashable, Sendable {
     var bundleId: String
     var environment: String
     var onlyFailures: Bool
-    /// The first moment that was asked for, also where Apple no longer has it.
+    /// The requested start, even if Apple no longer has that time.
     var asked: Int64
-    /// The window as Apple gets it. The same for each page, because Apple wants it so.
+    /// The window that is sent to Apple. Apple demands the same window for each page.
     var from: Int64
     var to: Int64
-    /// The next page; nil: the first.
+    /// The token of the next page; nil for the first page.
     var paginationToken: String?
     var pages = 0
     var fetched = 0
-    /// Of all passes through the window.
+    /// The number of notifications stored in all passes through the window.
     var stored = 0
-    /// Of the passes before this one. Each of them comes once more as a duplicate.
+    /// The number of notifications stored in earlier passes. Each comes again as a duplicate.
     var storedBefore = 0
     var stillComing = 0
-    /// Of this pass.
+    /// The number of duplicates in this pass.
     var duplicates = 0
     var setAside: [SetAside] = []
     var restarts = 0

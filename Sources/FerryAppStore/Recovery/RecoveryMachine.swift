@@ -4,7 +4,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The walk through the pages of the notification history, without I/O and without a clock.
+/// The walk through the pages of the notification history, without I/O. The time is an argument.
 ///
 /// ```
 ///               received             all handled, another page
@@ -20,13 +20,13 @@ struct RecoveryMachine {
         case ask(AppStoreHistoryQuery, page: String?)
         /// The window was read to its end.
         case finish
-        /// Apple refuses, and no other question helps.
+        /// Apple refuses, and no other request would help.
         case stop
     }
 
-    /// What became of one notification of a page.
+    /// The result for one notification of a page.
     enum Outcome: Hashable {
-        /// `isStillComing`: Apple would bring it by itself.
+        /// `isStillComing`: Apple would still repeat the notification.
         case stored(isStillComing: Bool)
         case duplicate
         case setAside(AppStoreVerificationError)
@@ -38,17 +38,18 @@ struct RecoveryMachine {
         case finished
     }
 
-    /// The reasons for setting aside that are told apart.
+    /// The number of different reasons that are counted one by one.
     static let reasonLimit = 20
-    /// How often a window is begun anew in a row without a page between.
+    /// The largest number of new beginnings in a row, without a page between them.
     static let restartLimit = 2
-    /// Apple's clock and the time on the way: a start so long after the end of Apple's reach is taken surely.
+    /// The distance that a start keeps from the end of Apple's reach, in milliseconds. It covers the difference of the
+    /// clocks and the time that a request takes.
     static let reachMargin: Int64 = 5 * 60 * 1000
 
     private var state: State
     private var restartsInARow = 0
     private let environment: AppStoreEnvironment
-    /// What is written to go on from here.
+    /// The checkpoint to write. A later recovery goes on from it.
     private(set) var checkpoint: RecoveryCheckpoint
 
     init(_ checkpoint: RecoveryCheckpoint) {
@@ -57,7 +58,7 @@ struct RecoveryMachine {
         self.state = checkpoint.isComplete ? .finished : .asking
     }
 
-    /// What to do next.
+    /// The action that is next.
     var next: Action {
         switch self.state {
         case .asking: .ask(self.query, page: self.checkpoint.paginationToken)
@@ -73,7 +74,8 @@ struct RecoveryMachine {
         )
     }
 
-    /// A page came. Its notifications are handled one by one, and then ``pageHandled()`` is called.
+    /// Notes that a page came. Its notifications are handled one by one, and ``pageHandled()`` is called after the
+    /// last.
     mutating func received(next: String?) {
         self.restartsInARow = 0
         self.state = .handling(next: next)
@@ -104,7 +106,7 @@ struct RecoveryMachine {
         }
     }
 
-    /// All notifications of the page are safe: the checkpoint may be written.
+    /// Notes that all notifications of the page are safe, so that the checkpoint may be written.
     mutating func pageHandled() {
         guard case .handling(let next) = self.state else { return }
         self.checkpoint.pages += 1
@@ -113,14 +115,14 @@ struct RecoveryMachine {
         self.state = next == nil ? .finished : .asking
     }
 
-    /// Apple refused a question.
+    /// Notes that Apple refused a request. Returns the next action.
     mutating func refused(_ code: AppStoreServerError.Code, now: Date) -> Action {
         guard case .asking = self.state, self.restartsInARow < Self.restartLimit else { return .stop }
         switch code {
         case .paginationTokenExpired, .invalidPaginationToken:
             guard self.checkpoint.paginationToken != nil else { return .stop }
         case .startDateTooFarInPast:
-            // Time passed since the window was made.
+            // Apple's reach has moved on since the window was made, so the window now starts later.
             self.checkpoint.from = Self.reachable(self.checkpoint.from, self.environment, now: now)
             guard self.checkpoint.from < self.checkpoint.to else { return .stop }
         default:
@@ -135,13 +137,14 @@ struct RecoveryMachine {
         return self.next
     }
 
-    /// The later of a start and the first moment that Apple surely still has. In milliseconds since 1970.
+    /// Returns the start, or the first moment that Apple certainly still has if that is later. In milliseconds since
+    /// 1970.
     static func reachable(_ start: Int64, _ environment: AppStoreEnvironment, now: Date) -> Int64 {
         let reach = AppStoreHistoryQuery.reach(environment).components.seconds * 1000
         return max(start, now.milliseconds - reach + Self.reachMargin)
     }
 
-    /// Whether Apple will send a notification again by itself, after the attempts so far.
+    /// Whether Apple will repeat a notification after the attempts so far.
     static func isStillComing(
         _ attempts: [AppStoreSendAttempt],
         signed: Date?,

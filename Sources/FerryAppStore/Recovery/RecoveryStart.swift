@@ -4,22 +4,22 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Where a recovery begins: with a window, or with a checkpoint. Without I/O.
+/// The start of a recovery: a window or a checkpoint. Without I/O.
 struct RecoveryStart {
-    /// A window that follows another begins so long before its end: a notification may enter the history later than it was
-    /// sent, and what comes twice is recognized.
+    /// The time by which a window overlaps the one before it. A notification may enter the history later than it was
+    /// sent. A notification that comes twice is recognized.
     static let overlap: TimeInterval = 10 * 60
 
     var bundleID: String
     var environment: AppStoreEnvironment
     var onlyFailures: Bool
 
-    /// Chooses the beginning.
+    /// Chooses the start.
     ///
     /// - Parameters:
-    ///   - from: the first moment; nil: where the checkpoint is.
-    ///   - to: the end; nil: now.
-    ///   - checkpoint: what an earlier recovery left.
+    ///   - from: the start of the period; nil: the checkpoint.
+    ///   - to: the end of the period; nil: now.
+    ///   - checkpoint: the checkpoint of an earlier recovery.
     func checkpoint(
         from: Date?,
         to: Date?,

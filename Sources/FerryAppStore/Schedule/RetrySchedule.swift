@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// When the App Store sends a notification again that no server has taken.
+/// The times at which the App Store repeats a notification that no server has accepted.
 ///
 /// Each delay counts from the attempt before. "For version 2 notifications, it retries five times, at 1, 12, 24, 48, and 72
 /// hours after the previous attempt. For version 1 notifications, it retries three times, at 6, 24, and 48 hours after the
@@ -46,17 +46,17 @@ public struct RetrySchedule: Hashable, Sendable {
     /// Returns the last attempt for a notification that was first sent at `first`.
     public func lastChance(from first: Date) -> Date { first.addingTimeInterval(self.span.timeInterval) }
 
-    /// Returns the attempt that takes a notification to a server that was down in `outage`; nil if no attempt does.
+    /// Returns the attempt that succeeds after an outage of the server; nil if every attempt fails.
     ///
     /// The server is down at the outage's lower bound, and up again at its upper bound.
     public func arrival(from first: Date, outage: Range<Date>) -> Date? {
         self.attempts(from: first).first { !outage.contains($0) }
     }
 
-    /// Returns the times of first attempts whose notifications an outage loses. Nil: it loses nothing, because Apple comes
-    /// once more after its end.
+    /// Returns the range of first attempts whose notifications an outage loses; nil if it loses nothing, because Apple
+    /// tries again after its end.
     ///
-    /// A notification is lost when its first attempt and its last lie within the outage.
+    /// A notification is lost if its first and its last attempt are within the outage.
     public func lost(in outage: Range<Date>) -> Range<Date>? {
         let end = outage.upperBound.addingTimeInterval(-self.span.timeInterval)
         return outage.lowerBound < end ? outage.lowerBound..<end : nil

@@ -1,13 +1,15 @@
 internal import NIOPosix
 
-/// The certificates that a verifier has learnt, for the next start.
+/// The certificates that a verifier has learnt. The store keeps them for the next start.
 extension AppStoreStore {
-    /// Tells `verifier` the certificates of the file, now or when it is opened, and keeps those that it finds good.
+    /// Gives `verifier` the certificates of the file, now or when the file is opened. The store then keeps the
+    /// certificates that the verifier finds good.
     func keepCertificates(of verifier: AppStoreVerifier) {
         verifier.whenNewCertificates { [weak self] certificates in
             self?.thread.submit { [weak self] state in
                 guard case .active = state else { return }
-                // Only an aid: without it, the next start learns them again from the first posts.
+                // A fault is ignored. The kept certificates only help: without them, the next start learns them from
+                // the first posts.
                 try? self?.core.file?.keep(certificates)
             }
         }
@@ -18,7 +20,7 @@ extension AppStoreStore {
         }
     }
 
-    /// On the store's thread.
+    /// Gives the certificates of the file to the verifier. Call it on the store's thread.
     func teach() {
         guard let verifier = self.core.verifier, let list = try? self.core.file?.certificates() else { return }
         verifier.learn(list)

@@ -9,25 +9,26 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Notifications in one SQLite file. Safe from any thread.
+/// A store of notifications in one SQLite file. Safe from any thread.
 ///
-/// A notification is answered with 200 only when it is on disk (`fsync`), and is delivered later, at least once, to each
-/// destination. The file keeps it for 180 days and 157 hours, so that neither a repeat of Apple's nor a recovery delivers it
-/// twice. Beside the file stands another with the ending `-mark`, which shows whether a disk has lost commits.
+/// A notification is answered with 200 only when it is on disk (`fsync`). Later it is delivered to each destination, at
+/// least once. The file keeps it for 180 days and 157 hours, so that no repeat by Apple and no recovery delivers it
+/// twice. A second file with the ending `-mark` shows whether the disk has lost commits.
 ///
-/// The file holds what customers bought, and is for its owner alone (mode 0600).
+/// The file contains purchases of customers, so only its owner can read it (mode 0600).
 public final class AppStoreStore: Service {
-    /// How long a notification is kept: the history reaches back 180 days, and Apple repeats for 157 hours.
+    /// How long a notification is kept. The history reaches back 180 days, and Apple repeats a notification for 157
+    /// hours.
     public static let retention: Duration = .seconds((180 * 24 + 157) * 3600)
-    /// How many notifications may wait for the disk. Further ones are answered with 503.
+    /// The largest number of notifications that wait for the disk. Further ones are answered with 503.
     static let queueLimit = 4096
-    /// How many notifications one transaction stores.
+    /// The largest number of notifications that one transaction stores.
     private static let batchLimit = 256
-    /// How many notifications one transaction removes.
+    /// The largest number of notifications that one transaction removes.
     private static let removalLimit = 1000
-    /// How many deliveries one transaction makes due again.
+    /// The largest number of deliveries that one transaction makes due again.
     private static let redeliveryLimit = 1000
-    /// How often opening is tried again after it failed.
+    /// The time between two attempts to open the file.
     private static let openInterval: Duration = .seconds(1)
 
     private struct Take: Sendable {
@@ -39,16 +40,16 @@ public final class AppStoreStore: Service {
         var takes: [Take] = []
         var attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)] = []
         var isScheduled = false
-        /// Whether no delivery begins any more.
+        /// Whether no further delivery begins.
         var isEnding = false
-        /// Whether ``AppStoreStore/run()`` runs.
+        /// Whether ``AppStoreStore/run()`` is running.
         var isDelivering = false
         var isClosed = false
     }
 
-    /// What only the store's thread uses.
+    /// The state of the store's thread.
     ///
-    /// `@unchecked Sendable`: one thread uses it.
+    /// `@unchecked Sendable`, because only that thread uses it.
     final class Core: @unchecked Sendable {
         var file: StoreFile?
         /// The verifier that learns the certificates of the file.
@@ -57,24 +58,25 @@ public final class AppStoreStore: Service {
     }
 
     private let path: String
-    /// Nil: those of the last opening get what is taken, and nothing is delivered.
+    /// The destinations of this process. If nil, new notifications are stored for the destinations of the last opening,
+    /// and nothing is delivered.
     private let destinations: [AppStoreDestination]?
     private let onEvent: (@Sendable (AppStoreDeliveryEvent) -> Void)?
     private let durability: SQLiteDatabase.Durability
     let thread = NIOThreadPool(numberOfThreads: 1)
     let core = Core()
     private let queue = Locked(Queue())
-    /// Raised when there is something new to deliver, and when deliveries end.
+    /// Raised when there is something new to deliver, and when deliveries must end.
     let changes = Signal()
 
-    /// Names the file. It is opened by ``open()``, or with the first notification.
+    /// Creates a store with this file. The file is opened by ``open()``, or with the first notification.
     ///
     /// - Parameters:
-    ///   - path: the file; made if there is none.
-    ///   - destinations: what gets each notification, while ``run()`` runs. A new one gets those that come from now on; what
-    ///     waits for one that is missing stays in the store.
+    ///   - path: the file. If it does not exist, it is made.
+    ///   - destinations: the destinations that get each notification while ``run()`` is running. A new destination gets
+    ///     notifications that come from now on. Deliveries to a destination that is missing here stay in the store.
     ///   - survivesPowerLoss: whether a commit waits for the disk. Without it, a killed process still loses nothing.
-    ///   - onEvent: gets what became of each delivery, on any thread. It must not block.
+    ///   - onEvent: gets the result of each delivery, on any thread. It must not block.
     public init(
         path: String,
         destinations: [AppStoreDestination] = [],
@@ -88,7 +90,7 @@ public final class AppStoreStore: Service {
         self.thread.start()
     }
 
-    /// Names a file whose owner does not run, for what looks into it or adds to it.
+    /// Creates a store for a file whose owner is not running, to read the file or to add to it.
     package init(withoutOwner path: String) {
         self.path = path
         self.destinations = nil
@@ -108,7 +110,7 @@ public final class AppStoreStore: Service {
         try await self.onThread { () throws(AppStoreStoreError) in try self.openNow() }
     }
 
-    /// Finishes what waits, and closes the file. What comes later is refused.
+    /// Completes the waiting work, and closes the file. Later calls are refused.
     public func close() async {
         self.queue.withLock { $0.isClosed = true }
         _ = try? await self.onThread { () throws(AppStoreStoreError) in
@@ -118,10 +120,11 @@ public final class AppStoreStore: Service {
         self.changes.raise()
     }
 
-    /// Delivers to the destinations, and removes what is too old, until the task is cancelled or the service group shuts down.
+    /// Delivers to the destinations and removes old notifications, until the task is cancelled or the service group
+    /// shuts down.
     ///
-    /// When the group shuts down, deliveries that are under way end first; each has 60 s. When the task is cancelled, they are
-    /// cancelled, too.
+    /// When the group shuts down, running deliveries are completed first; each has 60 s. When the task is cancelled,
+    /// they are cancelled too.
     public func run() async {
         self.queue.withLock { $0.isDelivering = true }
         defer {
@@ -149,7 +152,7 @@ public final class AppStoreStore: Service {
         }
     }
 
-    /// Begins no delivery any more, and waits for those that are under way, as long as ``run()`` runs.
+    /// Begins no further delivery, and waits for the running ones. Without a running ``run()`` it does not wait.
     package func end(within limit: Duration) async {
         self.stopDelivering()
         let end = ContinuousClock.now + limit
@@ -161,18 +164,18 @@ public final class AppStoreStore: Service {
         }
     }
 
-    /// Begins no delivery any more.
+    /// Begins no further delivery.
     package func stopDelivering() {
         self.queue.withLock { $0.isEnding = true }
         self.changes.raise()
     }
 
-    /// Whether no delivery begins any more.
+    /// Whether no further delivery begins.
     var isEnding: Bool { Task.isCancelled || self.queue.withLock { $0.isEnding || $0.isClosed } }
 
     private func removeOldHourly() async {
         while !Task.isCancelled {
-            // A full batch means that there are more.
+            // A full batch means that there are more, so the next batch follows without a pause.
             let count = (try? await self.removeOld()) ?? 0
             if count < Self.removalLimit { try? await Task.sleep(for: .seconds(3600)) }
         }
@@ -197,7 +200,8 @@ public final class AppStoreStore: Service {
         return warning
     }
 
-    /// Returns the file. A file that could not be opened is tried again once a second: it may be free now.
+    /// Returns the open file. After a failure, opening is tried again once a second, because the file may be free by
+    /// then.
     private func file() throws(AppStoreStoreError) -> StoreFile {
         if let file = self.core.file { return file }
         if let last = self.core.lastTry, .now - last < Self.openInterval {
@@ -222,7 +226,7 @@ public final class AppStoreStore: Service {
         return try result.get()
     }
 
-    /// Does what waits, in batches: commits that wait for the disk together cost as much as one.
+    /// Does the waiting work in batches, because one wait for the disk then serves many commits.
     private func work() {
         while true {
             let (takes, attempts) = self.queue.withLock { queue in
@@ -266,8 +270,8 @@ public final class AppStoreStore: Service {
         for take in takes { take.continuation.resume(returning: .failed(failure)) }
     }
 
-    /// Notes the ends of attempts. While they cannot be noted, for example on a full disk, their deliveries stay under way:
-    /// otherwise they would be done again and again.
+    /// Notes the ends of attempts. If they cannot be noted, for example on a full disk, the deliveries count as running
+    /// until they can. Otherwise they would be repeated again and again.
     private func settle(_ attempts: [(StoreFile.Attempt, CheckedContinuation<Void, Never>)]) {
         guard !attempts.isEmpty else { return }
         do throws(AppStoreStoreError) {
@@ -313,7 +317,7 @@ public final class AppStoreStore: Service {
 
     // MARK: Taking
 
-    /// Stores a notification, and returns when it is on disk.
+    /// Stores a notification. Returns when it is on disk.
     package func take(
         _ notification: AppStoreNotification,
         post: [UInt8],
@@ -339,7 +343,8 @@ public final class AppStoreStore: Service {
 
     // MARK: Delivering
 
-    /// Returns deliveries to a destination that are due now, those under way included, and when a later one is due.
+    /// Returns the deliveries to a destination that are due now, and the time when a later one is due. Running
+    /// deliveries are included.
     func due(
         to name: String,
         limit: Int
@@ -364,12 +369,12 @@ public final class AppStoreStore: Service {
 
     // MARK: Reading and mending
 
-    /// Returns notifications, the newest first, without their contents (``AppStoreNotification/json``).
+    /// Returns notifications without their contents (``AppStoreNotification/json``), the newest first.
     ///
     /// - Parameters:
-    ///   - limit: at most so many.
-    ///   - before: only those with a lower number: the last of the page before.
-    ///   - state: only those with a delivery in this state.
+    ///   - limit: the largest number of notifications.
+    ///   - before: selects lower numbers only. Pass the last number of the previous page.
+    ///   - state: selects notifications that have a delivery in this state.
     public func list(
         limit: Int = 100,
         before: UInt64? = nil,
@@ -380,38 +385,39 @@ public final class AppStoreStore: Service {
         }
     }
 
-    /// Returns the notification with this key; nil if there is none.
+    /// Returns the notification with this key; nil if the store does not have it.
     public func notification(uuid: String) async throws(AppStoreStoreError) -> StoredNotification? {
         try await self.reading { file throws(SQLiteError) in try file.find(uuid) }
     }
 
-    /// Delivers a notification once more.
+    /// Delivers a notification again.
     ///
-    /// - Parameter uuid: the key. Nil: all that were set aside.
-    /// - Returns: how many deliveries are made again: one for each destination.
+    /// - Parameter uuid: the key. If nil, all notifications that were set aside are delivered again.
+    /// - Returns: the number of deliveries that are made again: one for each destination.
     public func redeliver(uuid: String?) async throws(AppStoreStoreError) -> Int {
         var count = 0
         while true {
-            // In parts, so that notifications are stored between them.
+            // The work is done in parts, so that notifications can be stored between them.
             let made = try await self.reading { file throws(SQLiteError) in
                 try file.redeliver(uuid, now: Date.now.milliseconds, limit: Self.redeliveryLimit)
             }
             count += made
             self.changes.raise()
-            // Those of one notification may be delivered meanwhile, and would be found again.
+            // The loop is for `nil` only. The deliveries of one notification may be made meanwhile, and would be found
+            // and repeated.
             guard uuid == nil, made == Self.redeliveryLimit else { return count }
         }
     }
 
-    /// Delivers to the destinations of now what nobody gets: the URL that it waits for is not named any more, or no destination
-    /// was named when it came.
+    /// Delivers notifications that no destination will get, to the present destinations. Either the URL that a
+    /// notification waits for is no longer configured, or no destination was configured when it came.
     ///
-    /// - Returns: how many notifications are delivered.
+    /// - Returns: the number of notifications that are delivered.
     public func deliverUnsent() async throws(AppStoreStoreError) -> Int {
         let last = try await self.reading { file throws(SQLiteError) in file.last }
         var count = 0
         for first in stride(from: 0, through: last, by: Self.redeliveryLimit) {
-            // In parts, so that notifications are stored between them.
+            // The work is done in parts, so that notifications can be stored between them.
             count += try await self.reading { file throws(SQLiteError) in
                 let numbers = first...first + UInt64(Self.redeliveryLimit - 1)
                 return try file.deliverUnsent(among: numbers, now: Date.now.milliseconds)
@@ -421,7 +427,7 @@ public final class AppStoreStore: Service {
         return count
     }
 
-    /// Removes what is older than ``retention`` and waits for no delivery.
+    /// Removes notifications that are older than ``retention`` and wait for no delivery. Returns their number.
     func removeOld(limit: Int = removalLimit) async throws(AppStoreStoreError) -> Int {
         let time = Date.now.addingTimeInterval(-Self.retention.timeInterval).milliseconds
         return try await self.reading { file throws(SQLiteError) in try file.removeOld(before: time, limit: limit) }
@@ -442,12 +448,12 @@ public final class AppStoreStore: Service {
 }
 
 extension AppStoreStore: AppStoreNotificationSink {
-    /// Stores a notification of the history, and returns when it is committed.
+    /// Stores a notification of the history. Returns when it is committed.
     ///
-    /// The notification must have been verified, because the store checks nothing.
+    /// The store checks nothing, so the notification must have been verified.
     ///
-    /// - Returns: ``AppStoreSinkAnswer/failed(_:)`` when the store is closed, cannot be written, or has 4096 notifications
-    ///   that wait for the disk. Never ``AppStoreSinkAnswer/refused(_:)``.
+    /// - Returns: ``AppStoreSinkAnswer/failed(_:)`` when the store is closed, cannot be written, or has 4096
+    ///   notifications that wait for the disk. The store never returns ``AppStoreSinkAnswer/refused(_:)``.
     public func take(_ notification: AppStoreNotification, signedPayload: String) async -> AppStoreSinkAnswer {
         let post = JSONText.object([("signedPayload", JSONText.quoted(signedPayload))])
         return switch await self.take(notification, post: post, origin: .recovery) {

@@ -1,11 +1,11 @@
 internal import FerrySQLite
 
-/// Why a store cannot be used.
+/// An error that prevents the use of a store.
 public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What an owner does about it.
+    /// The kinds of faults. Each asks for a different act of the owner.
     @nonexhaustive
     public enum Code: Sendable {
-        /// Another process has the file: ask that process.
+        /// Another process has the file. That process must be asked.
         case locked
         /// The disk or its quota is full.
         case full
@@ -13,13 +13,13 @@ public struct AppStoreStoreError: Error, Hashable, Sendable, CustomStringConvert
         case damaged
         /// The file cannot be opened, read or written.
         case inaccessible
-        /// The store was closed with ``AppStoreStore/close()``, and takes nothing more.
+        /// The store was closed with ``AppStoreStore/close()``, and accepts nothing more.
         case closed
     }
 
     /// The kind of fault. Programs decide by it, because sentences may change.
     public let code: Code
-    /// One sentence with the file, what happened and what to do.
+    /// One sentence with the file, the fault and what to do.
     public let description: String
 
     init(_ code: Code, _ description: String) {

@@ -1,11 +1,11 @@
 internal import FerryCore
 internal import FerrySQLite
 
-/// The reason for which the last attempt of each delivery failed, in a table of its own: few deliveries ever fail.
+/// The reason for the last failure of each delivery. It has its own table, because few deliveries fail.
 ///
-/// Not `Sendable`: the store's thread uses it.
+/// The type is not `Sendable`: the store's thread uses it.
 struct DeliveryFailures {
-    /// The longest reason in bytes. Hosts are in it, and the system's words.
+    /// The longest reason in bytes. A reason contains host names and texts of the system, which can be long.
     private static let longest = 400
 
     private let put: SQLiteStatement
@@ -28,11 +28,13 @@ struct DeliveryFailures {
         self.drop = try database.prepare("DELETE FROM failures WHERE destination = ? AND number = ?")
     }
 
-    /// - Parameter place: destination and number of the delivery.
+    /// Notes the result of an attempt.
+    ///
+    /// - Parameter place: the destination and the number of the delivery.
     func note(_ result: StoreFile.Attempt.Result, at place: [SQLiteValue]) throws(SQLiteError) {
         switch result {
         case .delivered: try self.drop.run(place)
-        // The end of the process is no failure: the reason before it stays.
+        // The end of the process is not a failure, so the reason of the failure before it stays.
         case .again(_, nil): break
         case .again(_, let reason?), .dead(let reason):
             try self.put.run(place + [.blob(Array(reason.printable.beginning(utf8: Self.longest).utf8))])

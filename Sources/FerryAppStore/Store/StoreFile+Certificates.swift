@@ -1,9 +1,9 @@
 internal import FerrySQLite
 
-/// The certificates that signed what the store has taken, so that the next start knows them before the first post. They are
-/// verified again when they are read.
+/// The certificates that signed the stored notifications. The next start then knows them before the first post. They
+/// are verified again when they are read.
 extension StoreFile {
-    /// The number of pairs that are kept. Apple has a few, each for two years.
+    /// The largest number of pairs that are kept. Apple uses few, each for two years.
     private static let certificateLimit = 16
 
     static func makeCertificates(_ database: SQLiteDatabase) throws(SQLiteError) {
@@ -16,7 +16,7 @@ extension StoreFile {
         )
     }
 
-    /// The certificates, the newest first.
+    /// Returns the certificates, the newest first.
     func certificates() throws(SQLiteError) -> [SigningCertificates] {
         var list: [SigningCertificates] = []
         try self.database.prepare("SELECT leaf, intermediate FROM certificates ORDER BY number DESC").run { row in

@@ -1,9 +1,10 @@
 internal import FerrySQLite
 
 extension StoreFile {
-    /// Lets deliveries be made once more: those of one notification, or those that were set aside, up to `limit`.
+    /// Makes deliveries due again: the deliveries of one notification, or those that were set aside. At most `limit`
+    /// are changed.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of deliveries.
     func redeliver(_ uuid: String?, now: Int64, limit: Int) throws(SQLiteError) -> Int {
         var places: [(destination: Int64, number: UInt64, customer: [UInt8], signed: Int64)] = []
         let condition = uuid == nil ? "d.state = 2" : "d.number = (SELECT number FROM notifications WHERE uuid = ?)"
@@ -31,17 +32,19 @@ extension StoreFile {
         }
     }
 
-    /// What nobody has got, and no destination of now is to get: its URL is not named any more, or none was named when it came.
+    /// The condition that a notification was not delivered, and waits for no present destination. Either its URL is no
+    /// longer configured, or no destination was configured when it came.
     private static let isUnsent = """
         NOT EXISTS (
             SELECT 1 FROM deliveries d JOIN destinations t ON t.number = d.destination
             WHERE d.number = n.number AND (t.active = 1 OR d.state = \(StoreFile.delivered))
         )
         """
-    /// How many of the latest notifications are looked at for those that no destination was named for.
+    /// The number of latest notifications among which ``hasUnsent()`` looks for notifications without a destination.
     private static let glance = 1000
 
-    /// Whether there is something that nobody gets, among what waits for destinations that are gone and the latest that came.
+    /// Whether the store has a notification that no destination will get. Only notifications for destinations that are
+    /// gone, and the latest ones, are searched.
     func hasUnsent() throws(SQLiteError) -> Bool {
         guard !self.destinations.isEmpty else { return false }
         var isFound = false
@@ -59,10 +62,11 @@ extension StoreFile {
         return isFound
     }
 
-    /// Lets what nobody gets be delivered to the destinations of now.
+    /// Delivers notifications that no destination will get, to the present destinations.
     ///
-    /// - Parameter numbers: the notifications that are looked at. A look at all of them would keep new ones waiting.
-    /// - Returns: how many are delivered.
+    /// - Parameter numbers: the range that is searched. A search of the whole store would keep new notifications
+    ///   waiting.
+    /// - Returns: the number of notifications that are delivered.
     func deliverUnsent(among numbers: ClosedRange<UInt64>, now: Int64) throws(SQLiteError) -> Int {
         guard !self.destinations.isEmpty else { return 0 }
         var unsent: [(number: UInt64, customer: [UInt8], signed: Int64)] = []
@@ -94,7 +98,7 @@ extension StoreFile {
         }
     }
 
-    /// Removes up to `limit` notifications that came before `time` and wait for no delivery. Returns how many.
+    /// Removes notifications that came before `time` and wait for no delivery. Returns their number, at most `limit`.
     func removeOld(before time: Int64, limit: Int) throws(SQLiteError) -> Int {
         var numbers: [Int64] = []
         try self.database.prepare(

@@ -10,14 +10,15 @@ extension StoreFile {
     /// Returns notifications, the newest first.
     ///
     /// - Parameters:
-    ///   - before: only those with a lower number.
-    ///   - state: only those with a delivery in this state.
+    ///   - before: selects lower numbers only.
+    ///   - state: selects notifications that have a delivery in this state.
     func list(
         limit: Int,
         before: UInt64?,
         state: StoredNotification.Delivery.State?
     ) throws(SQLiteError) -> [StoredNotification] {
-        // Few wait or are dead among millions, and most are delivered: the index finds the few, a scan soon finds the many.
+        // Among millions of notifications few wait or are dead, and an index finds those. Most are delivered, and a
+        // scan soon finds enough of these.
         let condition =
             switch state {
             case nil: ""
@@ -42,7 +43,9 @@ extension StoreFile {
         try self.read("WHERE n.uuid = ?", json: "n.json", [.blob(Array(uuid.utf8))]).first
     }
 
-    /// - Parameter json: the column of the content, or an empty one: a list of thousands would need much memory for it.
+    /// Reads the rows of a query.
+    ///
+    /// - Parameter json: the column of the content, or an empty one. Thousands of contents would need much memory.
     private func read(
         _ condition: String,
         json: String,

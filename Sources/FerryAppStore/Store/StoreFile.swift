@@ -9,15 +9,15 @@ internal import Foundation
 
 /// The file of an ``AppStoreStore``.
 ///
-/// A delivery that waits has a due time. Of one customer's deliveries only the earliest has one: the others are blocked, and
-/// the next gets its time when the earliest has ended.
+/// A waiting delivery has a due time. Of one customer's deliveries to a destination, only the earliest has one, and the
+/// others are blocked. When the earliest has ended, the next gets its time.
 ///
-/// Not `Sendable`: the store's thread uses it.
+/// The class is not `Sendable`: the store's thread uses it.
 final class StoreFile {
-    /// What gets each notification.
+    /// A destination of each notification.
     struct Destination: Sendable {
         var name: String
-        /// Whether it gets Apple's posts as they came.
+        /// Whether the destination needs Apple's posts as they came.
         var needsPost: Bool
     }
 
@@ -34,7 +34,7 @@ final class StoreFile {
     struct Attempt: Sendable {
         enum Result: Sendable {
             case delivered
-            /// `at`: milliseconds since 1970. Without a reason, the end of the process cut the attempt off.
+            /// `at`: milliseconds since 1970. Without a reason, the end of the process interrupted the attempt.
             case again(at: Int64, because: String?)
             case dead(because: String)
         }
@@ -44,7 +44,7 @@ final class StoreFile {
         var result: Result
     }
 
-    /// "blocked": later than every clock.
+    /// The due time of a blocked delivery, later than any clock.
     private static let never = Int64.max
     private static let version: Int64 = 1
     static let delivered = StoredNotification.Delivery.State.delivered.rawValue
@@ -54,12 +54,13 @@ final class StoreFile {
     private(set) var last: UInt64
     private let statements: Statements
     private let failures: DeliveryFailures
-    /// The numbers of the destinations that get each notification, by their names.
+    /// The number of each destination that gets notifications, by its name.
     let destinations: [String: Int64]
-    /// Whether a destination needs Apple's posts as they came. They take more room than all the rest.
+    /// Whether a destination needs Apple's posts as they came. Posts take more room than everything else.
     private let keepsPosts: Bool
 
-    /// No attempt is due later. A time beyond it was written when the clock stood wrong.
+    /// The latest possible due time, from now in milliseconds. A later one in the file was written while the clock was
+    /// wrong.
     private static let horizon = DeliveryBackOff.longest.components.seconds * 1000 + 60_000
 
     private struct Statements {
@@ -80,8 +81,8 @@ final class StoreFile {
 
     /// Opens the file, or makes it.
     ///
-    /// - Parameter destinations: what gets each notification from now on. Nil: as it was at the last opening.
-    /// - Returns: in `warning`, a sentence about what is unusual.
+    /// - Parameter destinations: the destinations of notifications from now on. If nil, those of the last opening stay.
+    /// - Returns: the file, and in `warning` a sentence about anything unusual.
     static func open(
         path: String,
         durability: SQLiteDatabase.Durability,
@@ -246,7 +247,7 @@ final class StoreFile {
 
     /// Stores the entries as one transaction.
     ///
-    /// - Returns: for each whether it is new.
+    /// - Returns: for each entry, whether it is new.
     func take(_ entries: [Entry]) throws(SQLiteError) -> [Bool] {
         var areNew: [Bool] = []
         let last = self.last
@@ -255,7 +256,8 @@ final class StoreFile {
                 for entry in entries { areNew.append(try self.take(entry)) }
             }
         } catch {
-            // Nothing was stored, and a mark that ran ahead would look like a loss.
+            // The number goes back, because nothing was stored. A mark that ran ahead would later look like a loss of
+            // commits.
             self.last = last
             throw error
         }
@@ -291,7 +293,8 @@ final class StoreFile {
         return true
     }
 
-    /// Returns the post without what Apple did not sign. Whoever stands between Apple and the receiver can add to it.
+    /// Returns the post without the members that Apple did not sign. Anybody between Apple and the receiver could have
+    /// added such members.
     private static func signedPart(_ entry: Entry) -> [UInt8] {
         guard entry.notification.version == .two, let post = JSONObject(entry.post), post.members.count > 1,
             let payload = post.string("signedPayload")
@@ -317,7 +320,7 @@ final class StoreFile {
                 if (head.signed, head.number) < (signed, number) {
                     due = Self.never
                 } else {
-                    // The new one was signed earlier, so it goes first.
+                    // The new delivery was signed earlier than the one that is due, so it goes first.
                     try self.statements.setDue.run([
                         .integer(Self.never), .integer(destination), .integer(head.number),
                     ])
@@ -329,17 +332,17 @@ final class StoreFile {
         ])
     }
 
-    /// Whether the file still has its name. Without it, what is stored is gone with the process.
+    /// Whether the path still leads to the file. If it does not, stored notifications are lost when the process ends.
     var isInPlace: Bool { self.database.isInPlace }
 
-    /// Notes that everything up to ``last`` was acknowledged.
+    /// Notes that every notification up to ``last`` was acknowledged.
     func advanceMark() throws(HighWaterMark.Fault) { try self.mark.advance(to: self.last) }
 
     // MARK: Delivering
 
     func number(ofDestination name: String) -> Int64? { self.destinations[name] }
 
-    /// Returns deliveries that are due, those that are under way included, and when a later one is due.
+    /// Returns the deliveries that are due, and the time when a later one is due. Running deliveries are included.
     func due(
         _ destination: Int64,
         now: Int64,
@@ -374,12 +377,12 @@ final class StoreFile {
         }
         var next: Int64?
         try self.statements.nextDue.run([.integer(destination), .integer(now)]) { row in next = row.integer(0) }
-        // Without a row, `min` is NULL, which reads as 0.
+        // Without a row, `min` returns NULL, which reads as 0.
         if next == 0 || next == Self.never { next = nil }
         return (deliveries, next)
     }
 
-    /// Makes due now what would be due too late, because the clock was set back since.
+    /// Makes deliveries due now whose time is beyond ``horizon``. The clock was set back since that time was written.
     private func bringNear(_ destination: Int64, _ now: Int64) throws(SQLiteError) {
         let far = [SQLiteValue.integer(now + Self.horizon), .integer(Self.never)]
         var isFar = false
@@ -388,7 +391,8 @@ final class StoreFile {
         try self.statements.bringNear.run([.integer(now), .integer(now), .integer(destination)] + far)
     }
 
-    /// Columns from `start`: uuid, type, subtype, version, environment, bundle, app, customer, signed, json.
+    /// Reads a notification from the columns from `start` on: uuid, type, subtype, version, environment, bundle, app,
+    /// customer, signed, json.
     static func notification(_ row: borrowing SQLiteRow, from start: Int32) -> AppStoreNotification {
         func text(_ column: Int32, _ row: borrowing SQLiteRow) -> String {
             String(decoding: row.blob(column), as: UTF8.self)
@@ -430,7 +434,7 @@ final class StoreFile {
         try self.unblock(attempt.destination, customer, now: now, attempted: attempt)
     }
 
-    /// Gives the earliest of a customer's waiting deliveries its time.
+    /// Gives a time to the earliest of a customer's waiting deliveries.
     func unblock(
         _ destination: Int64,
         _ customer: [UInt8],
@@ -445,7 +449,7 @@ final class StoreFile {
         if head.due == Self.never {
             try self.statements.setDue.run([.integer(now), .integer(destination), .integer(head.number)])
         }
-        // One that was signed earlier came during the attempt, and goes first.
+        // A delivery that was signed earlier came during the attempt. It goes first, so the attempted one is blocked.
         if let attempted, case .again = attempted.result, head.number != Int64(bitPattern: attempted.number) {
             try self.statements.setDue.run([
                 .integer(Self.never), .integer(destination), .integer(Int64(bitPattern: attempted.number)),

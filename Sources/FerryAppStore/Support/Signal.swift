@@ -1,8 +1,8 @@
 internal import FerryCore
 
-/// Wakes those that wait for a change. Any thread.
+/// A signal that wakes the tasks that wait for a change. Any thread may use it.
 ///
-/// Read ``count`` before you look at what changes, and wait beyond that count. A change that comes after the look then ends
+/// Read ``count`` before you look at the changing state, and wait beyond that count. A change after the look then ends
 /// the wait at once.
 final class Signal: Sendable {
     private struct Waiter {
@@ -18,7 +18,7 @@ final class Signal: Sendable {
 
     private let state = Locked(State())
 
-    /// How often the signal was raised.
+    /// The number of times that the signal was raised.
     var count: UInt64 { self.state.withLock(\.count) }
 
     func raise() {

@@ -1,29 +1,29 @@
-/// Why a post is no notification for this receiver. Holds no part of the post but names of its members.
+/// The reason for which a receiver refuses a post. It contains no part of the post except names of members.
 public struct AppStoreVerificationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What follows from the error.
+    /// The kinds of refusal. Each leads to a different answer.
     @nonexhaustive
     public enum Code: String, Sendable {
-        /// It is not in a form that Apple sends.
+        /// The post does not have a form that Apple sends.
         case malformed
-        /// Apple did not sign it, or not as it signs notifications.
+        /// Apple did not sign the post, or signed it in another way than notifications.
         case forged
-        /// Apple signed it for an app that is not served here.
+        /// Apple signed the post for an app that is not served here.
         case otherApp
-        /// Apple signed it for an environment that is not served here.
+        /// Apple signed the post for an environment that is not served here.
         case otherEnvironment
-        /// Whether it is genuine is not known now.
+        /// It cannot be determined now whether the post is genuine.
         case tryAgain
-        /// It is genuine, and this version of Ferry does not know its form.
+        /// The post is genuine, but this version of Ferry does not know its form.
         case notUnderstood
     }
 
-    /// What follows from the error: ``AppStoreReceiver`` chooses the status of its answer by it.
+    /// The kind of refusal. ``AppStoreReceiver`` chooses the status of its answer by it.
     public let code: Code
-    /// One sentence: the check that failed, and what of the post it concerns.
+    /// One sentence with the check that failed, and the part of the post that failed it.
     public let description: String
 
     /// - Parameters:
-    ///   - code: what follows from the error.
+    ///   - code: the kind of refusal.
     ///   - description: one sentence, without any content of the post.
     public init(_ code: Code, _ description: String) {
         self.code = code

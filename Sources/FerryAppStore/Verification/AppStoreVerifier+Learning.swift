@@ -6,18 +6,18 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The certificates that a fresh verifier knows before the first post.
+/// The certificates that a new verifier knows before its first post.
 ///
-/// To look at unknown certificates costs 2 ms, and anybody can send ever new ones, so the verifier looks at a hundred bad ones in a
-/// second. A flood then keeps genuine posts out whose certificates it has never seen. Certificates that it has seen are not
-/// concerned.
+/// A check of unknown certificates costs 2 ms, and anybody can send new ones without end. So the verifier checks at
+/// most a hundred bad ones in a second. During a flood, it therefore refuses genuine posts with certificates that it
+/// has never seen. Posts with known certificates are not affected.
 extension AppStoreVerifier {
-    /// Remembers the certificates of a text that Apple signed: a notification, a transaction or a renewal, for any app. `text` is
-    /// the body of a post, or the signed text alone.
+    /// Remembers the certificates of a text that Apple signed for any app: a notification, a transaction or a renewal.
+    /// `text` is the body of a post, or the signed text alone.
     ///
-    /// An ``AppStoreStore`` does it by itself from its second start on.
+    /// An ``AppStoreStore`` does this by itself from its second start on.
     ///
-    /// - Throws: ``AppStoreVerificationError`` if Apple did not sign it.
+    /// - Throws: ``AppStoreVerificationError`` if Apple did not sign the text.
     public func learn(from text: [UInt8]) throws(AppStoreVerificationError) {
         let signed = JSONObject(text).map { $0.string("signedPayload").map { Array($0.utf8) } ?? [] }
         try self.notifications.learn(from: signed ?? SignedTextKind.trimmed(text))

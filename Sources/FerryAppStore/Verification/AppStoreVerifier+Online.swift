@@ -1,20 +1,20 @@
 extension AppStoreVerifier {
-    /// Verifies the body of a post as ``verify(post:)`` does, and then that no certificate was revoked, if
-    /// ``Configuration/checksRevocation`` says so.
+    /// Verifies the body of a post as ``verify(post:)`` does. If ``Configuration/checksRevocation`` is set, it then
+    /// checks that no certificate was revoked.
     ///
-    /// Cost: up to 2 s when no answer about the certificates is known.
+    /// Cost: up to 2 s if no answer about the certificates is known.
     ///
-    /// - Throws: also `tryAgain`, when the certificates' issuer gives no answer.
+    /// - Throws: also `tryAgain`, if the certificates' issuer gives no answer.
     public func verifyOnline(post body: [UInt8]) async throws(AppStoreVerificationError) -> AppStoreNotification {
         let verified = try self.notifications.verify(post: body)
         try await self.revocation?.check(verified.chains)
         return verified.notification
     }
 
-    /// Verifies the text of `signedPayload` as ``verify(signedPayload:)`` does, and then that no certificate was revoked, if
-    /// ``Configuration/checksRevocation`` says so.
+    /// Verifies the text of `signedPayload` as ``verify(signedPayload:)`` does. If ``Configuration/checksRevocation``
+    /// is set, it then checks that no certificate was revoked.
     ///
-    /// - Throws: also `tryAgain`, when the certificates' issuer gives no answer.
+    /// - Throws: also `tryAgain`, if the certificates' issuer gives no answer.
     public func verifyOnline(
         signedPayload: String
     ) async throws(AppStoreVerificationError) -> AppStoreNotification {
@@ -23,18 +23,18 @@ extension AppStoreVerifier {
         return verified.notification
     }
 
-    /// Verifies a signed transaction or renewal as ``verify(signedObject:)`` does, and then that no certificate was revoked,
-    /// if ``Configuration/checksRevocation`` says so.
+    /// Verifies a signed transaction or renewal as ``verify(signedObject:)`` does. If
+    /// ``Configuration/checksRevocation`` is set, it then checks that no certificate was revoked.
     ///
-    /// - Throws: also `tryAgain`, when the certificates' issuer gives no answer.
+    /// - Throws: also `tryAgain`, if the certificates' issuer gives no answer.
     public func verifyOnline(
         signedObject: String
     ) async throws(AppStoreVerificationError) -> AppStoreSignedObject {
         try await self.verifyOnline(signedObject: signedObject, place: "The signed text")
     }
 
-    /// Verifies a text that the owner or Apple's own server gave, as ``verifyOnline(signedPayload:)`` does. A flood of posts does
-    /// not keep it out.
+    /// Verifies a text as ``verifyOnline(signedPayload:)`` does. The text comes from the owner or from Apple's own
+    /// server, so a flood of posts does not delay it.
     package func verifyInvited(
         signedPayload: String
     ) async throws(AppStoreVerificationError) -> AppStoreNotification {
@@ -45,7 +45,7 @@ extension AppStoreVerifier {
 
     /// - Parameters:
     ///   - place: the member that held the text, for errors.
-    ///   - isInvited: whether the owner or Apple's own server gave it.
+    ///   - isInvited: whether the text comes from the owner or from Apple's own server.
     func verifyOnline(
         signedObject: String,
         place: String,

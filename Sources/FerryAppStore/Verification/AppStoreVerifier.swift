@@ -2,33 +2,34 @@ public import FerryOpenSSL
 
 /// A verifier of App Store Server Notifications, for several apps and both environments.
 ///
-/// Safe from any thread; one serves all. There is no mode that skips the signature.
+/// Safe from any thread; one verifier can serve the whole program. No mode skips the signature.
 public final class AppStoreVerifier: Sendable {
-    /// What a verifier accepts.
+    /// The apps, environments and proofs that a verifier accepts.
     public struct Configuration: Sendable {
-        /// The apps that are served.
+        /// The apps whose notifications are accepted.
         public var apps: [AppStoreApp]
-        /// The environments that are served.
+        /// The environments whose notifications are accepted.
         public var environments: Set<AppStoreEnvironment> = [.production, .sandbox]
-        /// The roots of the signatures.
+        /// The root certificates of Apple's signatures.
         public var trustRoots = AppStoreTrustRoots.apple
-        /// The shared secrets that prove notifications of version 1. Empty: version 1 is refused.
+        /// The shared secrets that prove notifications of version 1. If empty, version 1 is refused.
         public var sharedSecrets: [String] = []
-        /// Whether the methods `verifyOnline` ask Apple whether it revoked the certificates, by OCSP. Each answer is used for
-        /// 15 minutes. Certificates must then be valid now, too: of older ones nothing is known.
+        /// Whether the methods `verifyOnline` ask Apple by OCSP if certificates were revoked. An answer is used for 15
+        /// minutes. Certificates must then also be valid at the present time, because responders may not know expired
+        /// ones.
         public var checksRevocation = false
 
-        /// Whether every app counts: for a person who looks at one notification.
+        /// Whether every app is accepted. This is for a person who inspects a single notification.
         package var takesAnyApp = false
 
-        /// Accepts both environments, signed under Apple's root, in version 2 only, and asks nobody about revocation.
+        /// Accepts both environments in version 2 only, signed under Apple's root. Revocation is not checked.
         public init(apps: [AppStoreApp]) { self.apps = apps }
     }
 
     let notifications: NotificationVerifier
-    /// Whether notifications of version 1 count.
+    /// Whether notifications of version 1 are accepted.
     let takesVersion1: Bool
-    /// Nil: revocation is not asked for.
+    /// The check of revocation; nil if it is switched off.
     let revocation: RevocationChecker?
 
     /// - Throws: ``TLSError`` when the trust roots cannot be read.
@@ -36,7 +37,7 @@ public final class AppStoreVerifier: Sendable {
         try self.init(configuration) { .now }
     }
 
-    /// - Parameter now: the clock that bounds how often bad certificates are looked at.
+    /// - Parameter now: the clock of the limit on checks of bad certificates.
     init(
         _ configuration: Configuration,
         now: @escaping @Sendable () -> ContinuousClock.Instant
@@ -46,7 +47,7 @@ public final class AppStoreVerifier: Sendable {
         self.revocation = configuration.checksRevocation ? try RevocationChecker() : nil
     }
 
-    /// Verifies the body of a post of the App Store, in either version. Asks nobody about revocation.
+    /// Verifies the body of a post of the App Store, in either version. Revocation is not checked.
     ///
     /// Cost: 0.3 ms for 19 KB, and 2 ms for certificates that are seen for the first time.
     public func verify(post body: [UInt8]) throws(AppStoreVerificationError) -> AppStoreNotification {

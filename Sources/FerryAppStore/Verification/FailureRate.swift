@@ -1,7 +1,7 @@
-/// How many chains of certificates failed lately. A failure costs 2 ms, and anybody can cause one, so only so many are looked
-/// at in a second. Chains that are remembered are not concerned.
+/// The number of certificate chains that failed in the present second. A failure costs 2 ms, and anybody can cause one,
+/// so the number is limited. Chains that are remembered do not need the check, and are not limited.
 struct FailureRate {
-    /// A fifth of a core.
+    /// The largest number of failures in a second. They cost a fifth of a core.
     static let perSecond = 100
 
     private var second: ContinuousClock.Instant?

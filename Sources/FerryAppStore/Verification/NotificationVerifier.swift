@@ -21,7 +21,7 @@ struct NotificationVerifier: Sendable {
     private let signatures: SignatureVerifier
     private let version1: Version1Verifier?
 
-    /// - Parameter now: the clock that bounds how often bad certificates are looked at.
+    /// - Parameter now: the clock of the limit on checks of bad certificates.
     init(
         _ configuration: AppStoreVerifier.Configuration,
         now: @escaping @Sendable () -> ContinuousClock.Instant
@@ -73,11 +73,13 @@ struct NotificationVerifier: Sendable {
             content = try self.content(outer.payload)
         } catch {
             guard error.code == .malformed else { throw error }
-            // What is genuine and unknown must come again when it is known: Apple may not repeat after a 400.
+            // A genuine notification of an unknown form is answered so that Apple repeats it for a later version. Apple
+            // may not repeat after a 400.
             _ = try self.signatures.verify(outer, isInvited: isInvited)
             throw AppStoreVerificationError(.notUnderstood, error.description)
         }
-        // Before the texts inside: nobody else can make this receiver read many of them.
+        // The outer signature is checked before the texts inside. Otherwise anybody could make this receiver read many
+        // texts.
         let signature = try self.signatures.verify(outer, isInvited: isInvited)
         let nested = try content.signed.map { name, text throws(AppStoreVerificationError) in
             let nested = try self.readNested(text, of: name)
@@ -118,7 +120,8 @@ struct NotificationVerifier: Sendable {
         return Verified(notification: notification, chains: chains)
     }
 
-    /// Reads a signed text inside a genuine notification. In a form that is not known, it must come again when it is.
+    /// Reads a signed text inside a genuine notification. If its form is unknown, Apple must repeat the notification,
+    /// for a later version of Ferry.
     private func readNested(
         _ text: String,
         of name: String
@@ -139,7 +142,7 @@ struct NotificationVerifier: Sendable {
         isInvited: Bool = false
     ) throws(AppStoreVerificationError) -> SignatureVerifier.Signed {
         let text = try self.signatures.read(signedObject, place: place)
-        // Renewals name no app.
+        // A renewal names no app.
         if let bundleID = text.payload.string("bundleId"), self.apps[bundleID] == nil, !self.takesAnyApp {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
         }
@@ -156,7 +159,7 @@ struct NotificationVerifier: Sendable {
         return try self.signatures.verify(text, isInvited: isInvited)
     }
 
-    /// Verifies the signature of any text of Apple's, for any app, and remembers its certificates.
+    /// Verifies the signature of a text that Apple signed for any app, and remembers its certificates.
     func learn(from text: [UInt8]) throws(AppStoreVerificationError) {
         _ = try self.signatures.verify(self.signatures.read(text, place: "The signed text"), isInvited: true)
     }
@@ -169,14 +172,14 @@ struct NotificationVerifier: Sendable {
         self.signatures.whenNew(body)
     }
 
-    /// A key of a table and of a file's name: printable, and short.
+    /// Whether a text can be the key of a table and part of a file's name: printable and short.
     private static func isKey(_ uuid: String) -> Bool {
         1...64 ~= uuid.utf8.count && uuid.utf8.allSatisfy { 0x21...0x7e ~= $0 }
     }
 
-    // MARK: Whom it is for
+    // MARK: The app and environment
 
-    /// The part of a payload that says whom it concerns.
+    /// The part of a payload that names the app and the environment.
     private struct Content {
         /// The name of this part.
         var name: String
@@ -188,10 +191,10 @@ struct NotificationVerifier: Sendable {
         var signed: [(String, String)] = []
     }
 
-    /// Finds the content and checks that it is addressed to an app of ours.
+    /// Finds this part, and checks that it names an app and an environment that are served here.
     private func content(_ payload: JSONObject) throws(AppStoreVerificationError) -> Content {
         let known = ["data", "summary", "externalPurchaseToken", "appData"]
-        // A kind that comes in later is told by what all kinds have: an object with a bundleId.
+        // Every kind of notification has an object with a bundleId. So kinds that Apple adds later are found, too.
         let names = known + payload.members.map(\.name).filter { !known.contains($0) }
         for name in names {
             guard let object = payload.object(name), let bundleID = object.string("bundleId") else { continue }
@@ -220,7 +223,8 @@ struct NotificationVerifier: Sendable {
         throw AppStoreVerificationError(.malformed, "signedPayload names no app (bundleId).")
     }
 
-    /// The signed texts of an object. A member of such a name that is none stays as it is: Apple may add some.
+    /// The signed texts of an object. Apple may add other members with such names, so a member that is not a signed
+    /// text is left alone.
     private static func signedTexts(_ object: JSONObject) -> [(String, String)] {
         object.members.compactMap { member in
             guard PlainJSON.isSigned(member.name), let text = object.string(member.name),
@@ -240,7 +244,7 @@ struct NotificationVerifier: Sendable {
         guard let app = self.apps[bundleID] ?? (self.takesAnyApp ? AppStoreApp(bundleID: bundleID) : nil) else {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app that is not served here (bundleId).")
         }
-        // The sandbox and version 1 do not have the number.
+        // The sandbox and version 1 have no such number.
         let isRequired = environment == .production && version == .two
         if let wanted = app.appAppleID, isRequired || appAppleID != nil, appAppleID != wanted {
             throw AppStoreVerificationError(.otherApp, "\(place) is for an app with another number (appAppleId).")
@@ -253,13 +257,13 @@ struct NotificationVerifier: Sendable {
         }
     }
 
-    /// Checks that a signed text inside belongs to the notification around it.
+    /// Checks that a signed text belongs to the notification around it.
     private func check(
         _ payload: JSONObject,
         of name: String,
         _ content: Content
     ) throws(AppStoreVerificationError) {
-        // Renewals name no app.
+        // A renewal names no app.
         if let bundleID = payload.string("bundleId"), bundleID != content.bundleID {
             throw AppStoreVerificationError(
                 .forged,
@@ -274,7 +278,8 @@ struct NotificationVerifier: Sendable {
 }
 
 extension String {
-    /// The name of a member for a sentence. Anybody chooses the names in a forged post, and sentences stand in logs.
+    /// The name of a member for a sentence. The sender chooses the names in a forged post, and sentences are written to
+    /// logs, so only harmless characters are kept.
     fileprivate var shown: String {
         let isName =
             self.utf8.count <= 40

@@ -1,10 +1,10 @@
-/// The chains of certificates that were refused lately, and why. Whoever posts with the same ones again costs no further look
-/// at them.
+/// The certificate chains that were refused lately, with the reasons. A repeated post with such a chain costs no
+/// further check.
 struct RefusedChains {
-    /// How many are remembered: some 200 KB. Then all are forgotten.
+    /// The largest number of remembered chains, some 200 KB. After that all are forgotten.
     static let limit = 1024
 
-    /// By the hashes of leaf and intermediate.
+    /// The reasons, by the hashes of the leaf and the intermediate.
     private var reasons: [[UInt8]: String] = [:]
 
     func reason(of chain: [UInt8]) -> String? { self.reasons[chain] }

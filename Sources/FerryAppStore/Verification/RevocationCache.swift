@@ -1,12 +1,13 @@
 internal import FerryOpenSSL
 
-/// The answers of OCSP responders, for a while, without a clock. Times are seconds since 1970.
+/// The recent answers of OCSP responders, without a clock. Times are seconds since 1970.
 struct RevocationCache {
-    /// How long an answer is used, as Apple's own library does.
+    /// How long an answer is used. Apple's own library has the same time.
     static let lifetime = 15 * 60
-    /// How long a responder is left alone that gave no usable answer. Without it, each notification would wait for it.
+    /// How long a responder without a usable answer is not asked again. Without this pause, each notification would
+    /// wait for it.
     static let pause = 10
-    /// The answers that are kept. Apple has a few certificates.
+    /// The largest number of kept answers. Apple uses few certificates.
     static let limit = 128
 
     private struct Entry {
@@ -18,7 +19,7 @@ struct RevocationCache {
     private var entries: [OCSPQuestion: Entry] = [:]
 
     func verdict(_ question: OCSPQuestion, at now: Int) -> OCSPVerdict? {
-        // An answer of the future was kept before the clock was set back.
+        // If an answer seems to come from the future, the clock was set back after it was kept. It is not used.
         self.entries[question].flatMap { $0.since <= now && now < $0.end ? $0.verdict : nil }
     }
 

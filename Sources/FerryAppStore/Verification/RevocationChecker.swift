@@ -8,17 +8,18 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Asks the issuers of certificates whether they revoked them, by OCSP (RFC 6960). Any thread.
+/// A checker that asks by OCSP (RFC 6960) whether an issuer revoked a certificate. Any thread may use it.
 final class RevocationChecker: Sendable {
     private struct State {
         var cache = RevocationCache()
-        /// Questions under way. Notifications that come together share one.
+        /// The questions that are being asked. Notifications that come together share one.
         var running: [OCSPQuestion: Task<OCSPVerdict, Never>] = [:]
     }
 
-    /// For one question. Apple's responders take 200 to 600 ms, and Apple itself waits for an answer to its post.
+    /// The longest wait for one question. Apple's responders take 200 to 600 ms, and Apple itself waits for the answer
+    /// to its post.
     static let limit: Duration = .seconds(2)
-    /// The bytes of an answer. One has about 2,000.
+    /// The largest answer in bytes. A usual one has about 2,000.
     private static let answerLimit = 65_536
 
     private let client: HTTPClient
@@ -26,9 +27,9 @@ final class RevocationChecker: Sendable {
 
     init() throws(TLSError) { self.client = try HTTPClient() }
 
-    /// Checks leaf and intermediate of each chain.
+    /// Checks the leaf and the intermediate of each chain.
     ///
-    /// - Throws: `forged` for a revoked certificate, `tryAgain` when a responder gives no usable answer.
+    /// - Throws: `forged` for a revoked certificate, `tryAgain` if a responder gives no usable answer.
     func check(_ chains: [SigningChain]) async throws(AppStoreVerificationError) {
         var seen: Set<ObjectIdentifier> = []
         var waiting: [(OCSPSubject, Task<OCSPVerdict, Never>)] = []
@@ -108,7 +109,7 @@ final class RevocationChecker: Sendable {
             guard response.status == 200 else { return .unusable("it has the status \(response.status)") }
             return chain.ocspVerdict(response.body, on: subject)
         } catch {
-            // A sentence becomes part of another.
+            // The full stop is dropped, because the sentence becomes part of another.
             let words = error.description
             return .unusable(words.hasSuffix(".") ? String(words.dropLast()) : words)
         }

@@ -9,31 +9,32 @@ internal import Foundation
 
 /// A verifier of Apple's signed texts. Safe from any thread.
 ///
-/// The dates of the certificates are judged at the date that the text says it was signed at; at the present one if that date
-/// cannot be read. The signature proves the date, and a text may be older than the certificates live.
+/// The certificates must be valid at the date in the text, or now if that date cannot be read. The signature proves the
+/// date, and a text may be older than its certificates' lifetime.
 final class SignatureVerifier: Sendable {
-    /// A text whose signature is Apple's.
+    /// A text with a valid signature of Apple's.
     struct Signed {
         let payload: JSONObject
-        /// When it was signed, in milliseconds since 1970.
+        /// The date of the signature, in milliseconds since 1970.
         let date: Int64
         let chain: SigningChain
     }
 
-    /// A text in the right form. Nothing in it is proved.
+    /// A text in the right form. Nothing in it is proved yet.
     struct Unverified {
         fileprivate let jws: CompactJWS
         let payload: JSONObject
-        /// Nil if it cannot be read.
+        /// The date of the signature; nil if it cannot be read.
         let date: Int64?
-        /// Where the text stood, for errors: "signedPayload".
+        /// The member that held the text, for errors: "signedPayload".
         let place: String
     }
 
-    /// How many chains are remembered. Apple has a few, each for two years.
+    /// The largest number of remembered chains. Apple uses few, each for two years.
     static let cacheLimit = 64
 
-    /// Apple's marks on the certificates that sign for the App Store: the border to all other certificates under its root.
+    /// Apple's marks on certificates that sign for the App Store. They separate these from all other certificates under
+    /// the same root.
     static let requirement = SigningChainVerifier.Requirement(
         leafExtension: "1.2.840.113635.100.6.11.1",
         intermediateExtension: "1.2.840.113635.100.6.2.1"
@@ -46,7 +47,7 @@ final class SignatureVerifier: Sendable {
     private let failures = Locked(FailureRate())
     private let now: @Sendable () -> ContinuousClock.Instant
 
-    /// - Parameter now: the clock of the failures.
+    /// - Parameter now: the clock of the limit on failures.
     init(
         _ roots: AppStoreTrustRoots,
         now: @escaping @Sendable () -> ContinuousClock.Instant
@@ -60,14 +61,15 @@ final class SignatureVerifier: Sendable {
                 requirement: Self.requirement
             )
         case .pem(let text):
-            // Apple's own test certificates have no key identifiers, which the strict rules demand.
+            // Apple's own test certificates have no key identifiers, which the strict rules demand. So the rules here
+            // are not strict.
             self.verifier = try SigningChainVerifier(roots: text, isStrict: false, requirement: Self.requirement)
         }
     }
 
-    /// Reads a text without verifying it.
+    /// Parses a text without verifying it.
     ///
-    /// - Parameter place: the member that held it, for errors.
+    /// - Parameter place: the member that held the text, for errors.
     func read(_ text: some Collection<UInt8>, place: String) throws(AppStoreVerificationError) -> Unverified {
         let jws: CompactJWS
         do {
@@ -78,7 +80,7 @@ final class SignatureVerifier: Sendable {
         guard let payload = JSONObject(jws.payload) else {
             throw AppStoreVerificationError(.malformed, "What \(place) signs is not one JSON object.")
         }
-        // An app transaction has its date under the other name.
+        // An app transaction has its date under the second name.
         let date = payload.integer("signedDate") ?? payload.integer("receiptCreationDate")
         return Unverified(
             jws: jws,
@@ -88,20 +90,21 @@ final class SignatureVerifier: Sendable {
         )
     }
 
-    /// The years 1970 to 9999: OpenSSL reads no others.
+    /// The years 1970 to 9999, because OpenSSL reads no others.
     static let dates: ClosedRange<Int64> = 0...253_402_300_799_999
 
-    /// Verifies a text that was read. Cost: 60 µs; for certificates that are not remembered 80 µs more, and 2 ms if it is signed
-    /// with their key.
+    /// Verifies a text that was parsed. Cost: 60 µs. Certificates that are not remembered cost 80 µs more, and 2 ms if
+    /// their key signed the text.
     ///
-    /// - Parameter isInvited: whether the owner or Apple's own server gave it. A flood of strangers' texts does not
-    ///   keep it out.
+    /// - Parameter isInvited: whether the text comes from the owner or from Apple's own server. A flood of other texts
+    ///   does not delay it.
     func verify(_ text: Unverified, isInvited: Bool = false) throws(AppStoreVerificationError) -> Signed {
         let chain = try self.chain(text, isInvited: isInvited)
         guard chain.isValidSignature(text.jws.signature, for: text.jws.signingInput) else {
             throw Self.wrongSignature(text)
         }
-        // After the signature: what is genuine and unknown must come again when it is known.
+        // This check comes after the signature. A genuine text of an unknown form must be repeated by Apple, for a
+        // later version.
         guard let date = text.date else {
             throw AppStoreVerificationError(
                 .notUnderstood,
@@ -115,7 +118,8 @@ final class SignatureVerifier: Sendable {
         let key = SigningCertificates(leaf: text.jws.certificates[0], intermediate: text.jws.certificates[1])
         let seconds = text.date.map { Int($0 / 1000) } ?? Int(Date.now.timeIntervalSince1970)
         if let known = self.cache.withLock({ $0[key] }), known.validity.contains(seconds) { return known }
-        // Whoever does not have the key of the certificate costs no look at the chain.
+        // The signature is checked before the chain. A sender without the certificate's key then causes no check of the
+        // chain.
         let (signature, input) = (text.jws.signature, text.jws.signingInput)
         guard SigningChainVerifier.isSignature(signature, of: input, by: key.leaf) ?? true else {
             throw Self.wrongSignature(text)
@@ -137,7 +141,8 @@ final class SignatureVerifier: Sendable {
             return chain
         } catch {
             let code = Self.code(error)
-            // What is no certificate costs nothing, and must not keep the App Store's next ones out.
+            // A malformed certificate costs nothing. If it counted, it could keep the App Store's next certificates
+            // out.
             if code != .malformed, !isInvited { self.failures.withLock { $0.add(at: self.now()) } }
             if Self.isForGood(error) { self.refused.withLock { $0.add(digest, Self.words(error)) } }
             throw AppStoreVerificationError(code, "\(text.place): \(Self.words(error)).")
@@ -146,14 +151,14 @@ final class SignatureVerifier: Sendable {
 
     private func remember(_ chain: SigningChain, _ key: SigningCertificates) {
         self.cache.withLock { cache in
-            // Only Apple makes chains that get here, so what is dropped hardly matters.
+            // Only chains that Apple made get this far, so it hardly matters which one is dropped.
             if cache.count >= Self.cacheLimit, let some = cache.keys.first { cache[some] = nil }
             cache[key] = chain
         }
     }
 
-    /// Looks at certificates before a text comes with them, so that no flood of forged ones can keep it out. Bad ones have no
-    /// effect. Cost: 2 ms each.
+    /// Checks certificates before a text comes with them, so that a flood of forged ones cannot keep them out. Bad ones
+    /// have no effect. Cost: 2 ms each.
     func learn(_ certificates: [SigningCertificates], at seconds: Int) {
         for key in certificates where self.cache.withLock({ $0[key] == nil }) {
             let chain = try? self.verifier.verify(leaf: key.leaf, intermediate: key.intermediate, at: seconds)
@@ -161,7 +166,8 @@ final class SignatureVerifier: Sendable {
         }
     }
 
-    /// Calls `body` with certificates that are found good for the first time, on any thread. They are few.
+    /// Sets `body` to be called, on any thread, with certificates that are found good for the first time. Such calls
+    /// are rare.
     func whenNew(_ body: @escaping @Sendable (SigningCertificates) -> Void) { self.onNews.withLock { $0 = body } }
 
     private static func wrongSignature(_ text: Unverified) -> AppStoreVerificationError {
@@ -176,7 +182,7 @@ final class SignatureVerifier: Sendable {
         }
     }
 
-    /// Whether the certificates do not count at any date.
+    /// Whether the certificates are refused for every date.
     private static func isForGood(_ fault: SigningChainFault) -> Bool {
         switch fault {
         case .missingExtension, .wrongKey, .wrongLength, .unverifiable: true
@@ -210,11 +216,11 @@ final class SignatureVerifier: Sendable {
     }
 }
 
-/// The roots of the App Store's signatures.
+/// The root certificates of the App Store's signatures.
 @nonexhaustive
 public enum AppStoreTrustRoots: Hashable, Sendable {
     /// Apple Root CA - G3, which is built in.
     case apple
-    /// Other roots, for tests: PEM text.
+    /// Other roots as PEM text, for tests.
     case pem([UInt8])
 }

@@ -15,17 +15,18 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The file of the option `feedback`: one line for each device that APNs calls gone.
+/// The file of the option `feedback`. It has one line for each device that APNs reported as gone.
 ///
 /// ```
 /// {"token":"00fc…","timestamp":1585656000}
 /// ```
 ///
-/// Several processes append to it and take it at the same time, and no one waits for another. Each append is one write at the
-/// end. Who takes the list renames the file first. An appender that finds the file renamed after its write writes again, into
-/// the new file, so a device may stand in both and is never in neither.
+/// Several processes can append and take the list at the same time, and none waits for another. An append is one write
+/// at the end of the file. A process that takes the list renames the file first. If an appender finds after its write
+/// that the file was renamed, it writes the line again, to the new file. So a device may be in both files, and is
+/// always in one.
 final class FeedbackFile: Sendable {
-    /// How often an append is repeated because the file was taken meanwhile.
+    /// The number of attempts to append a line while other processes keep taking the file.
     private static let tries = 8
 
     private let path: [CChar]
@@ -38,13 +39,14 @@ final class FeedbackFile: Sendable {
             throw OptionsFault(FileName(path).sentence(predicate, option: "feedback"))
         }
         close(file)
-        // Once more: only a file that exists has a path that does not depend on the current directory.
+        // The path is resolved a second time, now that the file exists. Only then is it independent of the current
+        // directory.
         self.path = Array(try Self.resolved(path).utf8CString)
     }
 
-    /// Returns the path without symbolic links: taking the list renames the file itself.
+    /// Returns the path without symbolic links, because taking the list renames the file itself.
     ///
-    /// - Throws: ``OptionsFault`` when it is there, and no regular file.
+    /// - Throws: ``OptionsFault`` when the path leads to something other than a regular file.
     static func resolved(_ path: String) throws(OptionsFault) -> String {
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
@@ -55,17 +57,17 @@ final class FeedbackFile: Sendable {
         return String(cString: real)
     }
 
-    /// How many devices could not be written, because the disk was full, say.
+    /// The number of devices that could not be written, for example because the disk was full.
     var lostCount: Int { self.lost.load(ordering: .relaxed) }
 
-    /// The line of a device.
+    /// Makes the line of a device.
     static func line(_ device: DeviceToken, goneSince date: Date?) -> [UInt8] {
         let seconds = UInt32(clamping: Int64((date ?? .now).timeIntervalSince1970))
         return Array("{\"token\":\"\(device.hex)\",\"timestamp\":\(seconds)}\n".utf8)
     }
 
-    /// Appends a line, and waits for the disk. A fork may come meanwhile: it makes system calls only, and nothing that takes a
-    /// lock of the Swift runtime.
+    /// Appends a line, and waits for the disk. A fork may happen during the wait. So this code makes system calls only,
+    /// and uses nothing that takes a lock of the Swift runtime.
     func append(_ line: [UInt8]) {
         for _ in 0..<Self.tries {
             switch self.put(line) {
@@ -88,7 +90,7 @@ final class FeedbackFile: Sendable {
         var own = stat()
         var current = stat()
         guard fstat(file, &own) == 0 else { return .failed }
-        // Whoever renames the file from now on reads this line.
+        // The path still leads to our file. A process that renames the file from now on reads this line.
         let isCurrent = stat(self.path, &current) == 0 && current.st_ino == own.st_ino && current.st_dev == own.st_dev
         return isCurrent ? .written : .taken
     }

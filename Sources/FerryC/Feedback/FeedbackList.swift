@@ -4,21 +4,21 @@ internal import FerryBinary
 internal import FerryCore
 internal import NIOCore
 
-/// One reading of the devices that are gone: what a `ferry_t` of `ferry_feedback_open` stands for. Any thread.
+/// One reading of the devices that are gone, behind a `ferry_t` of `ferry_feedback_open`. Any thread may use it.
 ///
-/// First comes the file of the option `feedback`, then the list of the service.
+/// It returns the file of the option `feedback` first, then the list of the feedback service.
 final class FeedbackList: Sendable {
     private final class State {
         var signal: ReadySignal
         var taken: TakenFeedback?
-        /// Nil until the file is at its end, and if there is no service.
+        /// The reading of the service; nil until the file is at its end, and if there is no service.
         var reading: FeedbackReading?
         var count = 0
-        /// Why the list was not read to its end.
+        /// The reason why the list was not read to its end.
         var error: String?
         var isOver = false
         var isFreed = false
-        /// A tuple that did not fit the caller's memory.
+        /// A tuple that did not fit into the caller's memory.
         var waiting: FeedbackTuple?
 
         init(_ signal: consuming ReadySignal, _ taken: consuming TakenFeedback?) {
@@ -41,7 +41,7 @@ final class FeedbackList: Sendable {
         self.service = service
     }
 
-    /// Copies whole tuples to `target`. Returns their length; 0 at the end; an error.
+    /// Copies whole tuples to `target`. Returns their length in bytes, 0 at the end, or an error.
     func read(into target: UnsafeMutableRawBufferPointer, milliseconds: Int64) -> Int64 {
         guard target.count >= Int(FERRY_FEEDBACK_TUPLE) else { return Int64(FERRY_EINVAL) }
         var result: Int64 = 0
@@ -56,11 +56,12 @@ final class FeedbackList: Sendable {
         return answer == 0 ? Int64(FERRY_ETIME) : answer < 0 ? Int64(answer) : result
     }
 
-    /// Returns the length of the tuples that are there now; 0 at the end; an error; nil if the list goes on.
+    /// Returns the length of the tuples that are there now, 0 at the end, or an error; nil if the list goes on.
     private func copy(to target: UnsafeMutableRawBufferPointer) -> Int64? {
         self.state.withLock { state in
             guard !state.isFreed else { return Int64(FERRY_EHANDLE) }
-            // Before the look: news that comes after it raises the signal again. At the end it stays.
+            // The signal is cleared before the look, so that a later change raises it again. At the end it stays
+            // raised.
             if !state.isOver { state.signal.set(false) }
             var length = 0
             while let tuple = state.waiting ?? self.next(state) {
@@ -76,7 +77,8 @@ final class FeedbackList: Sendable {
                 length += tupleLength
             }
             if length > 0 { return Int64(length) }
-            // The caller has all devices of these files. A service that fails later must not bring them back.
+            // The caller now has all devices of these files. The files are removed even if the service failed, because
+            // the next reading would return the same devices again.
             state.taken?.remove()
             if state.error != nil { return Int64(FERRY_EPEER) }
             return state.isOver ? 0 : nil
@@ -115,7 +117,7 @@ final class FeedbackList: Sendable {
 
     private func end(_ state: State) {
         state.isOver = true
-        // Another thread may wait for the same list.
+        // The signal stays raised, because another thread may wait for the same list.
         state.signal.set(true)
     }
 
@@ -129,7 +131,7 @@ final class FeedbackList: Sendable {
         }
     }
 
-    /// The numbers as a JSON object.
+    /// Returns the figures of the reading as a JSON object.
     func report() -> [UInt8] {
         self.state.withLock { state in
             var json = Array("{\"tuples\":\(state.count),\"skipped\":\(state.taken?.skipped ?? 0)".utf8)

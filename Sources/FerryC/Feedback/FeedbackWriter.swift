@@ -7,10 +7,10 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Appends devices to a ``FeedbackFile`` on a thread of its own: a disk that hangs must not stop an event loop.
+/// Appends devices to a ``FeedbackFile`` on its own thread. A disk that hangs must not stop an event loop.
 ///
-/// A line is in the file before its outcome is told. So the outcomes of a provider pass through the writer: while lines are
-/// not written, later outcomes wait behind them.
+/// A line is in the file before its outcome is reported. So the outcomes of a provider pass through the writer, and
+/// wait behind the lines that came before them.
 ///
 /// ```
 ///   event loop ── line ───▶ ┌───────┐
@@ -19,17 +19,17 @@ internal import Foundation
 ///        └───────────── if the queue is empty ──────▶
 /// ```
 ///
-/// The thread lives while there is something to write.
+/// The thread lives while the queue has items.
 ///
-/// The queue takes everything, because an event loop can neither wait nor drop an outcome. Its bound is that of the
-/// notifications: while ``limit`` lines and outcomes wait, a ``Handle`` takes no more of them. So the queue has at most as
-/// many, and those of the notifications that the provider had before.
+/// The queue accepts everything, because an event loop can neither wait nor drop an outcome. Its size is bounded
+/// through the notifications: while ``limit`` items wait, a ``Handle`` takes no more. So the queue has at most
+/// ``limit`` items, and those of the notifications that the provider already had.
 final class FeedbackWriter: Sendable {
     private enum Item {
         case line([UInt8])
         case outcomes([OutcomeRecord], any OutcomeSink)
 
-        /// How many lines and outcomes it is.
+        /// The number of lines and outcomes in the item.
         var count: Int {
             switch self {
             case .line: 1
@@ -40,11 +40,11 @@ final class FeedbackWriter: Sendable {
 
     private struct State {
         var items = CircularBuffer<Item>()
-        /// The lines and outcomes in ``items``.
+        /// The number of lines and outcomes in ``items``.
         var count = 0
-        /// Whether the thread runs.
+        /// Whether the thread is running.
         var isRunning = false
-        /// The handles that have something to submit.
+        /// The handles that wait to submit notifications.
         var waiters: [@Sendable () -> Void] = []
 
         var isIdle: Bool { !self.isRunning && self.items.isEmpty }
@@ -56,7 +56,7 @@ final class FeedbackWriter: Sendable {
 
         mutating func take() -> Item? {
             guard let item = self.items.popFirst() else {
-                // A disk that hung has left much memory.
+                // The buffer is replaced, because it may have grown large while a disk hung.
                 self.items = CircularBuffer()
                 self.isRunning = false
                 return nil
@@ -65,7 +65,7 @@ final class FeedbackWriter: Sendable {
             return item
         }
 
-        /// Removes and returns outcomes that wait.
+        /// Removes and returns the waiting outcomes that `isWanted` selects.
         mutating func takeOutcomes(_ isWanted: (PushTag) -> Bool) -> [([OutcomeRecord], any OutcomeSink)] {
             var taken: [([OutcomeRecord], any OutcomeSink)] = []
             let waiting = self.items
@@ -84,7 +84,8 @@ final class FeedbackWriter: Sendable {
             return taken
         }
 
-        /// Removes and returns those who may go on. Half of the queue is free then: few calls find room for many.
+        /// Removes and returns the waiters that may go on. They are called when half of the queue is free, so that each
+        /// finds room for many notifications.
         mutating func takeWaiters() -> [@Sendable () -> Void] {
             guard self.count <= FeedbackWriter.limit / 2 else { return [] }
             defer { self.waiters = [] }
@@ -92,24 +93,25 @@ final class FeedbackWriter: Sendable {
         }
     }
 
-    /// The next work of the thread.
+    /// The next work that the thread has to do.
     private enum Step {
         case write([UInt8])
         case goOn
         case end
     }
 
-    /// While so many lines and outcomes wait, no notification is taken.
+    /// The number of waiting lines and outcomes from which on no notification is taken.
     static let limit = 65_536
-    /// The time in milliseconds that the end of a handle, or of the process, waits for the file.
+    /// How long the end of a handle or of the process waits for the file, in milliseconds.
     static let patience: Int64 = 1000
 
-    /// The writers with a thread.
+    /// The writers whose thread is running.
     private nonisolated(unsafe) static var busy = Monitor<[ObjectIdentifier: FeedbackWriter]>([:])
 
     private let append: @Sendable ([UInt8]) -> Void
     private let state = Monitor(State())
-    /// Held while outcomes go from the queue to their sinks: otherwise they would for a moment be in neither.
+    /// Locked while outcomes go from the queue to their sinks. Without it, an outcome would for a moment be in neither,
+    /// and a close would miss it.
     private let telling = Monitor(())
     private let lost: @Sendable () -> Int
 
@@ -122,23 +124,25 @@ final class FeedbackWriter: Sendable {
     }
 
     /// - Parameters:
-    ///   - append: writes a line, for as long as it takes. A fork does not wait for it, so it must not use the Swift runtime.
-    ///   - lost: returns the number of lines that it could not write.
+    ///   - append: writes a line, and takes as long as the disk does. A fork does not wait for it, so it must not use
+    ///     the Swift runtime.
+    ///   - lost: returns the number of lines that could not be written.
     init(_ append: @escaping @Sendable ([UInt8]) -> Void, lost: @escaping @Sendable () -> Int = { 0 }) {
         self.append = append
         self.lost = lost
     }
 
-    /// The number of devices that could not be written, because the disk was full, say.
+    /// The number of devices that could not be written, for example because the disk was full.
     var lostCount: Int { self.lost() }
 
-    /// Has a line written soon. Never waits.
+    /// Puts a line into the queue, and never waits.
     func add(_ device: DeviceToken, goneSince date: Date?) {
-        // Here, and not on the thread: a fork waits for event loops, and the time is that of the outcome.
+        // The line is made here and not on the thread: a fork waits for event loops only, and the date is that of the
+        // outcome.
         self.add(.line(FeedbackFile.line(device, goneSince: date)))
     }
 
-    /// Returns a sink that passes outcomes on to `sink`, each behind the lines before it.
+    /// Returns a sink that passes outcomes to `sink`. Each outcome is passed after the lines that came before it.
     func before(_ sink: any OutcomeSink) -> any OutcomeSink { Sink(writer: self, sink: sink) }
 
     private struct Sink: OutcomeSink {
@@ -164,16 +168,16 @@ final class FeedbackWriter: Sendable {
         }
         guard starts else { return }
         Self.busy.withLock { $0[ObjectIdentifier(self)] = self }
-        // Without a thread, waiting here loses less than dropping the line.
+        // The system has no thread left. The line is written here, because a wait does less harm than a lost line.
         if !OwnThread.start({ self.work() }) { self.work() }
     }
 
     // MARK: Room
 
-    /// How many notifications may be taken now.
+    /// The number of notifications that may be taken now.
     var room: Int { self.state.withLock { max(Self.limit - $0.count, 0) } }
 
-    /// Calls `body` once when there is room: at once, or on the writer's thread.
+    /// Calls `body` once there is room, immediately or on the writer's thread.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         let waits = self.state.withLock { state in
             guard state.count >= Self.limit else { return false }
@@ -225,13 +229,13 @@ final class FeedbackWriter: Sendable {
 
     // MARK: Ends
 
-    /// Waits until everything is written. Outcomes that then still wait are told all the same.
+    /// Waits until the queue is written. Outcomes that still wait after that time are reported anyway.
     func flush(milliseconds: Int64 = FeedbackWriter.patience) {
         guard !self.state.wait(milliseconds: milliseconds, until: { $0.isIdle }) else { return }
         ForkGate.pass { self.tell { _ in true } }
     }
 
-    /// Tells the outcomes with these tags now, ahead of lines that are not written.
+    /// Reports the outcomes with these tags now, ahead of lines that are not written yet.
     func tell(_ isWanted: (PushTag) -> Bool) {
         self.telling.withLock { _ in
             for (records, sink) in self.state.withLock({ $0.takeOutcomes(isWanted) }) { sink.settled(records.span) }
@@ -239,11 +243,11 @@ final class FeedbackWriter: Sendable {
         self.offerRoom()
     }
 
-    /// Waits until every writer of this process has written everything.
+    /// Waits until every writer of the process has an empty queue.
     static func flushAll() {
         for writer in self.busy.withLock({ $0.values.map { $0 } }) { writer.flush() }
     }
 
-    /// Notes that this is a child of `fork`, which has none of these threads.
+    /// Notes that this process is a child of `fork`, in which these threads do not exist.
     static func forked() { self.busy = Monitor([:]) }
 }

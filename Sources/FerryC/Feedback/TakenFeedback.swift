@@ -15,10 +15,11 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The devices in a ``FeedbackFile``, taken from it. One thread at a time.
+/// The devices that were taken from a ``FeedbackFile``. One thread at a time may use it.
 ///
-/// Taking renames the file to `PATH.taken.PID.NUMBER`, and reading it to its end removes that. A process that died in between
-/// left such a file. It is locked while its owner lives, so the next one who takes the list finds out, and reads it first.
+/// Taking the list renames the file to `PATH.taken.PID.NUMBER`. After a reading to its end the file is removed. A
+/// process that dies before leaves the file behind. The file is locked while its owner lives, so the next process that
+/// takes the list finds it unlocked, and reads it first.
 struct TakenFeedback: ~Copyable {
     private struct File {
         var path: String
@@ -26,22 +27,22 @@ struct TakenFeedback: ~Copyable {
     }
 
     private static let chunk = 1 << 16
-    /// A longer line is none of ours.
+    /// The longest line in bytes. Ferry writes no longer one.
     private static let lineLimit = 512
-    /// How often a name that another thread just used is replaced by the next.
+    /// The number of names that are tried while other threads use the same ones.
     private static let tries = 1000
 
     private var files: [File] = []
-    /// The index of the file that is read.
+    /// The index of the file that is being read.
     private var current = 0
     private var bytes: [UInt8] = []
     private var position = 0
-    /// How many lines were not understood.
+    /// The number of lines that could not be parsed.
     private(set) var skipped = 0
-    /// Whether the system could not read a file.
+    /// Whether the system failed to read a file.
     private(set) var isUnreadable = false
 
-    /// Takes the list. An absent file is an empty list.
+    /// Takes the list. If the file does not exist, the list is empty.
     ///
     /// - Throws: ``OptionsFault`` when the file cannot be renamed.
     init(path: String) throws(OptionsFault) {
@@ -51,7 +52,7 @@ struct TakenFeedback: ~Copyable {
         }
         for number in 1...Self.tries {
             let name = "\(path).taken.\(getpid()).\(number)"
-            // The name must be new: a rename would replace the list of another reader.
+            // The name must be new. An ordinary rename would replace the list that another reader has taken.
             guard cferry_rename_new(path, name) == 0 else {
                 if errno == EEXIST { continue }
                 guard errno != ENOENT else { return }
@@ -88,13 +89,14 @@ struct TakenFeedback: ~Copyable {
         return names.sorted()
     }
 
-    /// Opens a file and locks it; nil if another reader has it, or if it is gone.
+    /// Opens a file and locks it; nil if another reader has it or it is gone.
     private static func lock(_ path: String) -> File? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard file >= 0 else { return nil }
         var own = stat()
         var current = stat()
-        // Its reader may have removed it, and the name may be another file's by now.
+        // Another reader may have removed the file after we opened it, and a new file may have its name. Both must be
+        // the same file.
         guard flock(file, LOCK_EX | LOCK_NB) == 0, fstat(file, &own) == 0, stat(path, &current) == 0,
             own.st_ino == current.st_ino
         else {
@@ -117,7 +119,7 @@ struct TakenFeedback: ~Copyable {
         return nil
     }
 
-    /// Removes what was read. Until then, another reader finds the list if this one dies.
+    /// Removes the files that were read. If the process dies before this call, the next reader finds the list again.
     mutating func remove() {
         for file in self.files.prefix(self.current) {
             unlink(file.path)
@@ -149,7 +151,7 @@ struct TakenFeedback: ~Copyable {
                 return nil
             }
             guard count > 0 else {
-                // The last line may lack its end.
+                // The last line may have no line feed.
                 guard !self.bytes.isEmpty else { return nil }
                 defer { self.bytes.removeAll() }
                 return self.bytes[...]
@@ -158,7 +160,8 @@ struct TakenFeedback: ~Copyable {
         }
     }
 
-    /// Reads a line. A full disk may have cut the line before, and then both are one.
+    /// Parses a line. A full disk may have cut the line before it, so that both look like one line. The last object in
+    /// it counts.
     private static func tuple(in line: ArraySlice<UInt8>) -> FeedbackTuple? {
         guard let start = line.lastIndex(of: UInt8(ascii: "{")) else { return nil }
         return line[start...].withUnsafeBufferPointer { bytes in

@@ -1,12 +1,12 @@
 internal import Ferry
 internal import FerryCore
 
-/// What a handle sends with.
+/// The provider or echo that a handle sends with.
 enum Backend: Sendable {
     case provider(any LoopProvider)
     case echo(Echo)
 
-    /// How many notifications it may take now. Another thread may take the room first.
+    /// The number of notifications that the backend may take now. Another thread may use the room first.
     var room: Int {
         switch self {
         case .provider(let provider): provider.body.room
@@ -35,9 +35,9 @@ enum Backend: Sendable {
         }
     }
 
-    /// Calls `body` once when everything that was taken so far was written once, or has its outcome.
+    /// Calls `body` once each notification that was taken so far was written, or has its outcome.
     ///
-    /// - Returns: a number for ``stopWaiting(_:)``; nil if `body` was called.
+    /// - Returns: a number for ``stopWaiting(_:)``; nil if `body` was called immediately.
     func whenWritten(_ body: @escaping @Sendable () -> Void) -> UInt64? {
         switch self {
         case .provider(let provider): return provider.body.whenWritten(body)
@@ -49,7 +49,7 @@ enum Backend: Sendable {
 
     func stopWaiting(_ id: UInt64) { if case .provider(let provider) = self { provider.body.stopWaiting(id) } }
 
-    /// How many notifications were not delivered, or may not have been.
+    /// The numbers of notifications that were not delivered, and that may not have been delivered.
     var losses: (undelivered: Int, uncertain: Int) {
         switch self {
         case .provider(let provider): (provider.counts.undelivered, provider.counts.uncertain)

@@ -1,6 +1,6 @@
 internal import FerryCore
 
-/// A backend that gives each notification its outcome at once, to test a binding without a server.
+/// A backend that gives each notification its outcome immediately. It tests a binding without a server.
 ///
 /// | the device token begins with | outcome |
 /// |---|---|

@@ -5,7 +5,7 @@ internal import FerryCore
 final class EventQueue: Sendable {
     private struct State {
         let events: ProviderEvents
-        /// An event that did not fit its reader's memory.
+        /// An event that did not fit into the reader's memory.
         var waiting: [UInt8] = []
 
         mutating func next() -> [UInt8]? {
@@ -20,9 +20,9 @@ final class EventQueue: Sendable {
         self.state = Monitor(State(events: provider.events(bufferingNewest: limit) { mailbox.eventCame() }))
     }
 
-    /// Copies the next event to `target`, if it fits.
+    /// Copies the next event to `target` if it fits.
     ///
-    /// - Returns: its length, 0 if there is none; and whether there is more to read.
+    /// - Returns: the length of the event, or 0 if there is none; and whether more events are unread.
     func read(into target: UnsafeMutableRawBufferPointer) -> (length: Int, isMore: Bool) {
         self.state.withLock { state in
             guard let event = state.next() else { return (0, false) }

@@ -12,7 +12,7 @@ extension Handle {
         return numbers
     }
 
-    /// Changes what may change while the handle is open.
+    /// Changes the options that may change while the handle is open.
     func set(_ text: UnsafeBufferPointer<UInt8>) throws(OptionsFault) {
         var options = try OptionsObject(text)
         let share = try options.number("share", in: 0...100)
@@ -22,7 +22,7 @@ extension Handle {
         migration.rule.share = share
     }
 
-    /// The report as a JSON object.
+    /// Returns the report as a JSON object.
     func report() -> [UInt8] {
         let numbers = self.numbers()
         var json = Array(

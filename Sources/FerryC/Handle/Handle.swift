@@ -2,20 +2,20 @@ internal import CFerry
 internal import Ferry
 internal import FerryCore
 
-/// One opened provider, or a part of a shared one: what `ferry_t` stands for. Any thread.
+/// An open provider, or a share of a common one, behind a `ferry_t`. Any thread may use it.
 final class Handle: Sendable {
-    /// What the handle sends with.
+    /// The provider that the handle uses, and whether other handles use it too.
     enum Way: Sendable {
         case own(Backend, closing: Latch)
-        /// `isClosed` is locked while something is submitted: a close must know all that was taken.
+        /// `isClosed` is locked during a submission, because a close must know every notification that was taken.
         case shared(SharedProvider, isClosed: Monitor<Bool>)
     }
 
-    /// Options that do not concern the backend.
+    /// The options that do not concern the backend.
     struct Settings: Sendable {
-        /// Whether ``flush(milliseconds:)`` waits for outcomes.
+        /// Whether ``flush(milliseconds:)`` waits for outcomes, and not only for writes.
         var waits = false
-        /// How long the end of the process waits for the handle's notifications.
+        /// How long the end of the process waits for the notifications of the handle.
         var exitLimit: Duration = .zero
     }
 
@@ -23,7 +23,7 @@ final class Handle: Sendable {
     let settings: Settings
     private let way: Way
     private let events: EventQueue?
-    /// The migration, if the backend is one.
+    /// The migrating provider; nil if the backend is another.
     let migration: MigratingProvider?
     let config: ConfigWatch?
     let goneDevices: FeedbackWriter?
@@ -53,7 +53,7 @@ final class Handle: Sendable {
         }
     }
 
-    /// How many notifications may be taken now. Another thread may take the room first.
+    /// The number of notifications that may be taken now. Another thread may use the room first.
     private var room: Int { min(self.backend.room, self.goneDevices?.room ?? .max) }
 
     var isOfSharedProvider: Bool { self.router != nil }
@@ -62,9 +62,10 @@ final class Handle: Sendable {
 
     // MARK: Notifications
 
-    /// Takes records from the front. Returns how many, and their length in bytes; nil when the framing is wrong.
+    /// Takes records from the front. Returns their number and their length in bytes; nil if the framing is wrong.
     func submit(_ bytes: UnsafeBufferPointer<UInt8>) -> (count: Int, used: Int)? {
-        // A caller that is faster than the network comes here most of the time, and often with many records.
+        // This check comes before the records are counted. A caller that is faster than the network often brings many
+        // records when there is no room.
         guard bytes.isEmpty || self.room > 0 else {
             self.awaitRoom()
             return (0, 0)
@@ -77,7 +78,7 @@ final class Handle: Sendable {
         }
     }
 
-    /// Takes one record for many devices. Returns how many of them; nil when the framing is wrong.
+    /// Takes one record for many devices. Returns the number of devices that were taken; nil if the framing is wrong.
     func submit(
         _ record: UnsafeBufferPointer<UInt8>,
         to tokens: UnsafeBufferPointer<UInt8>,
@@ -99,18 +100,18 @@ final class Handle: Sendable {
         }.count
     }
 
-    /// One notification of a call.
+    /// One notification of a call, before it is appended to a batch.
     private struct Item {
         var record: RecordReader.Record
         var token: UnsafeBufferPointer<UInt8>
         var tag: UInt64
     }
 
-    /// Takes the first of `count` items that there is room for.
+    /// Takes as many of the first `count` items as there is room for.
     ///
     /// - Parameters:
-    ///   - item: returns the item at an index; called for 0, 1 and so on.
-    ///   - makeReader: a reader before the first item.
+    ///   - item: returns the item at an index. It is called for 0, 1 and so on.
+    ///   - makeReader: makes a reader that stands before the first item.
     private func submit(
         _ count: Int,
         _ item: (Int, inout RecordReader) -> Item?,
@@ -125,7 +126,7 @@ final class Handle: Sendable {
         var batch = PushBatch(capacity: max(most, 1))
         var refused: [(index: Int, tag: UInt64, reason: Reason)] = []
         var made = 0
-        // Many devices often get the same payload, and to compare costs less than to scan.
+        // Many devices often get the same payload, and a comparison costs less than a scan.
         var goodPayload = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
         while made < most, let next = item(made, &reader) {
             if let reason = next.record.fault(goodPayload: goodPayload) {
@@ -141,7 +142,7 @@ final class Handle: Sendable {
             made += 1
         }
         if !batch.isEmpty { self.backend.take(&batch) }
-        // What is left in the batch was not taken, nor what came after it.
+        // The notifications that are left in the batch were not taken, nor were the items after them.
         var taken = made
         var left = batch.count
         self.leaveRouter(&batch)
@@ -155,7 +156,7 @@ final class Handle: Sendable {
         return (taken, taken == made ? reader.position : self.length(of: taken, item, over: makeReader))
     }
 
-    /// Frees the places of what a shared provider did not take.
+    /// Frees the router's places for notifications that the shared provider did not take.
     private func leaveRouter(_ batch: inout PushBatch) {
         guard let router, !batch.isEmpty else { return }
         let run = batch.takeFirst(batch.count)
@@ -163,7 +164,7 @@ final class Handle: Sendable {
         run.storage.releaseBytes(of: run.count)
     }
 
-    /// Returns the length of the first `count` items in bytes.
+    /// Returns the length of the first `count` items, in bytes.
     private func length(
         of count: Int,
         _ item: (Int, inout RecordReader) -> Item?,
@@ -188,7 +189,7 @@ final class Handle: Sendable {
     private func awaitRoom() {
         guard self.mailbox.wantRoom() else { return }
         guard let goneDevices else { return self.awaitRoomOfBackend() }
-        // A disk may hang for ever: the handle and its provider must not live as long.
+        // The reference is weak, because a disk may hang for ever. The handle and its provider must not live as long.
         goneDevices.whenRoom { [weak self] in self?.awaitRoomOfBackend() }
     }
 
@@ -197,7 +198,7 @@ final class Handle: Sendable {
         self.backend.whenRoom { mailbox.roomCame() }
     }
 
-    /// Calls `body`, which submits; nil if the handle is closed.
+    /// Calls `body`, which submits notifications; nil if the handle is closed.
     func whileOpen<Result>(_ body: () -> Result) -> Result? {
         switch self.way {
         case .own(let backend, _): backend.isClosed ? nil : body()
@@ -206,8 +207,10 @@ final class Handle: Sendable {
         }
     }
 
-    /// Waits until everything that was taken so far was written once; with the option `wait`, until everything has its outcome.
-    /// Returns 0 then; 1 after the time; an error.
+    /// Waits until each notification that was taken so far was written. With the option `wait` it waits for all
+    /// outcomes.
+    ///
+    /// - Returns: 0 when the wait succeeded, 1 when the time is over, or an error.
     func flush(milliseconds: Int64) -> Int32 {
         if self.mailbox.isSettled { return 0 }
         if self.settings.waits {
@@ -219,22 +222,22 @@ final class Handle: Sendable {
         return self.mailbox.flush(latch, milliseconds: milliseconds)
     }
 
-    /// The numbers that only the provider has. Nil for ``Echo``, which has none.
+    /// The figures that only a provider has; nil for an ``Echo``.
     var providerReport: DrainReport? {
         if case .provider(let provider) = self.backend { provider.body.report } else { nil }
     }
 
-    /// The trouble with connections, credentials or peer that stands now.
+    /// The present trouble with connections, credentials or the peer; nil if there is none.
     var lastError: ProviderError? {
         if case .provider(let provider) = self.backend { provider.lastError } else { nil }
     }
 
     // MARK: Events
 
-    /// Copies the next event to `target`, if it fits. Returns its length; 0 if there is none.
+    /// Copies the next event to `target` if it fits. Returns its length, or 0 if there is no event.
     func readEvent(into target: UnsafeMutableRawBufferPointer) -> Int {
         guard let events else { return 0 }
-        // Before the look: what comes after it raises the bit again.
+        // The bit is cleared before the look, so that a later event raises it again.
         self.mailbox.eventCame(false)
         let (length, isMore) = events.read(into: target)
         if isMore { self.mailbox.eventCame() }
@@ -243,7 +246,7 @@ final class Handle: Sendable {
 
     // MARK: The end
 
-    /// Takes nothing more, and waits until everything has its outcome, for at most `limit`.
+    /// Takes no more notifications, and waits until all have their outcomes, for at most `limit`.
     func close(within limit: Duration) {
         switch self.way {
         case .own(let backend, let closing):
@@ -255,7 +258,7 @@ final class Handle: Sendable {
             _ = self.mailbox.drain(milliseconds: limit.milliseconds)
             ForkGate.pass {
                 self.tellWaiting(of: provider)
-                // The provider goes on with these, and this handle hears of them no more.
+                // The provider may still send these notifications, but this handle gets no more outcomes.
                 let records = provider.router.forget(self.mailbox).map {
                     OutcomeRecord(tag: PushTag($0), outcome: .uncertain(.released))
                 }
@@ -265,8 +268,8 @@ final class Handle: Sendable {
         ForkGate.pass { self.mailbox.closed() }
     }
 
-    /// Tells the outcomes of this handle that wait for the feedback file: its caller would take them for uncertain, and may
-    /// submit those notifications again. Those of other handles wait on.
+    /// Reports the outcomes of this handle that wait for the feedback file. Otherwise the caller would get `uncertain`
+    /// for them, and might submit the notifications again. The outcomes of other handles keep waiting.
     private func tellWaiting(of provider: SharedProvider) {
         guard let goneDevices, !self.mailbox.isSettled else { return }
         let places = provider.router.places(of: self.mailbox)
@@ -275,7 +278,7 @@ final class Handle: Sendable {
 
     /// Ends the handle without a wait.
     ///
-    /// - Returns: what goes on sending in the background; nil if nothing does.
+    /// - Returns: the shutdown that goes on in the background; nil if there is none.
     func freed() -> Ending? {
         self.mailbox.freed()
         switch self.way {

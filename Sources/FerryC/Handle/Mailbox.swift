@@ -3,17 +3,17 @@ internal import FerryCore
 internal import NIOCore
 internal import NIOPosix
 
-/// The outcomes and the numbers of one handle, between the event loops that give them and the threads that read them.
+/// The outcomes and the figures of one handle. Event loops write them, and the caller's threads read them.
 ///
-/// Waking a thread costs more than sending a notification. While many notifications have no outcome, readers therefore hear
-/// of outcomes in ``batch``es, or ``patience`` after the first.
+/// A wake-up of a thread costs more than a notification. So while many notifications are unsettled, readers are woken
+/// for each ``batch`` of outcomes, or ``patience`` after the first.
 final class Mailbox: OutcomeSink, Sendable {
-    /// With more notifications without an outcome, outcomes come in batches.
+    /// The number of unsettled notifications above which outcomes are reported in batches.
     private static let busy = 256
     private static let batch = 512
     private static let patience = TimeAmount.milliseconds(2)
 
-    /// Which outcomes are kept for reading. The counts have all.
+    /// The outcomes that are kept for reading. The counts always cover all outcomes.
     enum Kept: String, CaseIterable {
         case all, failures, none
     }
@@ -21,43 +21,44 @@ final class Mailbox: OutcomeSink, Sendable {
     /// The room for notifications, as the caller knows it.
     private enum Room {
         case enough
-        /// A submission found that the handle has reached its own limit. Reading makes room.
+        /// A submission reached the handle's own limit. Reading outcomes makes room.
         case full
-        /// A submission found that the provider has too little. It will call ``Mailbox/roomCame()``.
+        /// A submission found too little room in the provider. The provider will call ``Mailbox/roomCame()``.
         case wanted
-        /// There was too little, and now there is some.
+        /// There was too little room, and now there is some.
         case offered
     }
 
-    /// The news that everything has its outcome.
+    /// The news that all notifications have their outcomes.
     private enum Settling {
         case noNews
         case untold
-        /// A caller knows. Reading must not take the news from one who does not.
+        /// A wait has reported the news, so the next read of nothing clears it. News that no wait has reported stays.
         case told
     }
 
     private struct State: ~Copyable {
         var signal: ReadySignal
-        /// Readable while everything has its outcome, or the handle was freed.
+        /// Readable while all notifications have their outcomes, and after the handle was freed.
         var settled: ReadySignal
         var outcomes: [ferry_outcome] = []
-        /// The number of the first outcome that was not read.
+        /// The number of the first unread outcome.
         var read = 0
         var counts = OutcomeCounts()
         var taken = 0
-        /// The notifications of calls that are under way. Some of them may have their outcome, and some may not be taken.
+        /// The number of notifications in calls that are running. Some may have their outcome already, and some may not
+        /// be taken.
         var reserved = 0
         var room = Room.enough
-        /// Whether the provider will call ``Mailbox/roomCame()``.
+        /// Whether the provider has been asked to call ``Mailbox/roomCame()``.
         var isAskedForRoom = false
         var settling = Settling.noNews
-        /// Whether unread outcomes wait for others before a reader hears of them.
+        /// Whether unread outcomes wait for more before a reader is woken.
         var isGathering = false
-        /// Whether an event loop will end that in time.
+        /// Whether an event loop has a timer that ends this wait.
         var hasTimer = false
         var hasEvent = false
-        /// Whether the handle was freed. Whoever waits for it is let go.
+        /// Whether the handle was freed. All waiting callers are then released.
         var isFreed = false
         /// The calls that wait for a write.
         var flushes: [Latch] = []
@@ -79,7 +80,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// A class, because the lock's value must be copyable. Only its holder reaches the state.
+    /// A class, because the value of the lock must be copyable. Only the thread that holds the lock uses the state.
     private final class Box {
         @exclusivity(unchecked) var state: State
 
@@ -88,14 +89,14 @@ final class Mailbox: OutcomeSink, Sendable {
 
     private let box: Monitor<Box>
     private let kept: Kept
-    /// While more outcomes are unread, nothing is taken.
+    /// The number of unread outcomes above which no notification is taken.
     let limit: Int
-    /// Whether ``limit`` is also that of notifications without an outcome, because other handles use the same provider.
+    /// Whether ``limit`` also bounds the unsettled notifications, because other handles use the same provider.
     private let isShared: Bool
     let descriptor: Int32
     private let settledDescriptor: Int32
 
-    /// Fails when the process has no descriptor left.
+    /// Returns nil if the process has no descriptor left.
     init?(keeping kept: Kept, limit: Int, isShared: Bool = false) {
         guard let signal = ReadySignal(), let settled = ReadySignal() else { return nil }
         self.descriptor = signal.descriptor
@@ -125,9 +126,9 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Decides whether readers hear of the unread outcomes now.
+    /// Decides whether to wake readers for the unread outcomes now.
     private func gather(_ state: inout State) {
-        // Who hears of some reads all: only the first of them can wait.
+        // A reader that is woken reads all outcomes, so only the first unread outcome can wait.
         let isFirst = state.isGathering || !state.signal.isRaised
         state.isGathering =
             isFirst && 1..<min(Self.batch, self.limit) ~= state.unread && state.unsettled > Self.busy
@@ -135,7 +136,7 @@ final class Mailbox: OutcomeSink, Sendable {
         if state.isGathering { state.hasTimer = true }
     }
 
-    /// Lets the event loop on which this is called end the gathering. Returns false elsewhere.
+    /// Schedules the end of the wait on the event loop that makes this call. Returns false on another thread.
     private func startTimer() -> Bool {
         guard let loop = MultiThreadedEventLoopGroup.currentEventLoop else { return false }
         loop.scheduleTask(in: Self.patience) { [weak self] in self?.timePassed() }
@@ -150,7 +151,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// How many notifications its own limit permits.
+    /// The number of notifications that the handle's own limit allows.
     private func room(_ state: borrowing State) -> Int {
         if state.unread >= self.limit { return 0 }
         return self.isShared ? max(self.limit - state.unsettled, 0) : .max
@@ -186,7 +187,7 @@ final class Mailbox: OutcomeSink, Sendable {
 
     // MARK: Callers
 
-    /// Notes that notifications are about to be taken. Returns how many of `count` there is room for.
+    /// Reserves places for `count` notifications that are about to be taken. Returns the number that there is room for.
     func begin(_ count: Int) -> Int {
         self.box.withLock { box in
             box.state.room = .enough
@@ -198,7 +199,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Notes that `taken` of the `count` notifications of ``begin(_:)`` were taken.
+    /// Notes that `taken` of the notifications of ``begin(_:)`` were taken. `count` is the number that it returned.
     func end(_ count: Int, taken: Int) {
         guard count > 0 else { return }
         self.box.withLock { box in
@@ -208,7 +209,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Notes a submission after the end. There will be no room.
+    /// Notes a submission after the end of the handle, for which there will be no room.
     func turnAway() {
         self.box.withLock { box in
             box.state.room = .enough
@@ -217,8 +218,9 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Notes that the caller has more than there was room for. Returns whether to ask the provider for ``roomCame()``. It is
-    /// not asked twice, nor while the caller's own unread outcomes leave no room.
+    /// Notes that the caller had more notifications than room. Returns whether to ask the provider to call
+    /// ``roomCame()``. The provider is not asked a second time, and not while unread outcomes of the caller leave no
+    /// room.
     func wantRoom() -> Bool {
         self.box.withLock { box in
             box.state.room = self.room(box.state) > 0 ? .wanted : .full
@@ -230,7 +232,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies outcomes to `target`. Returns how many.
+    /// Copies outcomes to `target`, and returns their number.
     func read(into target: UnsafeMutableRawPointer, size: Int, capacity: Int) -> Int {
         self.box.withLock { box in
             let count = min(box.state.unread, capacity)
@@ -247,7 +249,8 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies the first outcome to `target`, and the tags of it and of those like it to `tags`. Returns how many.
+    /// Copies the first outcome to `target`. The tags of this outcome and of all like it that follow go to `tags`.
+    /// Returns their number.
     func readRun(
         into target: UnsafeMutableRawPointer,
         size: Int,
@@ -270,13 +273,13 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Copies an outcome into the structure of a caller that may be of a later version.
+    /// Copies an outcome into the caller's structure, which may be of a later version and longer.
     private static func copy(_ outcome: UnsafeRawPointer, to target: UnsafeMutableRawPointer, size: Int) {
         target.initializeMemory(as: UInt8.self, repeating: 0, count: size)
         target.copyMemory(from: outcome, byteCount: MemoryLayout<ferry_outcome>.size)
     }
 
-    /// Removes the outcomes that were read.
+    /// Removes outcomes that were read.
     private func noteRead(_ count: Int, _ state: inout State) {
         state.read += count
         state.isGathering = false
@@ -292,7 +295,7 @@ final class Mailbox: OutcomeSink, Sendable {
         state.raise()
     }
 
-    /// The bits of `ferry_wait`; an error once the handle was freed.
+    /// The bits of `ferry_wait`, or an error after the handle was freed.
     var ready: Int32 {
         self.box.withLock { box in
             guard !box.state.isFreed else { return FERRY_EHANDLE }
@@ -302,7 +305,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Lets those who wait go on, because nothing more may come.
+    /// Releases all waiting callers, because nothing more may come.
     func closed() {
         self.box.withLock { box in
             box.state.room = .enough
@@ -319,7 +322,7 @@ final class Mailbox: OutcomeSink, Sendable {
         }
     }
 
-    /// Waits until `latch` opens, or the handle is freed. Returns 0 then; 1 after the time; an error.
+    /// Waits until `latch` opens or the handle is freed. Returns 0 in both cases, 1 when the time is over, or an error.
     func flush(_ latch: Latch, milliseconds: Int64) -> Int32 {
         self.box.withLock { box in
             box.state.flushes.append(latch)
@@ -340,13 +343,14 @@ final class Mailbox: OutcomeSink, Sendable {
         Waiting.wait(on: self.descriptor, milliseconds: milliseconds) { self.ready }
     }
 
-    /// Waits until everything has its outcome. Returns how many have none.
+    /// Waits until all notifications have their outcomes. Returns the number of those without.
     func drain(milliseconds: Int64) -> Int {
         _ = self.waitUntilSettled(milliseconds: milliseconds, endsAtSignal: false)
         return max(ForkGate.pass { self.unsettled }, 0)
     }
 
-    /// Returns 0 when everything has its outcome or the handle was freed; 1 after the time; `FERRY_EINTR` after a signal.
+    /// Returns 0 when all notifications have their outcomes or the handle was freed, 1 when the time is over, and
+    /// `FERRY_EINTR` after a signal.
     func waitUntilSettled(milliseconds: Int64, endsAtSignal: Bool) -> Int32 {
         let answer = Waiting.wait(
             on: self.settledDescriptor,
@@ -358,7 +362,7 @@ final class Mailbox: OutcomeSink, Sendable {
         return answer < 0 ? answer : answer == 0 ? 1 : 0
     }
 
-    /// The numbers without those that only the provider has.
+    /// The figures of the handle, without those that only the provider has.
     func numbers() -> ferry_numbers {
         self.box.withLock { box in
             let counts = box.state.counts

@@ -1,13 +1,13 @@
 internal import Ferry
 internal import FerryCore
 
-/// A provider that the handles of one process share under a name: the option `shared`.
+/// A provider that handles of one process share by its name, the option `shared`.
 ///
-/// It stays when its last handle is freed, so that the next one finds its connections open. It ends with the process.
+/// The provider outlives its last handle, so that the next handle finds open connections. It ends with the process.
 final class SharedProvider: Sendable {
-    /// How many shared providers a process may have.
+    /// The largest number of shared providers in a process.
     static let limit = 64
-    /// The provider has room for this many full handles: one that is full stops only itself.
+    /// The number of full handles that the provider has room for. Up to that number, a full handle stops only itself.
     static let roomForHandles = 16
 
     let backend: Backend
@@ -15,11 +15,11 @@ final class SharedProvider: Sendable {
     let migration: MigratingProvider?
     let config: ConfigWatch?
     let goneDevices: FeedbackWriter?
-    /// The options of the call that made it, in one order, without those that a handle has for itself.
+    /// The options of the call that made the provider, in a fixed order, without those that each handle has for itself.
     let options: String
-    /// The same with those of the file.
+    /// The same options, merged with those of the file.
     let merged: String
-    /// The limit of a handle without one of its own.
+    /// The limit of a handle that does not set its own.
     let handleLimit: Int
     private let longestExit = Monitor(Duration.zero)
 
@@ -43,7 +43,8 @@ final class SharedProvider: Sendable {
         self.handleLimit = handleLimit
     }
 
-    /// How long the end of the process waits for its notifications: what the most patient handle so far has asked for.
+    /// How long the end of the process waits for the provider's notifications: the longest time that a handle has asked
+    /// for.
     var exitLimit: Duration { self.longestExit.withLock { $0 } }
 
     func note(_ exitLimit: Duration) { self.longestExit.withLock { $0 = max($0, exitLimit) } }

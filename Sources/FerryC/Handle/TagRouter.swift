@@ -1,12 +1,13 @@
 internal import FerryCore
 
-/// Gives the outcomes of one provider to the handles that share it.
+/// Passes the outcomes of one provider to the handles that share it.
 ///
-/// The provider knows a notification by its place here, because the tags of two handles may be equal. Places are used again
-/// after the outcome, so there are at most as many as notifications that the provider holds.
+/// The provider gets a place in this table as the tag, because two handles may use equal tags. A place is used again
+/// after its outcome. So there are never more places than notifications in the provider.
 final class TagRouter: OutcomeSink, Sendable {
     fileprivate struct Place {
-        /// The handle that submitted it. Nil: the place is free, or nobody wants to hear of it.
+        /// The mailbox of the handle that submitted the notification; nil if the place is free, or if the handle is
+        /// gone.
         var mailbox: Mailbox?
         var tag: UInt64 = 0
     }
@@ -18,7 +19,7 @@ final class TagRouter: OutcomeSink, Sendable {
 
     private let state = Monitor(State())
 
-    /// Returns the tag for the provider of a notification that `mailbox` knows as `tag`.
+    /// Returns the tag by which the provider knows the notification that `mailbox` knows as `tag`.
     func enter(_ tag: UInt64, of mailbox: Mailbox) -> UInt64 {
         self.state.withLock { state in
             let index: Int
@@ -39,13 +40,13 @@ final class TagRouter: OutcomeSink, Sendable {
     }
 
     func settled(_ outcomes: Span<OutcomeRecord>) {
-        // The mailbox gets its outcomes under the lock: otherwise a notification would for a moment be in neither, and a close
-        // of its handle would give it no outcome.
+        // The mailbox gets its outcomes under the lock. Without it, a notification would for a moment be neither here
+        // nor in the mailbox, and a close of the handle would give it no outcome.
         self.state.withLock { state in
             var index = 0
             while index < outcomes.count {
                 let owner = state.owner(of: outcomes[index].tag.rawValue)
-                // One call for neighbours of the same handle.
+                // Consecutive outcomes of the same handle are passed in one call.
                 var records: [OutcomeRecord] = []
                 while index < outcomes.count, state.owner(of: outcomes[index].tag.rawValue) === owner {
                     var record = outcomes[index]
@@ -58,7 +59,7 @@ final class TagRouter: OutcomeSink, Sendable {
         }
     }
 
-    /// The places of a handle's notifications that are not in its mailbox.
+    /// The places of the handle's notifications whose outcomes are not in its mailbox.
     func places(of mailbox: Mailbox) -> Set<UInt64> {
         self.state.withLock { state in
             var places: Set<UInt64> = []
@@ -69,7 +70,7 @@ final class TagRouter: OutcomeSink, Sendable {
         }
     }
 
-    /// Forgets a handle. Returns the tags of its notifications that are not in its mailbox.
+    /// Forgets a handle. Returns the tags of its notifications whose outcomes are not in its mailbox.
     func forget(_ mailbox: Mailbox) -> [UInt64] {
         self.state.withLock { state in
             var tags: [UInt64] = []
@@ -87,7 +88,7 @@ extension TagRouter.State {
         self.places.indices.contains(Int(clamping: place)) ? self.places[Int(clamping: place)].mailbox : nil
     }
 
-    /// Returns the tag of a place, and frees it.
+    /// Frees a place, and returns its tag.
     fileprivate mutating func release(_ place: UInt64) -> UInt64 {
         guard self.places.indices.contains(Int(clamping: place)) else { return place }
         let index = Int(clamping: place)

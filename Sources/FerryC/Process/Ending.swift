@@ -1,13 +1,13 @@
 internal import FerryCore
 
-/// The shutdown of a provider that goes on after its handle is gone, or at the end of the process. Any thread.
+/// The shutdown of a provider whose handle is gone, or of one at the end of the process. Any thread may use it.
 final class Ending: Sendable {
     private struct State {
         var hasBegun = false
         var isOver = false
     }
 
-    /// How long it may take.
+    /// How long the shutdown may take.
     let limit: Duration
     private let backend: Backend
     private let before: (undelivered: Int, uncertain: Int)
@@ -19,7 +19,8 @@ final class Ending: Sendable {
         self.before = backend.losses
     }
 
-    /// Begins, unless it has. `receive` is called once, on any thread, when everything has its outcome.
+    /// Begins the shutdown, unless it has begun. `receive` is called once, on any thread, when all notifications have
+    /// their outcomes.
     func begin(receive: @escaping @Sendable () -> Void = {}) {
         let isFirst = self.state.withLock { state in
             defer { state.hasBegun = true }
@@ -33,10 +34,10 @@ final class Ending: Sendable {
         }
     }
 
-    /// Waits until everything has its outcome, for at most `milliseconds`.
+    /// Waits until all notifications have their outcomes, for at most `milliseconds`.
     func wait(milliseconds: Int64) { _ = self.state.wait(milliseconds: milliseconds) { $0.isOver } }
 
-    /// How many notifications were not delivered since, or may not have been.
+    /// The numbers of notifications that were not delivered since, and that may not have been delivered.
     var losses: (undelivered: Int, uncertain: Int) {
         let now = self.backend.losses
         return (now.undelivered - self.before.undelivered, now.uncertain - self.before.uncertain)

@@ -9,32 +9,33 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The library's part of `exit`: it sends what is left, for as long as the option `atExit` says, and then stops its threads for
-/// good. OpenSSL frees its memory at exit, and a thread that still used it would crash.
+/// The library's part in `exit`. It sends the remaining notifications for as long as the option `atExit` allows, and
+/// then stops the library's threads for good. OpenSSL frees its memory at exit, and a thread that still used it would
+/// crash.
 ///
-/// The work is done by a thread of its own. `exit` may have come in the middle of a call that holds a lock: then that thread
-/// waits in vain, and the process ends all the same.
+/// A thread of its own does the work. `exit` may have interrupted a call that holds a lock. Then this thread waits in
+/// vain, and the process still ends.
 enum ExitDrain {
-    /// The time in milliseconds for everything but sending.
+    /// The time for everything but sending, in milliseconds.
     private static let margin: Int64 = 500
-    /// The time in milliseconds that a line may take.
+    /// The longest time for writing a line, in milliseconds.
     private static let sayLimit: Int64 = 100
 
     private static let registration: Int32 = atexit { ExitDrain.run() }
 
-    /// Registers the end with the system, once in a process and its children. OpenSSL must have been used before: what is
-    /// registered first runs last.
+    /// Registers the exit handler, once for a process and its children. OpenSSL must have been used before, because the
+    /// handler that is registered first runs last.
     static func register() { _ = self.registration }
 
-    /// The longest time in milliseconds that a handle of this process wants.
+    /// The longest time that a handle of this process has asked for, in milliseconds.
     private static let longest = Atomic<Int64>(0)
 
-    /// Notes how long a handle wants the end of the process to wait.
+    /// Notes the time that a handle wants the end of the process to wait.
     static func note(_ limit: Duration) {
         _ = self.longest.max(limit.milliseconds, ordering: .relaxed)
     }
 
-    // On the thread that ends the process nothing may wait for a lock of the library: it may hold the lock itself.
+    // The exiting thread must not wait for a lock of the library, because it may hold that lock itself.
     private static func run() {
         let isOver = Monitor(false)
         let hasStarted = OwnThread.start {
@@ -49,7 +50,7 @@ enum ExitDrain {
         guard hasStarted, isOver.wait(milliseconds: limit, until: { $0 }) else { return Self.say(Self.inUse) }
     }
 
-    /// Ends all, and returns what was lost.
+    /// Ends all providers, and returns the numbers of lost notifications.
     private static func finish(_ endings: [Ending]) -> (undelivered: Int, uncertain: Int) {
         for ending in endings { ending.begin() }
         for ending in endings { ending.wait(milliseconds: ending.limit.milliseconds + Self.margin / 2) }
@@ -66,8 +67,8 @@ enum ExitDrain {
         )
     }
 
-    /// Writes a line to standard error. A pipe that nobody reads would keep the process from its end, so a thread of its own
-    /// writes, and the end waits for ``sayLimit`` only.
+    /// Writes a line to standard error. A full pipe that nobody reads would keep the process from its end. So a
+    /// separate thread writes, and the end of the process waits for ``sayLimit`` only.
     private static func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         let isSaid = Monitor(false)
@@ -81,7 +82,7 @@ enum ExitDrain {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up.
+    /// The duration in whole milliseconds, rounded up.
     var milliseconds: Int64 {
         let (seconds, attoseconds) = self.components
         let (product, isTooLong) = seconds.multipliedReportingOverflow(by: 1000)

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Something that happens once. Any thread.
+/// A flag that is raised at most once. Any thread may use it.
 final class Flag: Sendable {
     private let value = Atomic(false)
 

@@ -10,21 +10,21 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// Keeps the library at rest while the process forks.
+/// The gate that keeps the library at rest while the process forks.
 ///
-/// A child has the locks of its parent as they were, and none of the threads that would release them: also those of the Swift
-/// runtime, which nobody else can reach. So a fork waits until no thread is in the middle of a call, the event loops are at
-/// the end of a turn, and no name is looked up.
+/// A child gets the parent's locks as they are, but not the threads that would release them. This includes the locks of
+/// the Swift runtime, which no code can release. So a fork waits until no thread is inside a call, each event loop is
+/// between two turns, and no name is being looked up.
 ///
 /// ```
 ///   prepare: callers out ▶ state locked ▶ loops and look-ups at rest ──▶ fork ──▶ parent: all go on
 ///                                                                           └──▶ child: free locks, no threads
 /// ```
 ///
-/// What is not at rest after ``limit`` is not waited for: a look-up may take many seconds. Then a child that opens a provider
-/// may wait for ever, if the thread held a lock of the system.
+/// A fork waits at most ``limit`` for each of these, because a look-up may take many seconds. After that, a child that
+/// opens a provider may wait for ever, if the thread held a lock of the system.
 enum ForkGate {
-    /// The longest time in milliseconds that a fork waits for each kind of thread.
+    /// The longest time that a fork waits for each kind of thread, in milliseconds.
     static let limit = 100
 
     private nonisolated(unsafe) static let lock: UnsafeMutablePointer<pthread_rwlock_t> = {
@@ -33,13 +33,13 @@ enum ForkGate {
         pthread_atfork({ ForkGate.prepare() }, { ForkGate.goOn(isChild: false) }, { ForkGate.goOn(isChild: true) })
         return lock
     }()
-    /// Held while a name is looked up: the system's resolver has locks of its own.
+    /// Locked during the look-up of a name, because the system's resolver has locks of its own.
     private nonisolated(unsafe) static let lookups: UnsafeMutablePointer<pthread_mutex_t> = {
         let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
         pthread_mutex_init(lock, nil)
         return lock
     }()
-    // Written only by the thread that forks, under the lock of the state.
+    // Only the thread that forks writes these, and it holds the lock of the state.
     private nonisolated(unsafe) static var rest: ThreadRest?
     private nonisolated(unsafe) static var isLocked = false
     private nonisolated(unsafe) static var hasLookups = false
@@ -48,27 +48,27 @@ enum ForkGate {
     private static func initialize(_ lock: UnsafeMutablePointer<pthread_rwlock_t>) {
         var attributes = pthread_rwlockattr_t()
         pthread_rwlockattr_init(&attributes)
-        // Otherwise calls of other threads could keep a fork waiting.
+        // Writers go first. Otherwise the calls of other threads could keep a fork waiting for ever.
         pthread_rwlockattr_setkind_np(&attributes, Int32(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP))
         pthread_rwlock_init(lock, &attributes)
         pthread_rwlockattr_destroy(&attributes)
     }
 
-    /// Runs a part of a call that does not wait. A fork waits for its end.
+    /// Runs a part of a call that does not wait. A fork waits until it ends.
     static func pass<Result>(_ body: () -> Result) -> Result {
         pthread_rwlock_rdlock(self.lock)
         defer { pthread_rwlock_unlock(self.lock) }
         return body()
     }
 
-    /// Looks a name up. A fork waits for its end, but not for those that have not begun.
+    /// Looks up a name. A fork waits until the look-up ends. It does not wait for look-ups that have not begun.
     static func lookUp<Result>(_ body: () throws -> Result) rethrows -> Result {
         pthread_mutex_lock(self.lookups)
         defer { pthread_mutex_unlock(self.lookups) }
         return try body()
     }
 
-    /// The end of the time that a fork waits for one thing.
+    /// The end of the time that a fork waits for one kind of thread, which begins now.
     private static var end: timespec {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)
@@ -83,7 +83,7 @@ enum ForkGate {
     private static func prepare() {
         var end = self.end
         let isLocked = pthread_rwlock_timedwrlock(self.lock, &end) == 0
-        // Two threads may fork at a time. The rest is the work of one of them.
+        // Two threads may fork at the same time. The lock of the state lets one of them prepare at a time.
         LibraryState.shared.lock()
         self.isLocked = isLocked
         self.rest = LibraryState.shared.valueUnderLock.runningThreads.map { ThreadRest($0) }
@@ -99,7 +99,7 @@ enum ForkGate {
         } else if isChild {
             pthread_mutex_init(self.lookups, nil)
         }
-        // In the child these threads do not exist.
+        // The threads do not exist in the child, so only the parent wakes them.
         if !isChild { self.rest?.end() }
         self.rest = nil
         let wasLocked = self.isLocked
@@ -115,7 +115,7 @@ enum ForkGate {
     }
 }
 
-/// A rest of the library's event loops, each between two turns.
+/// A pause of the library's event loops. Each loop stops between two turns.
 final class ThreadRest: Sendable {
     private struct State {
         var resting = 0
@@ -127,7 +127,7 @@ final class ThreadRest: Sendable {
 
     init(_ threads: ProcessThreads) { self.threads = threads }
 
-    /// Asks all loops to rest, and waits until they do, for at most `milliseconds`.
+    /// Asks all loops to pause, and waits until they have, for at most `milliseconds`.
     func begin(milliseconds: Int) {
         var count = 0
         for loop in self.threads.loops.makeIterator() {

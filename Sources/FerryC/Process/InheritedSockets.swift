@@ -8,10 +8,10 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The copies of the parent's sockets in a child of `fork`. Nothing in the child uses them.
+/// The copies of the parent's sockets in a child of `fork`. The child uses none of them.
 enum InheritedSockets {
-    /// Closes the sockets with these cookies. Otherwise a server would see the end of the parent's connection only when the
-    /// child is gone, too.
+    /// Closes the sockets with these cookies. With the copies open, a server would see the end of the parent's
+    /// connection only when the child ends too.
     static func closeCopies(of cookies: Set<UInt64>) {
         guard !cookies.isEmpty, let folder = opendir("/proc/self/fd") else { return }
         var copies: [Int32] = []
@@ -27,7 +27,7 @@ enum InheritedSockets {
         for copy in copies { close(copy) }
     }
 
-    /// Nil for a descriptor that is no socket.
+    /// The cookie of a socket; nil if the descriptor is not a socket.
     private static func cookie(of descriptor: Int32) -> UInt64? {
         var cookie: UInt64 = 0
         var size = socklen_t(MemoryLayout<UInt64>.size)

@@ -1,4 +1,4 @@
-/// A wait for one thing that another thread does.
+/// A wait for one event that another thread causes.
 final class Latch: Sendable {
     private final class Box {
         var signal: ReadySignal
@@ -10,7 +10,7 @@ final class Latch: Sendable {
     private let box: Monitor<Box>
     private let descriptor: Int32
 
-    /// Fails when the process has no descriptor left.
+    /// Returns nil if the process has no descriptor left.
     init?() {
         guard let signal = ReadySignal() else { return nil }
         self.descriptor = signal.descriptor
@@ -26,7 +26,7 @@ final class Latch: Sendable {
 
     func wait() { _ = self.wait(milliseconds: -1, endsAtSignal: false) }
 
-    /// Returns 1 when it is open, 0 after the time, `FERRY_EINTR` after a signal.
+    /// Returns 1 when the latch is open, 0 when the time is over, and `FERRY_EINTR` after a signal.
     func wait(milliseconds: Int64, endsAtSignal: Bool) -> Int32 {
         Waiting.wait(on: self.descriptor, milliseconds: milliseconds, endsAtSignal: endsAtSignal) {
             self.box.withLock { $0.isOpen ? 1 : 0 }

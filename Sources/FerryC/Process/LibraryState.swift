@@ -8,38 +8,40 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// What the library has in this process: its handles and its threads.
+/// The handles and the threads that the library has in this process.
 struct LibraryState {
-    /// One of the handles that were given out, by index. Its number is `index` in the lower 32 bits, and above them a
-    /// generation from 1 on.
+    /// One entry in the table of handles. The number of a handle has the index in its lower 32 bits, and above them a
+    /// generation, from 1 on.
     private struct Place {
         var handle: Resource?
-        /// The process that opened it.
+        /// The process that opened the handle.
         var process: UInt64 = 0
         var generation: UInt64 = 1
     }
 
-    /// The most handles at a time.
+    /// The largest number of open handles.
     static let handleLimit = 65_536
-    /// How many handles that were freed may still send. Each costs as much as a provider.
+    /// The largest number of freed handles that still send. Each costs as much as a provider.
     private static let endingLimit = 256
 
-    /// The number of forks between the process that loaded the library and this one. A process identifier would be no name:
-    /// a child in a namespace of its own may have that of its parent.
+    /// The number of forks between the process that loaded the library and this one. A process identifier would not do,
+    /// because a child in its own namespace may have the parent's identifier.
     private var process: UInt64 = 0
     private var places: [Place] = []
     private var free: [Int] = []
     private var threads: (process: UInt64, ProcessThreads)?
     /// The shared providers, by name.
     private var shared: [String: SharedProvider] = [:]
-    /// What goes on after its handle was freed.
+    /// The shutdowns that go on after their handles were freed.
     private var endings: [Ending] = []
-    /// What belongs to the parent process. It is kept for ever: its end would touch the parent's threads.
+    /// The objects that belong to the parent process. They are kept for ever, because freeing them would touch the
+    /// parent's threads.
     private var inherited: [any Sendable] = []
-    /// The descriptors of feedback lists that were taken. A copy in a child would keep the list locked.
+    /// The descriptors of feedback lists that were taken. The child closes its copies, because an open copy keeps the
+    /// list locked.
     private var takenLists: Set<Int32> = []
 
-    /// What a number stands for.
+    /// The object behind a number.
     enum Resource {
         case provider(Handle)
         case feedback(FeedbackList)
@@ -48,14 +50,14 @@ struct LibraryState {
     enum Found {
         case resource(Resource)
         case none
-        /// It belongs to the parent process.
+        /// The object belongs to the parent process.
         case forked
     }
 
     /// The state of this process. A child of `fork` begins with a copy: see ``ForkGate``.
     static let shared = Monitor(LibraryState())
 
-    /// Notes that this is a child of `fork`.
+    /// Notes that this process is a child of `fork`.
     mutating func forked() {
         self.process += 1
         self.inherited.append(self.shared)
@@ -68,15 +70,15 @@ struct LibraryState {
 
     mutating func noteTakenList(_ descriptor: Int32) { self.takenLists.insert(descriptor) }
 
-    /// Closes the descriptor of a taken list, unless a child has closed its copy.
+    /// Closes the descriptor of a taken list, unless this is a child that has closed its copy.
     mutating func closeTakenList(_ descriptor: Int32) {
         if self.takenLists.remove(descriptor) != nil { close(descriptor) }
     }
 
-    /// The threads of this process; nil if none were started.
+    /// The threads of this process; nil if they were not started.
     var runningThreads: ProcessThreads? { self.threads.flatMap { $0.process == self.process ? $0.1 : nil } }
 
-    /// Returns the threads of this process, and starts them if there are none.
+    /// Returns the threads of this process, and starts them if necessary.
     mutating func startedThreads() throws -> ProcessThreads {
         if let runningThreads { return runningThreads }
         let started = try ProcessThreads.start(loops: max(min(Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))), 4), 1))
@@ -84,7 +86,7 @@ struct LibraryState {
         return started
     }
 
-    /// Returns the number of a new handle; nil if there are too many.
+    /// Adds a handle, and returns its number; nil if there are too many handles.
     mutating func add(_ handle: Resource) -> Int64? {
         let index: Int
         if let last = self.free.popLast() {
@@ -110,21 +112,22 @@ struct LibraryState {
         return index
     }
 
-    /// Forgets a handle and returns it. One of the parent process is kept for ever: its end would touch the parent's threads.
+    /// Removes a handle and returns it. A handle of the parent process is kept for ever, because freeing it would touch
+    /// the parent's threads.
     mutating func remove(_ number: UInt64) -> Found {
         let found = self.find(number)
         guard case .resource = found, let index = self.index(of: number) else { return found }
         self.places[index].handle = nil
         self.places[index].generation += 1
-        // A number stays positive as an `int64_t`.
+        // The generation is limited, so that the number of a handle stays positive as an `int64_t`.
         if self.places[index].generation < 1 << 31 { self.free.append(index) }
         return found
     }
 
     // MARK: Shared providers
 
-    /// Returns the first shared provider with a name; the one whose options with those of the file are `merged`; and the key for
-    /// a new one.
+    /// Returns the first shared provider with this name; the provider with this name whose merged options are `merged`;
+    /// and the key under which a new one would be added.
     func sharedProvider(
         _ name: String,
         _ merged: String
@@ -135,7 +138,7 @@ struct LibraryState {
         return (first, self.shared[key], key)
     }
 
-    /// Adds a shared provider. Returns the one that has the name; nil if there are too many.
+    /// Adds a shared provider. If the name is taken, returns the provider that has it; nil if there are too many.
     mutating func add(_ provider: SharedProvider, as name: String) -> SharedProvider? {
         if let other = self.shared[name] { return other }
         guard self.shared.count < SharedProvider.limit else { return nil }
@@ -145,14 +148,14 @@ struct LibraryState {
 
     // MARK: The end
 
-    /// Whether so many freed handles still send that no other may be opened.
+    /// Whether so many freed handles still send that no other handle may be opened.
     var isFullOfEndings: Bool { self.endings.count >= Self.endingLimit }
 
     mutating func add(_ ending: Ending) { self.endings.append(ending) }
 
     mutating func remove(_ ending: Ending) { self.endings.removeAll { $0 === ending } }
 
-    /// What the end of the process has to wait for.
+    /// The shutdowns that the end of the process waits for.
     var endingsAtExit: [Ending] {
         var endings = self.endings
         for place in self.places where place.process == self.process {
@@ -160,7 +163,7 @@ struct LibraryState {
             guard !handle.isOfSharedProvider, !handle.mailbox.isSettled else { continue }
             endings.append(Ending(handle.backend, within: handle.settings.exitLimit))
         }
-        // A shared provider may still send for handles that are gone.
+        // A shared provider may still send for handles that were freed.
         for provider in self.shared.values where provider.exitLimit > .zero {
             endings.append(Ending(provider.backend, within: provider.exitLimit))
         }

@@ -6,12 +6,12 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A value behind a lock, and a wait for its changes.
+/// A value behind a lock, with a wait for changes of the value.
 ///
-/// POSIX' own lock, because a child of `fork` may release it. The lock of `Synchronization` belongs to a thread, and a child
-/// has another one.
+/// The lock is a POSIX mutex, because a child of `fork` may release one. The lock of `Synchronization` belongs to a
+/// thread, and the thread of a child is another.
 final class Monitor<Value>: @unchecked Sendable {
-    // Unchecked because the value is only reached under the lock.
+    // Unchecked, because the value is used only under the lock.
     @exclusivity(unchecked) private var value: Value
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -21,7 +21,7 @@ final class Monitor<Value>: @unchecked Sendable {
         pthread_mutex_init(self.mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // Deadlines must not move when somebody sets the clock.
+        // The monotonic clock keeps deadlines in place when somebody sets the clock.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(self.condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -50,10 +50,11 @@ final class Monitor<Value>: @unchecked Sendable {
         return try body(&self.value)
     }
 
-    /// Wakes everyone in ``wait(milliseconds:until:)``.
+    /// Wakes all threads in ``wait(milliseconds:until:)``.
     func signal() { pthread_cond_broadcast(self.condition) }
 
-    /// Waits until `condition` holds, for at most `milliseconds`; below 0: without a limit. Returns whether it holds.
+    /// Waits until `condition` holds, for at most `milliseconds`. A negative number means no limit. Returns whether it
+    /// holds.
     func wait(milliseconds: Int64, until condition: (Value) -> Bool) -> Bool {
         self.lock()
         defer { self.unlock() }

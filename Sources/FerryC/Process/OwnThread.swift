@@ -6,7 +6,7 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A thread for one piece of work. It blocks all signals, which are the program's.
+/// A thread for one piece of work. It blocks all signals, because signals belong to the program.
 enum OwnThread {
     private final class Work: Sendable {
         let body: @Sendable () -> Void
@@ -14,7 +14,7 @@ enum OwnThread {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Starts a thread. Returns false if the system has none left.
+    /// Starts a thread. Returns false if the system cannot make one.
     static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
         var all = sigset_t()
         var before = sigset_t()

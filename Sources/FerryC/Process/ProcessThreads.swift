@@ -11,26 +11,27 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// The threads of the library in one process. They start with the first provider, and never when the library is loaded.
+/// The library's threads in one process. They start with the first provider, and not when the library is loaded.
 struct ProcessThreads: Sendable {
     let loops: MultiThreadedEventLoopGroup
-    /// Resolves host names. A thread of its own, because those of NIO are gone in a child of `fork`.
+    /// The thread that resolves host names. It is our own, because NIO's threads are gone in a child of `fork`.
     let lookups: NIOThreadPool
     /// The sockets of all connections.
     let sockets = OpenSockets()
 
-    /// What the providers need to know of this process.
+    /// The facts about this process that a provider needs.
     var embedding: Embedding {
         Embedding(lookupPool: self.lookups, lookUp: { try ForkGate.lookUp($0) }, sockets: self.sockets)
     }
 
-    /// The descriptors of an event loop: epoll, a timer and an event. Some more are for the first sockets.
+    /// The number of descriptors that an event loop opens: epoll, a timer and an event. The check adds some for the
+    /// first sockets.
     private static let descriptorsOfLoop = 3
     private static let descriptorsBeside = 8
 
-    /// Starts the threads. They block all signals, which are the program's.
+    /// Starts the threads. They block all signals, because signals belong to the program.
     ///
-    /// - Throws: ``SystemFault``. SwiftNIO would trap without descriptors and threads for its loops.
+    /// - Throws: ``SystemFault`` when descriptors or threads are missing. SwiftNIO would trap without them.
     static func start(loops count: Int) throws -> ProcessThreads {
         try self.requireDescriptors(count * self.descriptorsOfLoop + self.descriptorsBeside)
         var all = sigset_t()
@@ -73,7 +74,8 @@ struct ProcessThreads: Sendable {
         guard threads.count == count else { throw SystemFault.noThreads }
     }
 
-    /// SwiftNIO ignores SIGPIPE in the whole process once it makes a socket. Our threads block it, so they do not need that.
+    /// Keeps the program's own disposition of SIGPIPE. SwiftNIO ignores the signal in the whole process when it makes
+    /// its first socket. Our threads block the signal, so they do not need that.
     private static func keepDispositionOfSIGPIPE(_ loops: MultiThreadedEventLoopGroup) {
         var before = sigaction()
         guard sigaction(SIGPIPE, nil, &before) == 0 else { return }

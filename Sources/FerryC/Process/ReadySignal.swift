@@ -8,12 +8,13 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A descriptor that is readable while something is ready. Not for several threads at a time: its owner holds a lock.
+/// A descriptor that is readable while something is ready. Its owner holds a lock, because only one thread at a time
+/// may use it.
 struct ReadySignal: ~Copyable {
     let descriptor: Int32
     private(set) var isRaised = false
 
-    /// Fails when the process has no descriptor left.
+    /// Returns nil if the process has no descriptor left.
     init?() {
         self.descriptor = cferry_eventfd()
         guard self.descriptor >= 0 else { return nil }

@@ -1,4 +1,4 @@
-/// What the system does not have left, as one sentence.
+/// One sentence about a resource that the system has no more of.
 struct SystemFault: Error {
     var sentence: String
 

@@ -10,15 +10,15 @@ internal import Darwin
 
 /// The wait of a caller for a handle.
 enum Waiting {
-    /// The time between two looks, in microseconds, where the system cannot wait.
+    /// The time between two looks where the system cannot wait, in microseconds.
     private static let pause: UInt32 = 10_000
 
-    /// Returns what `ready` returns as soon as it is not 0; 0 after the time; `FERRY_EINTR` after a signal. Below 0 milliseconds
-    /// there is no limit.
+    /// Calls `ready` until its result is not 0, and returns the result. Returns 0 when the time is over, and
+    /// `FERRY_EINTR` after a signal. A negative number of milliseconds means no limit.
     ///
     /// - Parameters:
     ///   - descriptor: is readable while `ready` is not 0.
-    ///   - endsAtSignal: false waits on after a signal.
+    ///   - endsAtSignal: whether a signal ends the wait.
     static func wait(
         on descriptor: Int32,
         milliseconds: Int64,
@@ -31,11 +31,11 @@ enum Waiting {
             if bits != 0 || milliseconds == 0 { return bits }
             let left = milliseconds < 0 ? -1 : milliseconds - (Self.now - start)
             if milliseconds > 0, left <= 0 { return 0 }
-            // Outside the gate: a fork need not wait for who waits.
+            // The wait is outside the gate, because a fork need not wait for a caller that waits.
             var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&entry, 1, Int32(clamping: left)) < 0 else { continue }
             if errno == EINTR, endsAtSignal { return FERRY_EINTR }
-            // A limit on descriptors that was lowered meanwhile makes every poll fail.
+            // If the limit on descriptors was lowered, every poll fails. Then the loop pauses itself.
             if errno != EINTR { usleep(Self.pause) }
         }
     }

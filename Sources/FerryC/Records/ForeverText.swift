@@ -6,9 +6,9 @@ internal import Musl
 internal import Darwin
 #endif
 
-/// A text of C that is never freed, because a caller may keep it.
+/// A C string that is never freed, because a caller may keep it.
 struct ForeverText: @unchecked Sendable {
-    // Unchecked because nobody writes to the text.
+    // Unchecked, because no code writes to the text.
     let pointer: UnsafePointer<CChar>?
 
     init(_ text: String) { self.pointer = strdup(text).map { UnsafePointer($0) } }

@@ -34,7 +34,7 @@ extension ferry_outcome {
         }
     }
 
-    /// Whether the outcomes differ in tag and apns-id alone.
+    /// Whether the outcomes differ only in tag and apns-id.
     func isLike(_ other: ferry_outcome) -> Bool {
         self.outcome == other.outcome && self.detail == other.detail && self.status == other.status
             && self.reason == other.reason && self.legacy == other.legacy && self.flags == other.flags

@@ -1,11 +1,11 @@
 internal import FerryCore
 
-/// The numbers of reasons. Those in the list are fixed for ever: new ones are appended. Others, which APNs may invent, are
-/// numbered as they come.
+/// The numbers of reasons. The numbers in the list never change, and new reasons are appended. A reason that APNs
+/// invents later gets the next free number when it first arrives.
 struct ReasonNumbers {
-    /// The first number of a reason that the list does not have.
+    /// The first number for reasons that are not in the list.
     static let firstUnknown: UInt16 = 0xf000
-    /// How many such reasons have numbers. Further ones have that of ``Reason/unknown``.
+    /// The largest number of such reasons. All further ones have the number of ``Reason/unknown``.
     static let unknownLimit = 256
 
     private static let known: [Reason] = [
@@ -21,7 +21,7 @@ struct ReasonNumbers {
     private static let numbers: [Reason: UInt16] = Dictionary(
         uniqueKeysWithValues: Self.known.enumerated().map { ($1, UInt16(truncatingIfNeeded: $0 + 1)) }
     )
-    /// Texts that live as long as the process: a caller may keep them.
+    /// The texts of the reasons. They live as long as the process, because a caller may keep them.
     private static let texts = Self.known.map { ForeverText($0.rawValue) }
     private static let unknown = Monitor(ReasonNumbers())
 
@@ -42,7 +42,7 @@ struct ReasonNumbers {
         return number
     }
 
-    /// Returns the text of a number; nil if it is none.
+    /// Returns the text of a number; nil if no reason has the number.
     static func text(of number: UInt32) -> UnsafePointer<CChar>? {
         if number >= 1, number <= self.texts.count { return self.texts[Int(number) - 1].pointer }
         guard number >= self.firstUnknown else { return nil }

@@ -2,9 +2,9 @@ internal import CFerry
 internal import FerryCore
 internal import Glibc
 
-/// Reads the records of a call, in the form that `ferry.h` documents.
+/// A reader for the records of one call. `ferry.h` documents their form.
 struct RecordReader {
-    /// One record. Its memory is the caller's, and valid during the call.
+    /// One record. Its memory belongs to the caller, and is valid only during the call.
     struct Record {
         var tag: UInt64
         var expiration: UInt32
@@ -15,7 +15,7 @@ struct RecordReader {
         var payload: UnsafeBufferPointer<UInt8>
         var topic: UnsafeBufferPointer<UInt8>
         var collapseID: UnsafeBufferPointer<UInt8>
-        /// 16 bytes, or none.
+        /// 16 bytes, or empty.
         var apnsID: UnsafeBufferPointer<UInt8>
     }
 
@@ -23,12 +23,12 @@ struct RecordReader {
     private static let knownFlags = UInt8(FERRY_RECORD_EXPIRATION | FERRY_RECORD_APNS_ID)
 
     private let bytes: UnsafeBufferPointer<UInt8>
-    /// Where the next record begins.
+    /// The position of the next record.
     private(set) var position = 0
 
     init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-    /// Returns the number of records; nil when their framing is wrong.
+    /// Returns the number of records; nil if their framing is wrong.
     static func count(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         var reader = RecordReader(bytes)
         var count = 0
@@ -39,7 +39,7 @@ struct RecordReader {
         return count
     }
 
-    /// Returns the next record; nil at the end, and when the framing is wrong.
+    /// Returns the next record; nil at the end, or if the framing is wrong.
     mutating func next() -> Record? {
         let left = self.bytes.count - self.position
         guard left >= Self.headerLength, let start = self.bytes.baseAddress else { return nil }
@@ -78,9 +78,9 @@ struct RecordReader {
 }
 
 extension RecordReader.Record {
-    /// Returns why no server would take the notification; nil if one might.
+    /// Returns the reason why every server would reject the notification; nil if a server may accept it.
     ///
-    /// - Parameter goodPayload: a payload that needs no check.
+    /// - Parameter goodPayload: a payload that was checked before and needs no second check.
     func fault(goodPayload: UnsafeBufferPointer<UInt8>) -> Reason? {
         if self.token.isEmpty { return .missingDeviceToken }
         if self.token.count > DeviceToken.maximumLength { return .invalidTokenSize }

@@ -1,15 +1,15 @@
 package import FerryCore
 package import NIOCore
 
-/// How long notifications take to be written, and from there to their outcome.
+/// The times that notifications took: from submission to the first byte, and from that byte to the outcome.
 package struct DeliveryTimes {
     /// The time of the present input.
     package var now = NIODeadline.distantPast
-    /// From the submission to the first byte.
+    /// The times from submission to the first byte.
     package private(set) var toWrite = DurationHistogram()
-    /// From there to an answer of the peer, or a proof.
+    /// The times from the first byte to an answer of the peer or to a proof.
     package private(set) var toAnswer = DurationHistogram()
-    /// From there to an acceptance that rests on silence.
+    /// The times from the first byte to an acceptance that rests on silence.
     package private(set) var toPresume = DurationHistogram()
 
     package init() {}
@@ -29,7 +29,7 @@ package struct DeliveryTimes {
         }
     }
 
-    /// Returns the times since the last call; nil if there are none.
+    /// Returns the times that were added since the last call; nil if none were.
     package mutating func takeNew() -> DeliveryTimes? {
         guard !self.isEmpty else { return nil }
         var empty = DeliveryTimes()

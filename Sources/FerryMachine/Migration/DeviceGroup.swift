@@ -1,6 +1,7 @@
 package import FerryCore
 
-/// One of 4,096 groups of devices: those at one position of a ``MigrationRule``. So a change of the share moves whole groups.
+/// One of 4,096 groups of devices. The devices of a group have the same position in a ``MigrationRule``, so a new share
+/// moves whole groups.
 package enum DeviceGroup {
     package static let count = MigrationRule.positions
 
@@ -8,7 +9,7 @@ package enum DeviceGroup {
     package static func of(_ entry: BatchEntry) -> Int { MigrationRule.position(ofHash: entry.tokenHash) }
 }
 
-/// A set of ``DeviceGroup``s.
+/// A set of groups, one bit for each ``DeviceGroup``.
 package struct DeviceGroupSet: Sendable, Equatable {
     private var words = Array(repeating: UInt64(0), count: DeviceGroup.count / 64)
     package private(set) var count = 0
@@ -56,16 +57,16 @@ package struct DeviceGroupSet: Sendable, Equatable {
     }
 }
 
-/// The number of notifications of each group without an outcome, of the groups that wait for it to be 0.
+/// The number of unsettled notifications in each group, for groups that wait until this number is 0.
 package struct GroupTally {
     private var counts = Array(repeating: Int32(0), count: DeviceGroup.count)
     private var total = 0
-    /// The groups whose number became 0 since the owner last took them.
+    /// The groups whose number became 0 since ``takeEmptied()`` last returned them.
     private var emptied: [Int] = []
 
     package init() {}
 
-    /// Whether no group has such notifications.
+    /// Whether no group has an unsettled notification.
     package var isEmpty: Bool { self.total == 0 }
 
     package func isEmpty(_ group: Int) -> Bool { self.counts[group] == 0 }
@@ -75,8 +76,8 @@ package struct GroupTally {
         self.total += 1
     }
 
-    /// Notes that a notification has its outcome, or left the side. It may have come after the groups were counted: then it
-    /// is counted nowhere.
+    /// Notes that a notification has its outcome, or left the side. A notification that came after the groups were
+    /// counted is not in the number, and changes nothing.
     package mutating func remove(_ entry: BatchEntry) {
         let group = DeviceGroup.of(entry)
         guard self.counts[group] > 0 else { return }

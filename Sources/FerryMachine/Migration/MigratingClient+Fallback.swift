@@ -1,9 +1,9 @@
 internal import FerryCore
 internal import NIOCore
 
-/// What happens when a side cannot deliver.
+/// The fallback: one side stands in when the other cannot deliver.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
-    /// Looks at both sides, and moves their devices if one went down or works again.
+    /// Checks both sides. If one went down or works again, its devices move.
     mutating func lookAtSides(now: Moment) {
         guard self.options.fallback != nil else { return }
         let binary = self.binary.signs(answered: self.answered.binary)
@@ -16,7 +16,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Notes an error of a side that ends its work for now.
+    /// Notes an error that ends the side's work for now.
     mutating func sideFailed(_ side: ProviderSide, now: Moment) {
         if let change = self.health[side]?.failed(now: now.monotonic) { self.apply(change, to: side, now: now) }
     }
@@ -38,8 +38,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Lets a side that is down try again, because the other one goes down, too. Only if it has nothing to send: otherwise it
-    /// tries all the time. Returns whether it does.
+    /// Lets a side that is down try again, because the other side goes down too. A side that has notifications to send
+    /// tries all the time anyway, so only an idle one is revived. Returns whether the side was revived.
     private mutating func reviveIdle(_ side: ProviderSide) -> Bool {
         let queued =
             switch side {
@@ -54,9 +54,9 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         return true
     }
 
-    /// Lets the group of the first device of a side that is down try it, if that is due.
+    /// Starts the due trial of a side that is down. The group of the first device that belongs to the side tries it.
     mutating func beginTrials(_ run: BatchRun, now: Moment) {
-        // While both are down, each has its own devices.
+        // While both sides are down, each keeps its own devices, and no trial is needed.
         guard self.router.down.count == 1, let side = self.router.down.first,
             self.health[side]?.isTrialDue(now: now.monotonic) == true,
             let index = (0..<run.count).first(where: {
@@ -71,7 +71,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 
     // MARK: Going over
 
-    /// Takes what the sides give back: it goes over, or gets the outcome that it came with. Returns whether there was any.
+    /// Takes the notifications that the sides give back. Each goes over to the other side, or gets the outcome that it
+    /// came with. Returns whether there were any.
     mutating func takeReturned(now: Moment) -> Bool {
         let binary = self.binary.outcomes.takeReturned()
         let http2 = self.http2.outcomes.takeReturned()
@@ -81,7 +82,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
     }
 
     private mutating func takeReturned(_ item: ReturnedRun, from side: ProviderSide, now: Moment) {
-        // A side that refuses the provider in a trial has failed it.
+        // A side that refuses the provider during a trial fails the trial.
         if self.router.trials[side] != nil { self.sideFailed(side, now: now) }
         var start = 0
         while start < item.run.count {
@@ -110,7 +111,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         var run = run
         if case .rejected = record.outcome { run.isCopy = true }
         self.noteGoingOver(run, from: side)
-        // It goes at once, ahead of what waits in front: it was submitted earlier.
+        // The run goes before the notifications that wait in front, because it was submitted earlier.
         self.submit(run, to: side.other, now: now)
         for index in 0..<run.count where self.front.isMoving(run.entries[index]) {
             switch side.other {
@@ -133,7 +134,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Reports what went over since the last call.
+    /// Reports the notifications that went over since the last call.
     mutating func reportGoingOver() {
         for side in ProviderSide.allCases where self.goneOver[side] > 0 {
             self.report(.wentOver(from: side, count: self.goneOver[side]))
@@ -143,7 +144,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
 }
 
 extension ProviderMachine where Self: ~Copyable {
-    /// What the machine shows of its ability to deliver.
+    /// The signs by which ``SideHealth`` judges whether the machine can deliver.
     fileprivate func signs(answered: Int) -> SideHealth.Signs {
         SideHealth.Signs(
             isUsable: self.hasUsableConnection,

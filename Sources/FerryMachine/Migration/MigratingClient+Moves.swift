@@ -3,11 +3,11 @@ internal import NIOCore
 
 /// Moves of device groups from one side to the other.
 ///
-/// A group moves when the rule changes, and when a side goes down or works again. What is not written comes back; new
-/// notifications wait with it in front, until nothing of the group is unsettled on either side. So the notifications of a
-/// device keep their order.
+/// A group moves when the rule changes, and when a side goes down or works again. Its unwritten notifications are taken
+/// back. They wait in front, together with new ones, until neither side has an unsettled notification of the group. So
+/// the notifications of a device keep their order.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
-    /// Takes a new rule.
+    /// Takes a new rule, and moves the groups whose side it changes.
     package mutating func change(_ rule: MigrationRule, now: Moment) {
         let groups = self.router.change(rule)
         self.report.startPeriod(share: rule.share)
@@ -15,7 +15,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.goOn(now: now)
     }
 
-    /// Lets groups of devices move to the side that the router now says.
+    /// Starts the move of these groups to the sides that the router now gives them.
     mutating func move(_ groups: DeviceGroupSet, now: Moment) {
         guard !groups.isEmpty else { return }
         self.front.hold(groups)
@@ -25,9 +25,10 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.countUnsettled(now: now)
     }
 
-    /// Counts what the moving groups wait for, and lets those go on that wait for nothing.
+    /// Counts the unsettled notifications of the moving groups. A group without any goes on at once.
     private mutating func countUnsettled(now: Moment) {
-        // What waits on a side that is down for its next copy may wait long. Nobody waits for it.
+        // On a side that is down, a notification may wait long for its next copy. A move does not wait for such a copy,
+        // so only written ones are counted there.
         let moving = self.front.moving
         var binary = GroupTally()
         var http2 = GroupTally()
@@ -42,7 +43,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.release(self.front.moving.groups, now: now)
     }
 
-    /// Takes back from both sides what is not written of moving groups. What went over before stays: it goes over only once.
+    /// Takes the unwritten notifications of moving groups back from both sides. A notification that has gone over stays
+    /// where it is, because it may go over only once.
     private mutating func recallMoving(now: Moment) {
         let moving = self.front.moving
         func isMeant(_ entry: BatchEntry) -> Bool { !entry.marks.wentOver && moving.contains(DeviceGroup.of(entry)) }
@@ -67,7 +69,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Lets those of `groups` go on of which nothing is unsettled.
+    /// Releases those of `groups` that have no unsettled notification on either side.
     private mutating func release(_ groups: [Int], now: Moment) {
         let settled = self.http2.outcomes.settled(of: self.binary.outcomes.settled(of: groups))
         for group in settled where self.front.moving.contains(group) {
@@ -81,22 +83,24 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.report(.moved)
     }
 
-    /// Lets those groups go on whose last notification has its outcome, or was given back.
+    /// Releases the groups whose last notification got its outcome or was given back.
     mutating func releaseSettled(now: Moment) {
         guard !self.front.moving.isEmpty else { return }
         let groups = self.binary.outcomes.takeEmptiedGroups() + self.http2.outcomes.takeEmptiedGroups()
         if !groups.isEmpty { self.release(groups, now: now) }
     }
 
-    /// Takes back what waits again on the side that moving groups leave: for another copy, because the first did not arrive.
+    /// Takes back notifications that wait again on the side that their group leaves. The first copy did not arrive, and
+    /// the next is not written yet.
     mutating func recallAgain(now: Moment) {
         guard self.isMoving else { return }
         self.recallMoving(now: now)
-        // What a side that is down sends again is no longer under way, and nobody waits for it.
+        // A copy that waits on a side that is down is no longer in flight. The move does not wait for it, so the groups
+        // are counted again.
         if !self.router.down.isEmpty { self.countUnsettled(now: now) }
     }
 
-    /// Says which side a move waits for, once for a move.
+    /// Reports the side that a slow move waits for, once for each move.
     mutating func noticeWaiting(now: Moment) {
         guard let noticeAt, noticeAt <= now.monotonic else { return }
         self.noticeAt = nil

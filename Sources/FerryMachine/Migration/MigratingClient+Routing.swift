@@ -1,9 +1,9 @@
 internal import FerryCore
 package import NIOCore
 
-/// The way of notifications to their side.
+/// The choice of a side for each notification.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
-    /// Gives each notification of a run to its side, or lets it wait because its group moves.
+    /// Sends each notification of a run to its side. If the group of a notification moves, it waits in front.
     mutating func route(_ run: BatchRun, now: Moment) {
         if self.front.moving.isEmpty, let side = self.router.uniformSide, self.takesAll(run, side) {
             return self.submit(run, to: side, now: now)
@@ -11,7 +11,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.routeEach(run, now: now)
     }
 
-    /// Like ``route(_:now:)``, and looks at each notification: what comes back from a side may go over only once.
+    /// Does the same as ``route(_:now:)``, but checks each notification. A notification that came back from a side may
+    /// go over only once.
     mutating func routeEach(_ run: BatchRun, now: Moment) {
         self.destinations.removeAll(keepingCapacity: true)
         for index in 0..<run.count { self.destinations.append(self.destination(of: run, at: index)) }
@@ -44,7 +45,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
             }
             return .side(side)
         }
-        // A side that stands in for another takes no more than it can.
+        // A side that stands in for another gets only the notifications that it can send.
         if side != home, self.takes(run, at: index, home) { return .side(home) }
         guard side == home, self.options.sendsElsewhere, self.takes(run, at: index, home.other) else {
             return .refused(home)
@@ -53,8 +54,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         return .side(home.other)
     }
 
-    /// Gives the notifications of a run where ``destinations`` says. A run with one destination goes whole; otherwise the bytes
-    /// are copied, because a side would pay more for each of many short runs.
+    /// Distributes the notifications of a run as ``destinations`` says. A run with one destination stays whole.
+    /// Otherwise the bytes are copied, because many short runs would cost a side more than the copy.
     private mutating func distribute(_ run: BatchRun, now: Moment) {
         guard let first = self.destinations.first else { return }
         if self.destinations.allSatisfy({ $0 == first }) { return self.deliver(run, to: first, now: now) }
@@ -98,7 +99,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
                 case .binary: self.binary.refusal(of: run, at: index)
                 case .http2: self.http2.refusal(of: run, at: index)
                 }
-            // Without a reason the side decides.
+            // If there is no rejection, the side decides itself.
             guard let rejection else {
                 self.submit(one, to: side, now: now)
                 continue
@@ -133,7 +134,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         return next == .distantFuture ? nil : next
     }
 
-    /// Gives up what waits in front and has reached its deadline.
+    /// Settles the notifications in front whose deadline has passed.
     mutating func giveUpLate(now: Moment) {
         guard let deadline, let oldest = self.front.oldest, oldest + deadline <= now.monotonic else { return }
         for run in self.front.removeSubmitted(by: now.monotonic - deadline) {
@@ -141,7 +142,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Gives an outcome to what waits in front, in the name of the side that the rule gives it.
+    /// Gives notifications in front their outcome. It counts for the side that the rule gives them.
     mutating func settle(_ run: BatchRun, as clean: Outcome, tainted: Outcome) {
         for index in 0..<run.count {
             let one = run.slice(index..<index + 1)

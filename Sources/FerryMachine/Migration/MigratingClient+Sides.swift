@@ -1,23 +1,24 @@
 package import FerryCore
 internal import NIOCore
 
-/// What both sides did since the last input, and the end.
+/// The work at the end of each input, and the end of the client.
 extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
-    /// Takes what both sides have for the owner, and everything that follows from it. Called at the end of each input.
+    /// Takes the results of both sides, and carries out all that follows from them. Each input ends with this call.
     mutating func goOn(now: Moment) {
-        // Each notification goes over once, and each side is told once, so this ends.
+        // The loop ends, because a notification goes over only once and a side is told only once.
         var isNews = true
         while isNews {
             self.takeSideEvents(now: now)
             self.absorb()
             self.lookAtSides(now: now)
-            // Before the front: what comes back was submitted earlier.
+            // The returned notifications are routed before those in front, because they were submitted earlier.
             isNews = self.takeReturned(now: now)
             self.releaseSettled(now: now)
             if self.settleDown(now: now) { isNews = true }
             if self.binary.outcomes.hasReturned() || self.http2.outcomes.hasReturned() { isNews = true }
         }
-        // What no side can take was rejected when its group moved. No later input may come.
+        // A group that moved may have had notifications that neither side can send. Their outcomes are taken now,
+        // because no later input may come.
         self.absorb()
         self.noticeWaiting(now: now)
         self.reportGoingOver()
@@ -54,7 +55,8 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         if let event = self.whole(event, of: side) { self.events.append(SidedEvent(event, side: side)) }
         switch event {
         case .error(let error) where error.code != .tooManyRejections:
-            // The queue was given up, or nothing may be sent. One of several connections may still work.
+            // The error ends the side's queue, or forbids all sending. An error of one connection counts only when no
+            // other connection works.
             let isOfConnection = error.code == .connectionRetryLimit || error.code == .protocolViolation
             guard !isOfConnection || !self.isUsable(side) else { break }
             self.trouble[side] = error
@@ -66,7 +68,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         }
     }
 
-    /// Returns a side's event as one of the whole; nil if it says nothing about the whole.
+    /// Turns a side's event into an event of the whole client; nil if the event concerns the side alone.
     private mutating func whole(_ event: ProviderEvent, of side: ProviderSide) -> ProviderEvent? {
         func outer(_ id: ConnectionID) -> ConnectionID { Self.outer(id, of: side) }
         switch event {
@@ -100,12 +102,12 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.goOn(now: now)
     }
 
-    /// During a shutdown: tells each side to which nothing more can come. Returns whether it told one.
+    /// Tells each side about the shutdown once nothing more can come to it. Returns whether a side was told.
     private mutating func settleDown(now: Moment) -> Bool {
         guard case .shuttingDown(let proof, var told) = self.stage, self.front.isEmpty else { return false }
         let before = told.count
-        // The binary protocol comes first: only during its shutdown does it prove what rests on silence. It takes what HTTP/2
-        // still gives back, too.
+        // The binary side is told first. Only its shutdown proves the acceptances that rest on silence. It still takes
+        // notifications that HTTP/2 gives back.
         if told.insert(.binary).inserted { self.binary.shutDown(proof: proof, now: now) }
         if self.options.fallback == nil || self.binary.isSettled, told.insert(.http2).inserted {
             self.http2.shutDown(proof: proof, now: now)
@@ -140,7 +142,7 @@ extension MigratingClient where Binary: ~Copyable, HTTP2: ~Copyable {
         self.goOn(now: now)
     }
 
-    /// The numbers of both sides, and where they stand.
+    /// The figures of both sides, with the number of notifications that each has at the moment.
     package var currentReport: MigrationReport {
         var report = self.report
         report.movingGroups = self.front.moving.count

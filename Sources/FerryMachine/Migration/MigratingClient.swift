@@ -1,7 +1,7 @@
 package import FerryCore
 package import NIOCore
 
-/// A client of two protocols, without I/O: it gives each notification to one of two machines, and is one machine itself.
+/// A client of two protocols, without I/O. It gives each notification to one of two machines, and is a machine itself.
 ///
 /// ```
 ///               the rule's side, the other one if that is down or cannot take it
@@ -14,15 +14,15 @@ package import NIOCore
 ///                                   └────────────────────────────────────┘
 /// ```
 ///
-/// Each notification is in the front or on exactly one side, and gets its outcome from there. No table of notifications
-/// exists: their entries keep the caller's tags.
+/// A notification is in the front or on exactly one side, and gets its outcome there. No table of notifications exists,
+/// because their entries keep the caller's tags.
 ///
 /// `Docs/migration.md` describes the behaviour.
 package struct MigratingClient<
     Binary: ProviderMachine & ~Copyable,
     HTTP2: ProviderMachine & ~Copyable
 >: ProviderMachine, ~Copyable {
-    /// How long a move may wait before an event tells what it waits for.
+    /// The time after which a move that still waits is reported.
     static var noticeAfter: TimeAmount { .seconds(5) }
 
     /// The stage of the client's life.
@@ -34,7 +34,7 @@ package struct MigratingClient<
     /// ```
     enum Stage {
         case running
-        /// Nothing more is submitted. `told` are the sides that know it.
+        /// Nothing more is submitted. `told` has the sides that know about the shutdown.
         case shuttingDown(Proof, told: Set<ProviderSide>)
         case abandoned
     }
@@ -46,31 +46,31 @@ package struct MigratingClient<
     package var outcomes = OutcomeLog()
     package internal(set) var router: MigrationRouter
     var front = MigrationFront()
-    /// Nil: there is no fallback.
+    /// The health of each side; nil without a fallback.
     var health = BothSides<SideHealth?>(nil)
-    /// The answers of each side's peer, and the trouble that each side has.
+    /// The number of answers from each side's peer. ``trouble`` has the error that each side has at the moment.
     var answered = BothSides(0)
     var trouble = BothSides<ProviderError?>(nil)
-    /// The open connections.
+    /// The number of open connections.
     var open = BothSides(0)
-    /// The notifications that left a side since the last event about it.
+    /// The number of notifications that left each side since the last event about this.
     var goneOver = BothSides(0)
     package var report: MigrationReport
     var stage = Stage.running
-    /// Whether a group moves, and ``MigrationEvent/moved`` is owed.
+    /// Whether a group moves, so that ``MigrationEvent/moved`` must still be reported.
     package internal(set) var isMoving = false
-    /// When the present move is to be reported as slow; nil if it was, or nothing moves.
+    /// When the present move counts as slow and is reported; nil after the report, and while nothing moves.
     var noticeAt: NIODeadline?
     /// Whether something was submitted since the last `completed` event.
     var isIncomplete = false
     private var order = SubmissionOrder()
     var events: [SidedEvent] = []
-    /// Memory for the choice of sides.
+    /// Memory for the chosen sides. It is kept, so that a run needs no new allocation.
     var destinations: [MigrationFront.Destination] = []
 
     /// - Parameters:
-    ///   - binary: the machine of the binary protocol. Its `deadline` is that of `options`, if that has one.
-    ///   - http2: the machine of HTTP/2. The same applies.
+    ///   - binary: the machine of the binary protocol. If `options` has a `deadline`, the machine has the same one.
+    ///   - http2: the machine of HTTP/2, with the same `deadline`.
     package init(_ options: MigrationOptions, binary: consuming Binary, http2: consuming HTTP2) {
         self.options = options
         self.deadline = options.deadline.map { max(TimeAmount($0), .nanoseconds(1)) }
@@ -89,17 +89,17 @@ package struct MigratingClient<
 
     // MARK: Connections
 
-    // A connection of a side has an odd or an even number, so that no table is needed.
+    // A side's connections have odd or even numbers for the owner, so no table has to map them.
 
     /// Returns the side of a connection.
     package static func side(of id: ConnectionID) -> ProviderSide { id.rawValue.isMultiple(of: 2) ? .http2 : .binary }
 
-    /// Returns the number of a side's connection for the owner.
+    /// Returns the number by which the owner knows a side's connection.
     static func outer(_ id: ConnectionID, of side: ProviderSide) -> ConnectionID {
         ConnectionID(side == .http2 ? id.rawValue * 2 : id.rawValue * 2 - 1)
     }
 
-    /// Returns the number of a connection for its side.
+    /// Returns the number by which the side knows its connection.
     static func inner(_ id: ConnectionID) -> ConnectionID { ConnectionID((id.rawValue + 1) / 2) }
 
     package static func chunk(of id: ConnectionID) -> Int {
@@ -148,7 +148,7 @@ package struct MigratingClient<
     }
 
     package var bottleneck: ConnectionID? {
-        // Other work must not wait for an answer over HTTP/2.
+        // The client waits for an answer over HTTP/2 only if it has no other work.
         guard self.binary.isSettled, self.front.isEmpty else { return nil }
         return self.http2.bottleneck.map { Self.outer($0, of: .http2) }
     }
@@ -204,7 +204,7 @@ package struct MigratingClient<
         return hasWritten
     }
 
-    /// Tells both sides the time, by which they measure how long notifications take.
+    /// Tells both sides the time. They need it to measure how long notifications take.
     mutating func setTime(_ now: Moment) {
         self.binary.outcomes.times?.now = now.monotonic
         self.http2.outcomes.times?.now = now.monotonic
@@ -223,7 +223,7 @@ package struct MigratingClient<
         self.goOn(now: now)
     }
 
-    /// Gives notifications without an expiration the same one on both sides.
+    /// Gives a notification without an expiration one of its own, so that both sides have the same.
     private func setExpiration(of run: BatchRun, now: Moment) {
         let seconds = UInt32(clamping: self.options.defaultExpiration.components.seconds)
         let (sum, isTooLate) = now.epochSeconds.addingReportingOverflow(seconds)
@@ -267,7 +267,7 @@ package struct MigratingClient<
     }
 
     package mutating func failed(_ error: ProviderError, now: Moment) {
-        // It is the lack of a provider token, and only HTTP/2 has these.
+        // Only HTTP/2 has provider tokens, so the missing token stops that side alone.
         self.http2.failed(error, now: now)
         self.sideFailed(.http2, now: now)
         self.goOn(now: now)

@@ -1,33 +1,34 @@
 internal import FerryCore
 internal import NIOCore
 
-/// The notifications of device groups that move. They wait until nothing of their group is unsettled on either side.
+/// The notifications of moving device groups. They wait here until no notification of their group is unsettled on
+/// either side.
 struct MigrationFront {
-    /// Where a notification goes.
+    /// The place that a notification goes to.
     enum Destination: Equatable {
         case side(ProviderSide)
-        /// Its group moves.
+        /// The front, because the group of the notification moves.
         case front
-        /// Its side cannot take it, and no other may.
+        /// No place: the side cannot send it, and the options allow no other.
         case refused(ProviderSide)
     }
 
     /// The groups that move.
     private(set) var moving = DeviceGroupSet()
-    /// What waits, by group. Parts of batches, without a copy of their bytes.
+    /// The waiting notifications by group. A queue refers to parts of batches, and their bytes are not copied.
     private var queues: [Int: RunQueue] = [:]
     private(set) var count = 0
-    /// When the oldest waiting notification was submitted, or earlier; nil if none waits.
+    /// A time at or before the submission of the oldest waiting notification; nil if none waits.
     private(set) var oldest: NIODeadline?
 
     var isEmpty: Bool { self.count == 0 }
 
     func isMoving(_ entry: BatchEntry) -> Bool { !self.moving.isEmpty && self.moving.contains(DeviceGroup.of(entry)) }
 
-    /// Lets further groups wait.
+    /// Makes more groups wait.
     mutating func hold(_ groups: DeviceGroupSet) { self.moving.formUnion(groups) }
 
-    /// Takes notifications of moving groups, and puts each to its place in the order of submission.
+    /// Takes notifications of moving groups. Each goes to its place in the order of submission.
     mutating func append(_ run: BatchRun) {
         self.count += run.count
         self.oldest = min(self.oldest ?? run.submitted, run.submitted)
@@ -36,7 +37,7 @@ struct MigrationFront {
         for (group, part) in parts { self.queues[group, default: RunQueue()].insert(part) }
     }
 
-    /// Lets a group go on; returns what waited, in order.
+    /// Ends the wait of a group, and returns its notifications in order.
     mutating func release(_ group: Int) -> [BatchRun] {
         self.moving.remove(group)
         var queue = self.queues.removeValue(forKey: group) ?? RunQueue()
@@ -56,7 +57,7 @@ struct MigrationFront {
         return removed
     }
 
-    /// Removes and returns what was submitted by `limit`.
+    /// Removes and returns the notifications that were submitted at or before `limit`.
     mutating func removeSubmitted(by limit: NIODeadline) -> [BatchRun] {
         var removed: [BatchRun] = []
         var oldest: NIODeadline?

@@ -1,15 +1,15 @@
 package import FerryCore
 
-/// Chooses the side of each notification, from the rule and from the sides that are down.
+/// The choice of a side for each notification. It depends on the rule and on the sides that are down.
 package struct MigrationRouter {
     package private(set) var rule: MigrationRule
-    /// The groups below this number go over HTTP/2, as far as the share decides.
+    /// The groups below this number go over HTTP/2, unless a rule for a device or topic decides otherwise.
     private var threshold: Int
-    /// The single devices, by the hash of their token: the choice is made for every notification.
+    /// The devices that the rule lists, by the hash of their token. The router looks here for every notification.
     private var devices: [UInt32: [DeviceToken: ProviderSide]] = [:]
     /// The sides that are down.
     private(set) var down: Set<ProviderSide> = []
-    /// The groups that try a side that is down.
+    /// The group that tries each side that is down.
     private(set) var trials: [ProviderSide: Int] = [:]
 
     package init(_ rule: MigrationRule) {
@@ -26,7 +26,7 @@ package struct MigrationRouter {
         }
     }
 
-    /// The one side of all notifications; nil if it differs.
+    /// The side that all notifications have; nil if they differ.
     package var uniformSide: ProviderSide? {
         guard self.devices.isEmpty, self.rule.topics.isEmpty, self.trials.isEmpty else { return nil }
         switch self.threshold {
@@ -58,14 +58,14 @@ package struct MigrationRouter {
         return self.standIn(for: home)
     }
 
-    /// Returns the side itself, or the other if that one alone works.
+    /// Returns the given side. If it is down and the other works, returns the other.
     private func standIn(for side: ProviderSide) -> ProviderSide {
         self.down.contains(side) && !self.down.contains(side.other) ? side.other : side
     }
 
     // MARK: Changes
 
-    /// Takes a new rule; returns the groups with devices whose side may change.
+    /// Replaces the rule. Returns the groups whose devices may get another side.
     package mutating func change(_ rule: MigrationRule) -> DeviceGroupSet {
         let old = self.rule
         let oldThreshold = self.threshold
@@ -80,16 +80,17 @@ package struct MigrationRouter {
         return groups
     }
 
-    /// Notes that a side is down, or up again; returns the groups with devices whose side may change.
+    /// Notes that a side went down or works again. Returns the groups whose devices may get another side.
     package mutating func set(_ side: ProviderSide, isDown: Bool) -> DeviceGroupSet {
         let before = self.down.count
         if isDown { self.down.insert(side) } else { self.down.remove(side) }
         self.trials[side] = nil
-        // While both are down each has its own devices, so the second one moves those of both.
+        // While both sides are down, each keeps its own devices. So the second failure, and the first recovery, move
+        // devices of both sides.
         return before == 2 || self.down.count == 2 ? .all : self.groups(of: side)
     }
 
-    /// Lets a group try a side that is down; nil ends the trial. Returns the groups with devices whose side may change.
+    /// Lets a group try a side that is down; nil ends the trial. Returns the groups whose devices may get another side.
     package mutating func setTrial(_ group: Int?, of side: ProviderSide) -> DeviceGroupSet {
         var groups = DeviceGroupSet()
         if let before = self.trials[side] { groups.insert(before) }

@@ -1,7 +1,7 @@
 package import FerryCore
 package import NIOCore
 
-/// Whether one side of a migration can deliver.
+/// The ability of one side of a migration to deliver.
 ///
 /// ```
 ///           work waits, no usable connection        for downAfter, or an error says it
@@ -12,10 +12,11 @@ package import NIOCore
 ///      └──────────────────────────── an answer ───────────────────────────────── trying ─┴────┘
 /// ```
 package struct SideHealth {
-    /// A side with work and without a usable connection.
+    /// A side that has work, but no usable connection.
     package struct Failing {
         var since: NIODeadline
-        /// Since when there is a usable connection again. One that opens and closes at once changes nothing.
+        /// When a usable connection appeared again. A connection that closes again before `downAfter` does not end the
+        /// failure.
         var usableSince: NIODeadline?
     }
 
@@ -27,7 +28,7 @@ package struct SideHealth {
         case trying(group: Int, until: NIODeadline, Failing?)
     }
 
-    /// What a look at the side has shown.
+    /// The result of a look at the side.
     package enum Change {
         case down
         /// The trial has failed.
@@ -35,11 +36,11 @@ package struct SideHealth {
         case up
     }
 
-    /// What the side shows at a look.
+    /// The facts about a side at a look.
     package struct Signs {
         package var isUsable: Bool
         package var hasWork: Bool
-        /// The number of notifications that its peer has accepted, or rejected for their own sake.
+        /// The number of notifications that the peer has accepted, or rejected for a fault of the notification.
         package var answered: Int
 
         package init(isUsable: Bool, hasWork: Bool, answered: Int) {
@@ -72,7 +73,7 @@ package struct SideHealth {
         if case .trying(let group, _, _) = self.state { group } else { nil }
     }
 
-    /// Whether the next notification of a device of the side shall try it.
+    /// Whether the next notification for one of the side's devices starts a trial.
     package func isTrialDue(now: NIODeadline) -> Bool {
         if case .down(let trialAt) = self.state { trialAt <= now } else { false }
     }
@@ -81,7 +82,7 @@ package struct SideHealth {
         self.state = .trying(group: group, until: now + self.trialInterval, nil)
     }
 
-    /// Notes that the side says itself that it cannot deliver; returns the change.
+    /// Notes that the side itself reports an error that stops its work. Returns the change, if any.
     package mutating func failed(now: NIODeadline) -> Change? {
         switch self.state {
         case .working, .failing:
@@ -109,7 +110,8 @@ package struct SideHealth {
             self.state = .failing(failing)
             return self.isOver(failing, now) ? self.failed(now: now) : nil
         case .down:
-            // Copies of what may have arrived still wait on the side, and one of them was answered.
+            // A copy of a notification that may have arrived still waited on the side, and one was answered. So the
+            // side works.
             guard hasAnswered else { return nil }
             self.state = .working
             return .up
@@ -123,7 +125,7 @@ package struct SideHealth {
             if let failing, self.isOver(failing, now) { return self.failed(now: now) }
             guard until <= now else { return nil }
             if signs.hasWork { return self.failed(now: now) }
-            // The group has sent nothing more. The next device that does tries again.
+            // The group sent nothing more, so the trial shows nothing. The next device that sends starts another.
             self.state = .down(trialAt: now)
             return .stillDown
         }
@@ -144,7 +146,7 @@ package struct SideHealth {
         failing.usableSince == nil && failing.since + self.downAfter <= now
     }
 
-    /// When the next look is due; nil: not before something happens.
+    /// When the next look is due; nil if only an event can change the state.
     package var deadline: NIODeadline? {
         switch self.state {
         case .working, .down: nil
